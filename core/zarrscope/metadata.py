@@ -1,0 +1,167 @@
+"""The canonical vocabulary: what every dialect's documents are translated into, once, at the door.
+
+Nothing behind the dialects knows which documents a node came from. All types here are frozen, hashable, cheap to pickle
+and free of I/O. Attributes are not in here: they are the document's, kept as they stand (document.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from zarrscope.dtype import DataType, Fill
+
+Json = Any
+"""null, bool, int, float, str, list or dict, as json.loads gives them."""
+
+
+class Configuration(Mapping[str, Json]):
+    """A frozen JSON object: hashable, and equal when the JSON is."""
+
+    __slots__ = ("_members", "_text")
+
+    def __init__(self, members: Mapping[str, Json] | None = None) -> None:
+        self._text = json.dumps(dict(members or {}), sort_keys=True, default=str)
+        self._members: dict[str, Json] = dict(members or {})
+
+    def __getitem__(self, name: str) -> Json:
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configuration) and self._text == other._text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+@dataclass(frozen=True)
+class CodecSpec:
+    """One named extension with its configuration (v3 core "Extension points"): a codec, or a storage transformer.
+
+    `name` is canonical (see codecs.CODECS); `spelled` is how the document writes it, for messages.
+    """
+
+    name: str
+    configuration: Configuration = field(default_factory=Configuration)
+    must_understand: bool = True
+    spelled: str = ""
+
+
+@dataclass(frozen=True)
+class RegularGrid:
+    """Chunks of one shape (elements per axis); a chunk over the array's edge is whole all the same."""
+
+    chunk_shape: tuple[int, ...]
+
+    def extent(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """How many chunks along each axis; ceil(0/0) := 0 (spec D.8)."""
+        return tuple(0 if n == 0 else -(-n // c) for n, c in zip(shape, self.chunk_shape, strict=True))
+
+    def edges(self, axis: int, length: int) -> RegularEdges:
+        """Where the chunks of one axis begin and end; `length` is the array's."""
+        return RegularEdges(self.chunk_shape[axis], length)
+
+    def shape_at(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """The decoded shape of the chunk at `index`."""
+        return self.chunk_shape
+
+
+@dataclass(frozen=True)
+class RegularEdges:
+    """One axis of a grid: which chunk holds a position, and what span a chunk covers."""
+
+    size: int
+    length: int
+
+    def chunk_of(self, position: int) -> int:
+        return position // self.size
+
+    def span(self, chunk: int) -> tuple[int, int]:
+        return chunk * self.size, (chunk + 1) * self.size
+
+
+ChunkGrid = RegularGrid
+"""Later grids (rectilinear) offer the same methods: extent, edges, shape_at, chunk_shape."""
+
+
+@dataclass(frozen=True)
+class ChunkKeys:
+    """From a chunk's index to its key in the store: prefix + stem + indices joined by the separator.
+
+    v3 default: stem "c/" (or "c."), scalar "c" · v2: stem "", scalar "0" · drafts of 2020 and 2022: stem "c" · n5: reverse.
+    """
+
+    prefix: str
+    stem: str = "c/"
+    separator: str = "/"
+    scalar: str = "c"
+    """What stands for the one chunk of an array without axes."""
+    reverse: bool = False
+
+    def key(self, index: tuple[int, ...]) -> str:
+        if not index:
+            return self.prefix + self.scalar
+        return self.prefix + self.stem + self.separator.join(map(str, reversed(index) if self.reverse else index))
+
+
+class Outcome(Enum):
+    USED = "used"
+    IGNORED = "ignored"
+    FELL_BACK = "fell back"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class ExtensionReport:
+    """What was found at an extension point, and what was done about it. Presenters put it into words."""
+
+    point: str
+    name: str
+    understood: bool
+    required: bool
+    outcome: Outcome
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class ArrayMetadata:
+    """All that is needed to read an array: shapes in elements, C order of axes."""
+
+    shape: tuple[int, ...]
+    dtype: DataType
+    grid: ChunkGrid
+    keys: ChunkKeys
+    codecs: tuple[CodecSpec, ...]
+    fill: Fill
+    dialect: str
+    dimension_names: tuple[str | None, ...] | None = None
+    transformers: tuple[CodecSpec, ...] = ()
+    extensions: tuple[ExtensionReport, ...] = ()
+
+    kind = "array"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class GroupMetadata:
+    dialect: str
+    implicit: bool = False
+    """No document says so: there are only nodes beneath it."""
+    extensions: tuple[ExtensionReport, ...] = ()
+
+    kind = "group"

@@ -1,0 +1,283 @@
+"""What a store is: keys to byte strings, with the specification's own operations (spec B; v3 core "Store interface").
+
+A concrete store overrides the underscored methods it can do well; the public ones check keys and prefixes first, so no
+backend ever sees a key that could leave the store (spec F.8), and derive what a backend lacks:
+list_dir ← list_prefix ← list; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix + erase.
+
+Promises, held by tests/contracts/store.py for every store, wrapper and transformer: absence is None, never an error and
+never b""; a set is atomic (a reader sees the old value or the new, never a part); a value given with `expect` is stored
+only when the stored version is that one; list_dir streams one level.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
+
+MAX_KEY_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """A part of a value, in bytes. `start` None: the last `length` bytes. `length` None: from `start` to the end."""
+
+    start: int | None
+    length: int | None
+
+    @classmethod
+    def last(cls, length: int) -> ByteRange:
+        return cls(None, length)
+
+    def span(self, size: int) -> tuple[int, int]:
+        """(from, to) within a value of `size` bytes, clipped to it."""
+        if self.start is None:
+            return max(0, size - (self.length or 0)), size
+        start = min(self.start, size)
+        return start, size if self.length is None else min(size, start + self.length)
+
+    def of(self, value: bytes) -> bytes:
+        start, stop = self.span(len(value))
+        return value[start:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes where it is free."""
+
+    name: str
+    is_prefix: bool
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The state of one stored value: opaque, comparable (an e-tag, a generation, time and digest …)."""
+
+    token: str
+
+    @classmethod
+    def of(cls, value: bytes) -> Version:
+        return cls(hashlib.sha256(value).hexdigest())
+
+
+ABSENT = Version("absent")
+"""As `expect`: store only when nothing is stored there yet."""
+
+Request = tuple[str, ByteRange | None]
+Answer = bytes | ZarrscopeError | None
+"""What get_many yields for a request: the bytes, None when absent, or the error that this one request met."""
+
+
+def never() -> bool:
+    return False
+
+
+def check_key(key: str) -> str:
+    """`key` when a store may see it. Raises Refused (spec F.8, B "Valid keys")."""
+    _check_segments(key, key.split("/"), "key")
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """`prefix` when a store may see it: "" for everything, else key characters and a final slash. Raises Refused."""
+    if prefix in ("", "/"):
+        return ""
+    if not prefix.endswith("/"):
+        raise Refused(f"The prefix {prefix!r} does not end in '/'", key=prefix)
+    _check_segments(prefix, prefix[:-1].split("/"), "prefix")
+    return prefix
+
+
+def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
+    if not whole:
+        raise Refused(f"An empty {what} names nothing", key=whole)
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise Refused(f"The {what} {whole!r} has an empty, '.' or '..' part, which could leave the store", key=whole)
+    if "\0" in whole:
+        raise Refused(f"The {what} {whole!r} has a NUL character", key=whole)
+    if len(whole.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
+        raise Refused(f"The {what} {whole[:60]!r}… is longer than {MAX_KEY_BYTES} bytes", key=whole[:200])
+
+
+class Store:
+    """Keys to values. `url` names the store for a person and for reopening; flags say what this one can do.
+
+    One class with flags rather than one protocol per capability: a wrapper or a server learns only at run time what it
+    can do, and an isinstance test on a wrapper would answer for the wrapper, not for what it wraps.
+    """
+
+    url: str = ""
+    listable: bool = True
+    writable: bool = True
+    remote: bool = False
+    """Each request costs a round trip: ask for little, many at once."""
+
+    # ------------------------------------------------------------------ reading
+    def get(self, key: str, part: ByteRange | None = None) -> bytes | None:
+        """The value, or the given part of it; None when nothing is stored. Raises Unreadable, Refused."""
+        return self._get(check_key(key), part)
+
+    def get_partial_values(self, requests: Sequence[Request]) -> list[bytes | None]:
+        """One answer per request, in the order of the requests; a key may repeat. The first failure is raised."""
+        answers: list[bytes | None] = [None] * len(requests)
+        for i, answer in self.get_many(requests):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            answers[i] = answer
+        return answers
+
+    def get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, Answer]]:
+        """(index of the request, answer) in order of completion, many under way at once where that pays.
+
+        A request that fails yields its error; the others go on. Ends early once `cancelled()` is true, really stopping
+        requests under way where the backend can.
+        """
+        for key, _ in requests:
+            check_key(key)
+        yield from self._get_many(requests, cancelled)
+
+    def get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+        """The value and the version to pass to `set(expect=…)`, read as one."""
+        return self._get_versioned(check_key(key))
+
+    # ------------------------------------------------------------------ listing
+    def list(self) -> Iterator[str]:
+        """All keys, each once, in no order. Raises Unsupported where the store cannot list."""
+        self._need_listing()
+        yield from self._list()
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """All keys that begin with `prefix` ("" or ending in "/"): full keys, in no order."""
+        self._need_listing()
+        yield from self._list_prefix(check_prefix(prefix))
+
+    def list_dir(self, prefix: str) -> Iterator[Entry]:
+        """One level: names of keys and of prefixes directly beneath `prefix`, each once, streamed."""
+        self._need_listing()
+        yield from self._list_dir(check_prefix(prefix))
+
+    # ------------------------------------------------------------------ writing
+    def set(self, key: str, value: bytes, expect: Version | None = None) -> Version:
+        """Stores the whole value, atomically. Raises Conflict when the stored version is not `expect`; ReadOnly."""
+        self._need_writing(key)
+        return self._set(check_key(key), bytes(value), expect)
+
+    def set_partial_values(self, values: Iterable[tuple[str, int, bytes]]) -> None:
+        """(key, start, bytes): overwrites ranges. Ranges of one key must not overlap; start ≤ current length."""
+        patches: dict[str, list[tuple[int, bytes]]] = {}
+        for key, start, value in values:
+            self._need_writing(key)
+            patches.setdefault(check_key(key), []).append((start, bytes(value)))
+        for key, parts in patches.items():
+            self._set_partial(key, parts)
+
+    def erase(self, key: str) -> None:
+        """Removes one key. Nothing happens when it is not there."""
+        self._need_writing(key)
+        self._erase(check_key(key))
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.erase(key)
+
+    def erase_prefix(self, prefix: str) -> None:
+        """Removes every key beginning with `prefix`."""
+        self._need_writing(prefix)
+        self._erase_prefix(check_prefix(prefix))
+
+    def close(self) -> None:
+        """Gives back what the store holds open. A closed store may be used again; it reopens."""
+
+    # ------------------------------------------------------------------ for stores to override
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        raise NotImplementedError
+
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[int, Answer]]:
+        for i, (key, part) in enumerate(requests):
+            if cancelled():
+                return
+            try:
+                answer: Answer = self._get(key, part)
+            except ZarrscopeError as error:
+                answer = error.located(store=self.url, key=key)
+            yield i, answer
+
+    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+        value = self._get(key, None)
+        return None if value is None else (value, Version.of(value))
+
+    def _list(self) -> Iterator[str]:
+        return self._list_prefix("")
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        if type(self)._list is Store._list:
+            raise NotImplementedError
+        return (key for key in self._list() if key.startswith(prefix))
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        seen: set[tuple[str, bool]] = set()
+        for key in self._list_prefix(prefix):
+            name, slash, _ = key[len(prefix) :].partition("/")
+            if (name, bool(slash)) not in seen:
+                seen.add((name, bool(slash)))
+                yield Entry(name, bool(slash))
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        raise NotImplementedError
+
+    def _set_partial(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
+        value = bytearray(self._get(key, None) or b"")
+        end = -1
+        for start, patch in sorted(parts):
+            if start < 0 or start > len(value) or start < end:
+                raise Refused(f"A write of {len(patch)} bytes at {start} leaves a gap or overlaps another", key=key)
+            value[start : start + len(patch)] = patch
+            end = start + len(patch)
+        self._set(key, bytes(value), None)
+
+    def _erase(self, key: str) -> None:
+        raise NotImplementedError
+
+    def _erase_prefix(self, prefix: str) -> None:
+        for key in [*self._list_prefix(prefix)]:
+            self._erase(key)
+
+    # ------------------------------------------------------------------ shared checks
+    def _need_listing(self) -> None:
+        if not self.listable:
+            raise Unsupported(
+                "This store cannot list its keys",
+                feature="listing",
+                store=self.url,
+                advice="Open a node by its path, or use a store with consolidated metadata.",
+            )
+
+    def _need_writing(self, key: str) -> None:
+        if not self.writable:
+            raise ReadOnly(
+                "This store is read-only", store=self.url, key=key, advice="Open it with mode='r+' where it allows that."
+            )
+
+    def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
+        """Raises Conflict unless what is stored is what the writer expects."""
+        if expect is None:
+            return
+        version = ABSENT if found is None else found[1]
+        if version != expect:
+            raise Conflict(
+                "The stored value changed since it was read" if expect != ABSENT else "Something is stored there already",
+                store=self.url,
+                key=key,
+                theirs=None if found is None else found[0],
+                advice="Compare both versions, then save again.",
+            )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
