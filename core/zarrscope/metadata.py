@@ -100,7 +100,7 @@ ChunkGrid = RegularGrid
 class ChunkKeys:
     """From a chunk's index to its key in the store: prefix + stem + indices joined by the separator.
 
-    v3 default: stem "c/" (or "c."), scalar "c" · v2: stem "", scalar "0" · drafts of 2020 and 2022: stem "c" · n5: reverse.
+    v3 default: stem "c/" (or "c."), scalar "c" · v2: stem "", scalar "0" · drafts 2020, 2022: stem "c" · n5: reverse.
     """
 
     prefix: str

@@ -1,8 +1,8 @@
 """What a store is: keys to byte strings, with the specification's own operations (spec B; v3 core "Store interface").
 
 A concrete store overrides the underscored methods it can do well; the public ones check keys and prefixes first, so no
-backend ever sees a key that could leave the store (spec F.8), and derive what a backend lacks:
-list_dir ← list_prefix ← list; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix + erase.
+backend ever sees a key that could leave the store (spec F.8), and derive what a backend lacks: list_dir ← list_prefix
+← list; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix + erase.
 
 Promises, held by tests/contracts/store.py for every store, wrapper and transformer: absence is None, never an error and
 never b""; a set is atomic (a reader sees the old value or the new, never a part); a value given with `expect` is stored
@@ -197,9 +197,7 @@ class Store:
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
         raise NotImplementedError
 
-    def _get_many(
-        self, requests: Sequence[Request], cancelled: Callable[[], bool]
-    ) -> Iterator[tuple[int, Answer]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         for i, (key, part) in enumerate(requests):
             if cancelled():
                 return
@@ -262,7 +260,10 @@ class Store:
     def _need_writing(self, key: str) -> None:
         if not self.writable:
             raise ReadOnly(
-                "This store is read-only", store=self.url, key=key, advice="Open it with mode='r+' where it allows that."
+                "This store is read-only",
+                store=self.url,
+                key=key,
+                advice="Open it with mode='r+' where it allows that.",
             )
 
     def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
@@ -272,7 +273,9 @@ class Store:
         version = ABSENT if found is None else found[1]
         if version != expect:
             raise Conflict(
-                "The stored value changed since it was read" if expect != ABSENT else "Something is stored there already",
+                "The stored value changed since it was read"
+                if expect != ABSENT
+                else "Something is stored there already",
                 store=self.url,
                 key=key,
                 theirs=None if found is None else found[0],

@@ -1,7 +1,7 @@
 """Dialects: which documents a node has, where its chunks lie, and what the documents say in canonical terms.
 
 A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
-consolidated metadata is merely documents already at hand, request counts can be counted, and a dry run is the plan itself.
+consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
 """
 
 from __future__ import annotations
