@@ -1,0 +1,108 @@
+# Shared by packaging/demo and packaging/check (bash, sourced): a Python environment that is remade only when it must be,
+# and what the machine lacks beyond Python. Expects ROOT, the checkout's folder.
+
+say() { printf '%s\n' "$*"; }
+
+# find_python [CANDIDATE]: a Python of at least 3.11 that really runs and can make environments; a shim in PATH may start
+# nothing.
+find_python() {
+    local candidate path
+    [ $# -gt 0 ] || set -- python3 python3.13 python3.12 python3.11 python
+    for candidate in "$@"; do
+        while IFS= read -r path; do
+            if "$path" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 </dev/null; then
+                # the interpreter itself, not the shim that chose it
+                "$path" -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
+                return 0
+            fi
+        done < <(type -ap "$candidate" 2>/dev/null || true)
+    done
+    return 1
+}
+
+no_python() { # no_python [INTERPRETER-ASKED-FOR]
+    [ $# = 0 ] || { say "$1 is no Python 3.11 or newer that can make environments." >&2; exit 1; }
+    say "No Python 3.11 or newer that can make environments was found. On Debian: apt-get install python3 python3-venv" >&2
+    exit 1
+}
+
+digest() {
+    if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi | awk '{print $1}' | tr '\n' ' '
+}
+
+# environment FOLDER PYTHON STAMP CONSTRAINTS INSTALL-ARGUMENTS… : the folder holds an environment with these installed.
+# A stamp written last says what is in it, so a broken, half-made or moved environment is made anew.
+environment() {
+    local folder=$1 python=$2 stamp=$3 constraints=$4
+    shift 4
+    if [ -f "$folder/.stamp" ] && [ "$(cat "$folder/.stamp")" = "$stamp" ] \
+        && "$folder/bin/python" -c '' >/dev/null 2>&1 </dev/null; then
+        return 0
+    fi
+    say "Making ${folder#"$ROOT"/} with $python (once; a minute or two)"
+    rm -rf "$folder"
+    "$python" -m venv "$folder" || return 1
+    local uv
+    uv=$(grep -h '^uv==' "$ROOT/packaging/constraints.txt")
+    if "$folder/bin/python" -m pip install -q --disable-pip-version-check "$uv" </dev/null \
+        && VIRTUAL_ENV="$folder" "$folder/bin/uv" pip install -q --python "$folder/bin/python" -c "$constraints" "$@" </dev/null; then
+        :
+    else
+        say "uv did not do it; pip tries"
+        "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" "$@" </dev/null || return 1
+    fi
+    printf '%s' "$stamp" >"$folder/.stamp"
+}
+
+# What system-packages.txt lists and this machine lacks: "package thing" a line.
+missing_packages() {
+    local package thing probe
+    while read -r package thing probe; do
+        case $package in '' | '#'*) continue ;; esac
+        provides "$probe" || echo "$package $thing"
+    done <"$ROOT/packaging/system-packages.txt"
+}
+
+provides() {
+    local kind=${1%%:*} what=${1#*:} name
+    case $kind in
+        command)
+            for name in ${what//|/ }; do command -v "$name" >/dev/null && return 0; done
+            ;;
+        library)
+            # outside Linux, toolkits bring their own or use the system's
+            [ "$(uname)" = Linux ] || return 0
+            { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null || true; } | grep -F "$what" >/dev/null && return 0
+            compgen -G "/usr/lib*/*/$what" >/dev/null && return 0
+            compgen -G "/usr/lib*/$what" >/dev/null && return 0
+            ;;
+        file)
+            [ "$(uname)" = Linux ] || return 0
+            compgen -G "$what" >/dev/null && return 0
+            ;;
+    esac
+    return 1
+}
+
+# install_packages PACKAGE… on Debian, as root or through sudo; retried, since package servers have bad moments.
+install_packages() {
+    command -v apt-get >/dev/null || { say "Only Debian's packages can be installed from here: install $*" >&2; return 1; }
+    local root=() try
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { say "Not root, and no sudo: install $*" >&2; return 1; }
+        root=(sudo -n)
+    fi
+    local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=400 -o Acquire::Retries=3)
+    for try in 1 2 3; do
+        if "${apt[@]}" update </dev/null >/dev/null 2>&1 \
+            && "${apt[@]}" install --no-install-recommends "$@" </dev/null >"$ROOT/.apt.log" 2>&1; then
+            rm -f "$ROOT/.apt.log"
+            return 0
+        fi
+        say "apt-get failed (try $try of 3)"
+        sleep $((try * 5))
+    done
+    tail -n 20 "$ROOT/.apt.log" >&2 2>/dev/null || true
+    rm -f "$ROOT/.apt.log"
+    return 1
+}

@@ -1,0 +1,70 @@
+"""What the machine that runs the tests offers: the things of `@pytest.mark.needs(…)`.
+
+A thing that is absent is a sentence saying what to install; tests/conftest.py skips by it and counts. `PACKAGES` things
+come from the system's packages (packaging/system-packages.txt): packaging/check --system installs them, and then a skip
+for lack of one is a failure.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = frozenset({"qt", "display", "tmux", "chromium"})
+
+
+def chromium() -> str | None:
+    """The path of a Chromium or Chrome."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def conformance() -> Path | None:
+    """The folder of the conformance archive: ZARRSCOPE_CASES, or shared/conformance beside the clone."""
+    named = os.environ.get("ZARRSCOPE_CASES")
+    folder = Path(named) if named else ROOT.parent / "shared" / "conformance"
+    return folder if (folder / "cases.tar.gz").is_file() or (folder / "MANIFEST.tsv").is_file() else None
+
+
+def zarr2() -> Path | None:
+    """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2 beside tests."""
+    named = os.environ.get("ZARRSCOPE_ZARR2")
+    place = Path(named) if named else ROOT / ".venv-zarr2"
+    candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
+    return next((c for c in candidates if c.is_file()), None)
+
+
+@functools.cache
+def missing(thing: str) -> str | None:
+    """Why `thing` cannot be had here and how to get it; None when it is here. Raises KeyError for an unknown thing."""
+    return {
+        "qt": _qt,
+        "display": _display,
+        "tmux": lambda: None if shutil.which("tmux") else "no tmux: install the system package tmux",
+        "chromium": lambda: None if chromium() else "no Chromium: install the system package chromium",
+        "cases": lambda: (
+            None if conformance() else "no conformance archive beside the clone, nor where ZARRSCOPE_CASES says"
+        ),
+        "zarr2": lambda: (
+            None if zarr2() else "no zarr-python 2.18: packaging/check makes .venv-zarr2, or set ZARRSCOPE_ZARR2"
+        ),
+    }[thing]()
+
+
+def _qt() -> str | None:
+    code = "from PyQt6 import QtGui, QtWidgets, QtTest"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 0:
+        return None
+    last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    return f"Qt does not load ({last}): install the system packages of packaging/system-packages.txt"
+
+
+def _display() -> str | None:
+    if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return None
+    return None if shutil.which("Xvfb") else "no display and no Xvfb: install the system packages xvfb and xauth"
