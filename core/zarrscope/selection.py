@@ -1,0 +1,183 @@
+"""Selections: numpy basic indexing against a shape and a chunk grid. Pure arithmetic; no data is touched.
+
+`select` turns an index (integers, slices with any step, ellipsis, newaxis) into a Selection: the output's shape and,
+for every axis, the positions taken. `pieces` crosses those with the edges of a grid: which chunks are touched, what part
+of each is taken, and where in the output it goes. Promises: the same elements in the same order as numpy gives (negative
+steps too); every element of the output is covered by exactly one piece; work is proportional to the chunks touched,
+never to the size of the array. A caller's mistake is an IndexError in numpy's sense, not a ZarrscopeError.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from types import EllipsisType
+from typing import NamedTuple, Protocol, SupportsIndex
+
+Index = SupportsIndex | slice | EllipsisType | None
+"""One part of a selection."""
+
+
+class Edges(Protocol):
+    """One axis of a chunk grid (metadata.RegularEdges is one)."""
+
+    @property
+    def length(self) -> int:
+        """The array's extent along this axis; the last chunk may reach beyond it."""
+
+    def chunk_of(self, position: int) -> int: ...
+
+    def span(self, chunk: int) -> tuple[int, int]: ...
+
+
+class Part(NamedTuple):
+    """What a selection takes of one chunk along one axis."""
+
+    chunk: int
+    source: slice
+    """Within the chunk; its step may be negative."""
+    target: slice
+    """Within the output; ascending, without gaps."""
+    whole: bool
+    """The whole chunk in stored order, including what lies over the array's edge: it can be decoded in place."""
+    covers: bool
+    """Every element of the chunk that lies within the array, in whatever order: its old value does not matter."""
+
+
+class Piece(NamedTuple):
+    """What a selection takes of one chunk."""
+
+    chunk: tuple[int, ...]
+    source: tuple[slice, ...]
+    target: tuple[slice, ...]
+    whole: bool
+    covers: bool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it."""
+
+    positions: tuple[range, ...]
+    shape: tuple[int, ...]
+    scalar: bool
+    """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
+        return tuple(len(p) for p in self.positions)
+
+    @property
+    def size(self) -> int:
+        return prod(self.extent)
+
+    def parts(self, edges: Sequence[Edges]) -> list[list[Part]]:
+        """Per axis, what is taken of each chunk along it, in the order of the output. Targets are within `extent`."""
+        if not self.size:
+            return [[] for _ in self.positions]
+        return [_parts(p, e) for p, e in zip(self.positions, edges, strict=True)]
+
+    def pieces(self, edges: Sequence[Edges]) -> Iterator[Piece]:
+        """Every chunk touched, once each: the product of `parts`."""
+        if self.size:
+            yield from map(join, product(*self.parts(edges)))
+
+
+def join(parts: tuple[Part, ...]) -> Piece:
+    """The piece of one chunk from its parts along each axis."""
+    if not parts:
+        return Piece((), (), (), True, True)
+    chunk, source, target, whole, covers = zip(*parts, strict=True)
+    return Piece(chunk, source, target, all(whole), all(covers))
+
+
+def select(index: object, shape: tuple[int, ...]) -> Selection:
+    """The selection that `index` makes of an array of `shape`. Raises IndexError as numpy does."""
+    parts = index if isinstance(index, tuple) else (index,)
+    taken = sum(part is not None and part is not Ellipsis for part in parts)
+    ellipses = sum(part is Ellipsis for part in parts)
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if taken > len(shape):
+        raise IndexError(f"too many indices: the array has {len(shape)} axes, but {taken} were indexed")
+    positions: list[range] = []
+    result: list[int] = []
+
+    def everything(count: int) -> None:
+        for _ in range(count):
+            length = shape[len(positions)]
+            positions.append(range(length))
+            result.append(length)
+
+    for part in parts:
+        if part is None:
+            result.append(1)
+        elif part is Ellipsis:
+            everything(len(shape) - taken)
+        else:
+            axis = len(positions)
+            if isinstance(part, slice):
+                try:
+                    positions.append(range(*part.indices(shape[axis])))
+                except ValueError:
+                    raise IndexError(f"the slice of axis {axis} has a step of zero") from None
+                except TypeError:
+                    raise IndexError(
+                        f"the slice of axis {axis} has a bound that is neither an integer nor None"
+                    ) from None
+                result.append(len(positions[-1]))
+            else:
+                i = _position(part, axis, shape[axis])
+                positions.append(range(i, i + 1))
+    everything(len(shape) - len(positions))
+    scalar = not result and not ellipses
+    return Selection(tuple(positions), tuple(result), scalar)
+
+
+def _position(part: object, axis: int, length: int) -> int:
+    try:
+        is_mask = isinstance(part, bool) or getattr(getattr(part, "dtype", None), "kind", "") == "b"
+        if is_mask or not isinstance(part, SupportsIndex):
+            raise TypeError
+        i = operator.index(part)
+    except TypeError:
+        raise IndexError(
+            f"axis {axis} was indexed with {type(part).__name__}: only integers, slices (:), ellipsis (...) and "
+            "newaxis are valid here; read a region first to pick elements by a list or a mask"
+        ) from None
+    if not -length <= i < length:
+        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {length}")
+    return int(i + length if i < 0 else i)
+
+
+def _parts(positions: range, edges: Edges) -> list[Part]:
+    start, step, count, length = positions.start, positions.step, len(positions), edges.length
+    parts: list[Part] = []
+    done = 0
+    while done < count:
+        at = start + done * step
+        chunk = edges.chunk_of(at)
+        low, high = edges.span(chunk)
+        reach = (high - 1 - at) // step if step > 0 else (at - low) // -step
+        n = min(count - done, reach + 1)
+        first = at - low
+        if n == 1:
+            source = slice(first, first + 1, 1)
+        else:
+            stop = first + (n - 1) * step + (1 if step > 0 else -1)
+            source = slice(first, stop if stop >= 0 else None, step)
+        parts.append(
+            Part(
+                chunk,
+                source,
+                slice(done, done + n, 1),
+                n == high - low and (step > 0 or n == 1),
+                n == min(high, length) - low,
+            )
+        )
+        done += n
+    return parts

@@ -1,0 +1,242 @@
+"""Background's two laws, and that jobs are dropped, prioritised and survived as promised. Gates, never sleeps."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from zarrscope.background import Background, Mailbox, Outcome, Priority, cores, shared
+
+
+def test_callbacks_run_on_the_owners_thread_only() -> None:
+    mailbox = Mailbox()
+    owner = Background(4, 2).owner(mailbox)
+    threads: list[threading.Thread] = []
+    values: list[int] = []
+
+    def done(outcome: Outcome[int]) -> None:
+        threads.append(threading.current_thread())
+        values.append(outcome.get())
+
+    for i in range(20):
+        (owner.fetch if i % 2 else owner.decode)(lambda i=i: i, done)
+    mailbox.run_until(lambda: len(values) == 20)
+    assert set(threads) == {threading.current_thread()}
+    assert sorted(values) == list(range(20))
+
+
+def test_a_cancelled_ticket_never_calls_back_even_when_its_result_is_already_posted() -> None:
+    mailbox = Mailbox()
+    owner = Background(1, 1).owner(mailbox)
+    called: list[str] = []
+    ran = threading.Event()
+    first = owner.decode(ran.set, lambda outcome: called.append("cancelled one"))
+    assert ran.wait(10)
+    second = owner.decode(lambda: None, lambda outcome: called.append("other"))
+    first.cancel()
+    mailbox.run_until(lambda: second.finished)
+    assert called == ["other"]
+    assert first.cancelled
+    assert not first.finished
+
+
+def test_cancelled_before_it_began_never_runs_and_running_work_is_told() -> None:
+    mailbox = Mailbox()
+    background = Background(1, 1)
+    owner = background.owner(mailbox)
+    begun, go_on, saw = threading.Event(), threading.Event(), []
+    ran: list[str] = []
+
+    def long(cancelled: Callable[[], bool]) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        saw.append(cancelled())
+
+    running = owner.fetch(long, lambda outcome: ran.append("callback"))
+    queued = owner.fetch(lambda: ran.append("queued"), lambda outcome: ran.append("callback"))
+    assert begun.wait(10)
+    running.cancel()
+    queued.cancel()
+    go_on.set()
+    last = owner.fetch(lambda: None, lambda outcome: None)
+    mailbox.run_until(lambda: last.finished)
+    assert saw == [True]
+    assert ran == []
+
+
+def test_what_is_visible_goes_before_what_is_nearby() -> None:
+    mailbox = Mailbox()
+    owner = Background(1, 1).owner(mailbox)
+    gate, begun = threading.Event(), threading.Event()
+    order: list[int] = []
+
+    def hold() -> None:
+        begun.set()
+        assert gate.wait(10)
+
+    owner.decode(hold, lambda outcome: None)
+    assert begun.wait(10)
+    wanted = [
+        (Priority.IDLE, 3),
+        (Priority.NEARBY, 2),
+        (Priority.VISIBLE, 0),
+        (Priority.VISIBLE, 1),
+    ]
+    tickets = [owner.decode(lambda n=n: order.append(n), lambda outcome: None, priority) for priority, n in wanted]
+    gate.set()
+    mailbox.run_until(lambda: all(ticket.finished for ticket in tickets))
+    assert order == [0, 1, 2, 3]
+
+
+def test_an_error_comes_as_an_outcome_and_a_failing_callback_kills_nothing() -> None:
+    mailbox = Mailbox()
+    background = Background(1, 1)
+    owner = background.owner(mailbox)
+    outcomes: list[Outcome[None]] = []
+
+    def fail() -> None:
+        raise ValueError("no")
+
+    def done(outcome: Outcome[None]) -> None:
+        outcomes.append(outcome)
+        raise RuntimeError("the callback fails too")
+
+    owner.decode(fail, done)
+    owner.decode(fail, done)
+    mailbox.run_until(lambda: len(outcomes) == 2)
+    with pytest.raises(ValueError, match="no"):
+        outcomes[0].get()
+    inline = background.owner(lambda call: call())  # the callback fails inside the worker
+    inline.decode(fail, done)
+    after = owner.decode(lambda: 5, lambda outcome: None)
+    mailbox.run_until(lambda: after.finished)
+
+
+def test_closing_an_owner_drops_everything_and_leaves_others_alone() -> None:
+    mailbox = Mailbox()
+    background = Background(1, 1)
+    one, other = background.owner(mailbox), background.owner(mailbox)
+    gate, begun = threading.Event(), threading.Event()
+    called: list[str] = []
+
+    def hold() -> None:
+        begun.set()
+        assert gate.wait(10)
+
+    one.decode(hold, lambda outcome: called.append("one"))
+    one.decode(lambda: called.append("ran"), lambda outcome: called.append("one"))
+    kept = other.decode(lambda: None, lambda outcome: called.append("other"))
+    assert begun.wait(10)
+    one.close()
+    gate.set()
+    mailbox.run_until(lambda: kept.finished)
+    assert called == ["other"]
+    assert one.decode(lambda: called.append("late"), lambda outcome: None).cancelled
+
+
+def test_sharing_does_every_item_once() -> None:
+    done: list[int] = []
+    Background(1, 3).share(range(1000), done.append)
+    assert sorted(done) == list(range(1000))
+
+
+def test_helpers_really_share_the_items() -> None:
+    background = Background(1, 2)
+    both = threading.Barrier(2, timeout=10)
+    background.share(range(2), lambda item: both.wait())  # passes only when two threads hold an item at once
+
+
+def test_sharing_inside_shared_work_on_a_busy_pool_does_not_deadlock() -> None:
+    background = Background(1, 2)
+    done: list[tuple[int, int]] = []
+    background.share(range(8), lambda a: background.share(range(8), lambda b: done.append((a, b))))
+    assert sorted(done) == [(a, b) for a in range(8) for b in range(8)]
+
+    gate = threading.Event()
+    owner = background.owner(Mailbox())
+    for _ in range(2):
+        owner.decode(gate.wait, lambda outcome: None)
+    background.share(range(4), lambda item: done.append((99, item)))  # no helper is free: the caller does it all
+    gate.set()
+    assert [(99, i) for i in range(4)] == done[-4:]
+
+
+@pytest.mark.parametrize("place", ["work", "items"])
+def test_the_first_error_stops_sharing_and_is_raised_here(place: str) -> None:
+    def items() -> Iterator[int]:
+        yield from range(3)
+        if place == "items":
+            raise ValueError("broken source")
+        yield from range(10_000)
+
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        done.append(item)
+        if place == "work" and len(done) == 3:
+            raise ValueError("broken work")
+
+    with pytest.raises(ValueError, match="broken"):
+        Background(1, 2).share(items(), work)
+    assert len(done) < 100
+
+
+def test_threads_start_when_needed_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrscope.background.IDLE_SECONDS", 0.01)
+    background = Background(8, 2)
+    assert background.fetch_pool.threads == background.decode_pool.threads == 0
+    mailbox = Mailbox()
+    owner = background.owner(mailbox)
+    names: list[str] = []
+    thread: list[threading.Thread] = []
+
+    def work() -> None:
+        thread.append(threading.current_thread())
+        names.append(thread[0].name)
+
+    ticket = owner.fetch(work, lambda outcome: None)
+    mailbox.run_until(lambda: ticket.finished)
+    assert names[0].startswith("zarrscope-fetch-")
+    assert thread[0].daemon
+    thread[0].join(10)
+    assert not thread[0].is_alive()
+    again = owner.fetch(work, lambda outcome: None)
+    mailbox.run_until(lambda: again.finished)
+
+
+def test_without_threads_work_is_done_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    background = Background(2, 2)
+    mailbox = Mailbox()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    ticket = background.owner(mailbox).decode(lambda: 7, lambda outcome: None)
+    done: list[int] = []
+    background.share(range(5), done.append)
+    mailbox.run_until(lambda: ticket.finished)
+    assert sorted(done) == list(range(5))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_the_child_of_a_fork_starts_afresh() -> None:
+    done: list[int] = []
+    shared().share(range(8), done.append)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        status = 1
+        try:
+            mailbox = Mailbox()
+            ticket = shared().owner(mailbox).fetch(lambda: 1, lambda outcome: None)
+            mailbox.run_until(lambda: ticket.finished, timeout=20)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_cores_counts_what_this_process_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
