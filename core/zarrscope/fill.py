@@ -1,0 +1,374 @@
+"""Fill values: every JSON form of every data type, read and written bit for bit (spec A.12, F.26).
+
+A form says what one family of documents allows: v3 has hexadecimal floats and forbids null, v2 has base64 and null, the
+2022 draft has binary strings. Bits never pass through a conversion that could lose them: integers stay Python
+integers, hexadecimal and base64 go to bytes, so NaN payloads and -0.0 come back as they were.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrscope.dtype import DataType, Fill, data_type, is_small, spell
+from zarrscope.errors import BadMetadata
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class FillForm:
+    """What the documents of one family may say: `null`, hexadecimal and binary strings, how raw bytes are written.
+
+    `loose`: numbers as text, whole floats for integers and 0 or 1 for booleans are read too, as numpy did for v2.
+    """
+
+    name: str
+    null: bool
+    hexadecimal: bool
+    raw: Literal["ints", "base64", "hexadecimal"]
+    loose: bool = False
+
+
+V3 = FillForm("Zarr v3", null=False, hexadecimal=True, raw="ints")
+V2 = FillForm("Zarr v2", null=True, hexadecimal=False, raw="base64", loose=True)
+DRAFT_2019 = FillForm("the 2019 drafts", null=True, hexadecimal=False, raw="base64", loose=True)
+DRAFT_2020 = FillForm("the 2020 draft", null=True, hexadecimal=True, raw="base64", loose=True)
+DRAFT_2022 = FillForm("the 2022 draft", null=False, hexadecimal=True, raw="hexadecimal")
+
+_BITS = re.compile(r"0x([0-9a-fA-F]+)|0b([01]+)")
+_INFINITIES = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+_LOOSE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+NAT = -(2**63)
+
+
+def _wrong(value: Json, dtype: DataType, expected: str, pointer: str = "") -> BadMetadata:
+    return BadMetadata(
+        f"The fill value {spell(value)} is not one of data type {dtype.name}: {expected}",
+        pointer=pointer,
+        advice="Correct it in the document.",
+    )
+
+
+def undefined(dtype: DataType) -> Fill:
+    """What is shown where no fill value is defined: zero, empty, False."""
+    return Fill(zero(dtype), defined=False)
+
+
+def zero(dtype: DataType) -> Any:
+    if dtype.numpy is None:
+        return None
+    if dtype.name == "string":
+        return ""
+    if dtype.name == "bytes":
+        return b""
+    if dtype.variable:
+        return None
+    return np.zeros((), dtype.numpy)[()]
+
+
+def parse_fill(value: Json, dtype: DataType, form: FillForm = V3, *, lenient: bool = False) -> Fill:
+    """The fill value that `value` writes. Raises BadMetadata, its pointer relative to the value.
+
+    `lenient` reads null as undefined where the form forbids it.
+    """
+    if dtype.numpy is None:
+        return Fill(spell(value, 10_000), defined=value is not None)
+    if value is None:
+        if form.null or lenient:
+            return undefined(dtype)
+        raise BadMetadata(
+            f"The fill value is null, which {form.name} does not allow for {dtype.name}",
+            pointer="",
+            advice="Write a value such as 0, or open the hierarchy leniently to read it as undefined.",
+        )
+    return Fill(_parse(value, dtype, form))
+
+
+def _parse(value: Json, dtype: DataType, form: FillForm) -> Any:
+    kind = dtype.numpy
+    assert kind is not None
+    if dtype.variable:
+        return _parse_variable(value, dtype)
+    if kind.fields is not None:
+        return _parse_struct(value, dtype, form)
+    if is_small(dtype):
+        return _small_int(value, dtype) if "int" in dtype.name else _float(value, dtype, kind, form)
+    match kind.kind:
+        case "b":
+            if value is True or value is False:
+                return np.bool_(value)
+            if form.loose and type(value) in (int, float) and value in (0, 1):
+                return np.bool_(value)
+            raise _wrong(value, dtype, "true or false")
+        case "i" | "u":
+            return _integer(value, dtype, kind, form)
+        case "f":
+            return _float(value, dtype, kind, form)
+        case "c":
+            return _complex(value, dtype, kind, form)
+        case "M" | "m":
+            if value == "NaT":
+                value = NAT
+            if type(value) is not int or not -(2**63) <= value < 2**63:
+                raise _wrong(value, dtype, 'a whole number of 64 bits, or "NaT"')
+            return np.array(value, "i8").view(kind)[()]
+        case "U":
+            return _text(value, dtype, kind, form)
+        case _:
+            return _raw(value, dtype, kind, form)
+
+
+def _integer(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+    limits = np.iinfo(kind)
+    number = value
+    if form.raw == "hexadecimal" and isinstance(value, str) and _BITS.fullmatch(value):
+        return _from_bits(value, dtype, kind)
+    if form.loose:
+        if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value):
+            number = int(value)
+        elif isinstance(value, float) and value.is_integer():
+            number = int(value)
+    if type(number) is not int or not limits.min <= number <= limits.max:
+        raise _wrong(value, dtype, f"a whole number from {limits.min} to {limits.max}")
+    return kind.type(number)
+
+
+def _small_int(value: Json, dtype: DataType) -> Any:
+    bits = int(dtype.name[-1])
+    low, high = (0, 2**bits - 1) if dtype.name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if type(value) is not int or not low <= value <= high:
+        raise _wrong(value, dtype, f"a whole number from {low} to {high}")
+    assert dtype.numpy is not None
+    return dtype.numpy.type(value)
+
+
+def _float(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+    number = value
+    if isinstance(value, str):
+        if form.hexadecimal and value.startswith(("0x", "0b")):
+            return _from_bits(value, dtype, kind)
+        number = _INFINITIES.get(value)
+        if number is None and form.loose:
+            number = _LOOSE.get(value.lower())
+            if number is None and re.fullmatch(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,4})?", value):
+                number = float(value)
+    if type(number) is int:
+        try:
+            number = float(number)
+        except OverflowError:
+            number = math.copysign(math.inf, number)
+    if type(number) is not float:
+        digits = 2 * kind.itemsize
+        raise _wrong(value, dtype, f'a number, "NaN", "Infinity", "-Infinity" or "0x" and {digits} digits', "")
+    with np.errstate(all="ignore"):
+        scalar = kind.type(number)
+    if math.isfinite(number) is False and str(float(scalar)) != str(number):
+        raise _wrong(value, dtype, f"{dtype.name} has no such value")
+    return scalar
+
+
+def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
+    """0x… or 0b…: the bits as one unsigned number, most significant digit first, of exactly the type's width."""
+    match = _BITS.fullmatch(text)
+    width = 8 * kind.itemsize
+    digits = 0 if match is None else 4 * len(match[1]) if match[1] else len(match[2])
+    if match is None or digits != width:
+        raise _wrong(text, dtype, f'"0x" needs exactly {width // 4} digits, "0b" {width}')
+    number = int(match[1], 16) if match[1] else int(match[2], 2)
+    return np.frombuffer(number.to_bytes(kind.itemsize, "little"), kind.newbyteorder("<")).astype(kind)[0]
+
+
+def _complex(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+    half = np.dtype(f"f{kind.itemsize // 2}")
+    if isinstance(value, list) and len(value) == 2:
+        parts = []
+        for i, part in enumerate(value):
+            try:
+                parts.append(_float(part, dtype, half, form))
+            except BadMetadata as error:
+                raise error.beneath(f"/{i}") from None
+        return np.array(parts, half).view(kind)[0]
+    if form.raw == "hexadecimal" and isinstance(value, str) and value.startswith(("0x", "0b")):
+        return _from_bits(value, dtype, kind)
+    if form.loose and type(value) in (int, float):
+        return np.array([_float(value, dtype, half, form), 0], half).view(kind)[0]
+    raise _wrong(value, dtype, "a pair [real, imaginary]")
+
+
+def _text(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+    if form.loose and value == 0 and type(value) is int:
+        value = ""
+    capacity = kind.itemsize // 4
+    if not isinstance(value, str) or len(value) > capacity:
+        raise _wrong(value, dtype, f"text of at most {capacity} characters")
+    return np.array(value, kind)[()]
+
+
+def _raw(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+    """S and V: the bytes of one element, padded with zero bytes."""
+    size = kind.itemsize
+    data: bytes | None = None
+    if isinstance(value, list):
+        data = _octets(value)
+    elif isinstance(value, str):
+        if form.raw == "hexadecimal" and (match := _BITS.fullmatch(value)):
+            digits = 4 * len(match[1]) if match[1] else len(match[2])
+            if digits == 8 * size:
+                data = (int(match[1], 16) if match[1] else int(match[2], 2)).to_bytes(size, "big")
+        else:
+            data = _from_base64(value)
+            if form.loose and (data is None or len(data) > size) and value.isascii() and len(value) <= size:
+                data = value.encode()  # early writers put the text itself there
+    elif form.loose and type(value) is int and value == 0:
+        data = b""
+    exact = kind.kind == "V" and bool(value) and data != b""
+    if data is None or len(data) > size or (exact and len(data) != size):
+        raise _wrong(value, dtype, f"{size} bytes as {_RAW_FORMS[form.raw]}")
+    if kind.kind == "S":
+        return np.array(data, kind)[()]
+    return np.frombuffer(data.ljust(size, b"\0"), kind)[0]
+
+
+_RAW_FORMS = {
+    "ints": "a list of numbers from 0 to 255, or base64",
+    "base64": "base64",
+    "hexadecimal": '"0x" and two digits for each',
+}
+
+
+def _octets(value: list[Any]) -> bytes | None:
+    return bytes(value) if all(type(n) is int and 0 <= n < 256 for n in value) else None
+
+
+def _from_base64(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        return None
+
+
+def _parse_variable(value: Json, dtype: DataType) -> Any:
+    if dtype.name == "object":
+        return value
+    if type(value) is int and value == 0:
+        return zero(dtype)
+    if dtype.name == "string":
+        if isinstance(value, str):
+            return value
+        raise _wrong(value, dtype, "text")
+    data = _octets(value) if isinstance(value, list) else _from_base64(value) if isinstance(value, str) else None
+    if data is None:
+        raise _wrong(value, dtype, "base64, or a list of numbers from 0 to 255")
+    return data
+
+
+def _parse_struct(value: Json, dtype: DataType, form: FillForm) -> Any:
+    kind = dtype.numpy
+    assert kind is not None
+    if isinstance(value, str):
+        data = _from_base64(value)
+        if data is None or len(data) != kind.itemsize:
+            raise _wrong(value, dtype, f"base64 of {kind.itemsize} bytes")
+        return np.frombuffer(data, kind)[0]
+    if type(value) is int and value == 0 and form.loose:
+        return zero(dtype)
+    names = kind.names or ()
+    if isinstance(value, list) and form.loose and len(value) == len(names):
+        value = dict(zip(names, value, strict=True))
+    if not isinstance(value, Mapping) or set(value) != set(names):
+        raise _wrong(value, dtype, f"an object with the members {', '.join(names)}")
+    record = np.zeros((), kind)
+    for name, field in zip(names, _fields(dtype), strict=True):
+        if not isinstance(field, DataType):
+            raise _wrong(value, dtype, "base64, since it has fields that are arrays")
+        try:
+            record[name] = _parse(value[name], field, form)
+        except BadMetadata as error:
+            raise error.beneath(f"/{name.replace('~', '~0').replace('/', '~1')}") from None
+    return record[()]
+
+
+def _fields(dtype: DataType) -> list[DataType | None]:
+    """The types of a struct's fields; None for a field that is itself an array."""
+    described = json.loads(dtype.configuration)["fields"]
+    return [
+        None
+        if isinstance(field["data_type"], dict) and field["data_type"]["name"] == "subarray"
+        else data_type(field["data_type"])
+        for field in described
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- writing
+def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> Json:
+    """How a family of documents writes the fill value; null where it is undefined and the family allows that."""
+    if dtype.numpy is None:
+        return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
+    if not fill.defined and form.null:
+        return None
+    return _json(fill.value, dtype, form)
+
+
+def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
+    kind = dtype.numpy
+    assert kind is not None
+    if dtype.variable:
+        return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+    if kind.fields is not None:
+        fields = _fields(dtype)
+        if form.null or None in fields:
+            return base64.b64encode(np.asarray(value, kind).tobytes()).decode()
+        names = kind.names or ()
+        return {
+            name: _json(value[name], field, form)
+            for name, field in zip(names, fields, strict=True)
+            if isinstance(field, DataType)
+        }
+    if is_small(dtype):
+        return int(value) if "int" in dtype.name else _float_json(value, form)
+    match kind.kind:
+        case "b":
+            return bool(value)
+        case "i" | "u":
+            return int(value)
+        case "f":
+            return _float_json(value, form)
+        case "c":
+            return [_float_json(value.real, form), _float_json(value.imag, form)]
+        case "M" | "m":
+            return int(np.asarray(value, kind).view("i8")[()])
+        case "U":
+            return str(value)
+        case "S":
+            return base64.b64encode(bytes(value)).decode()
+        case _:
+            data = np.asarray(value, kind).tobytes()
+            if form.raw == "hexadecimal":
+                return "0x" + data.hex()
+            return (
+                [*data]
+                if dtype.name.startswith("r") and dtype.name[1:].isdigit() and form.raw == "ints"
+                else (base64.b64encode(data).decode())
+            )
+
+
+def _float_json(value: Any, form: FillForm) -> Json:
+    number = float(value)
+    if math.isnan(number):
+        bits = np.asarray(value).astype(np.asarray(value).dtype.newbyteorder(">")).tobytes()
+        usual = np.asarray(np.asarray(value).dtype.type(math.nan))
+        plain = usual.astype(usual.dtype.newbyteorder(">")).tobytes()
+        return "NaN" if bits == plain or not form.hexadecimal else "0x" + bits.hex()
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    # The shortest decimal of the type's own precision reads back to the same bits, and is what a person typed.
+    return float(str(value)) if isinstance(value, np.float16 | np.float32) else number
