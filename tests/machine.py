@@ -31,7 +31,7 @@ def conformance() -> Path | None:
 
 
 def zarr2() -> Path | None:
-    """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2 beside tests."""
+    """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2."""
     named = os.environ.get("ZARRSCOPE_ZARR2")
     place = Path(named) if named else ROOT / ".venv-zarr2"
     candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
