@@ -1,0 +1,95 @@
+"""Every command by name: its label, its keys, its menu. Hosts build menus, footers and the key sheet from this table.
+
+`keys` are written as "Ctrl+S", "Left", "A"; the first is the one to show. Commands of one plain key act only where no
+text is being typed. `order` of the table is the order of the menus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MENUS = (
+    ("file", "&File"),
+    ("edit", "&Edit"),
+    ("view", "&View"),
+    ("node", "&Node"),
+    ("window", "&Window"),
+    ("help", "&Help"),
+)
+"""(id, title with its mnemonic), in the order of the desktop's habit."""
+
+
+@dataclass(frozen=True)
+class Command:
+    id: str
+    label: str
+    menu: str
+    keys: tuple[str, ...] = ()
+    group: int = 0
+    """Commands of one menu with different groups are parted by a line."""
+    icon: str = ""
+
+
+COMMANDS = (
+    Command("open-file", "Open File…", "file", ("Ctrl+O",), 0, "file"),
+    Command("open-folder", "Open Folder…", "file", ("Ctrl+Shift+O",), 0, "folder"),
+    Command("open-url", "Open URL…", "file", ("Ctrl+U", "Ctrl+L"), 0, "link"),
+    Command("open-recent", "Open Recent", "file", (), 0, "recent"),
+    Command("open-demo", "Open the demo", "file", (), 0, "image"),
+    Command("save", "Save", "file", ("Ctrl+S",), 1, "save"),
+    Command("writable", "Open for writing", "file", (), 1, "edit"),
+    Command("refresh", "Refresh", "file", ("F5", "R"), 1, "retry"),
+    Command("close", "Close", "file", ("Ctrl+W",), 2, "close"),
+    Command("quit", "Quit", "file", ("Ctrl+Q",), 2),
+    Command("undo", "Undo", "edit", ("Ctrl+Z",), 0, "undo"),
+    Command("redo", "Redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), 0, "redo"),
+    Command("edit", "Edit attributes", "edit", ("E",), 1, "edit"),
+    Command("review", "Review changes", "edit", (), 1, "review"),
+    Command("revert", "Revert changes", "edit", (), 1),
+    Command("find", "Find", "edit", ("Ctrl+F", "/"), 2, "search"),
+    Command("zoom-in", "Zoom in", "view", ("+", "="), 0),
+    Command("zoom-out", "Zoom out", "view", ("-",), 0),
+    Command("fit", "Fit the whole plane", "view", ("0",), 0, "fit"),
+    Command("auto", "Auto contrast", "view", ("A",), 1, "contrast"),
+    Command("level", "Next level", "view", ("L",), 1),
+    Command("transpose", "Swap height and width", "view", ("Ctrl+T",), 1),
+    Command("play", "Play", "view", ("Space",), 2, "play"),
+    Command("step-forward", "Step forward", "view", ("Right",), 2),
+    Command("step-back", "Step back", "view", ("Left",), 2),
+    Command("leap-forward", "Ten steps forward", "view", ("Shift+Right", "PgDown"), 2),
+    Command("leap-back", "Ten steps back", "view", ("Shift+Left", "PgUp"), 2),
+    Command("first", "First", "view", ("Home",), 2),
+    Command("last", "Last", "view", ("End",), 2),
+    Command("next-axis", "Next axis", "view", ("Down",), 2),
+    Command("previous-axis", "Previous axis", "view", ("Up",), 2),
+    Command("back", "Back", "node", ("Alt+Left",), 0, "back"),
+    Command("forward", "Forward", "node", ("Alt+Right",), 0, "forward"),
+    Command("copy-path", "Copy path", "node", ("Y",), 1, "copy"),
+    Command("copy-python", "Copy as Python", "node", (), 1),
+    Command("reveal", "Reveal in file manager", "node", (), 1),
+    Command("new-window", "New window", "window", ("Ctrl+N",), 0),
+    Command("keys", "Keys", "help", ("?", "F1"), 0),
+    Command("about", "About zarrscope", "help", (), 0, "info"),
+)
+
+MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
+"""For the key sheet: keys that are no commands of their own."""
+
+
+def command(id: str) -> Command:
+    """The command `id`. Raises KeyError."""
+    for found in COMMANDS:
+        if found.id == id:
+            return found
+    raise KeyError(id)
+
+
+def is_plain(keys: str) -> bool:
+    """Whether `keys` would get in the way of typing or of moving in a list: no Ctrl or Alt, no function key."""
+    return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
+
+
+def key_sheet() -> list[tuple[str, str]]:
+    """(keys, what they do) for every command that has keys."""
+    rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in COMMANDS if found.keys]
+    return [*rows, *MORE_KEYS]

@@ -1,0 +1,298 @@
+"""Every word, number, size and length a person reads: one place, so that all hosts say the same.
+
+Integers are always exact; floats are short by default and exact on demand; sizes are binary (3.1 GiB); lengths come in
+the file's units (µm, not micrometer). Text that came from a file passes `clean` before it is shown: control characters
+and bidirectional overrides could otherwise rewrite a terminal or disguise a name.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zarrscope.errors import Refused, Unreadable, ZarrscopeError
+
+# ---------------------------------------------------------------------- shared sentences
+EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
+EMPTY_GROUP = "This group has no children."
+UNLISTABLE = "This server cannot list children. Type a name, or open a path."
+NOTHING_FOUND = "No name here matches the filter."
+OPENING = "Opening…"
+LOADING = "Loading…"
+CANCELLED = "Cancelled. Refresh to try again."
+NO_IMAGE = "This node has no picture. See Values or Info."
+GREY_ONLY = "This terminal has no true colour: the picture is dithered grey."
+UNSAVED = "There are changes that are not saved."
+SAVED = "Saved."
+NOTHING_TO_SAVE = "Nothing has changed."
+READ_ONLY_FORM = "Opened read-only. Open it for writing to edit the attributes."
+RETRY = "Retry"
+CANCEL = "Cancel"
+LOAD_ANYWAY = "Load"
+
+UNITS = {
+    "angstrom": "Å",
+    "attometer": "am",
+    "centimeter": "cm",
+    "decimeter": "dm",
+    "exameter": "Em",
+    "femtometer": "fm",
+    "foot": "ft",
+    "gigameter": "Gm",
+    "hectometer": "hm",
+    "inch": "in",
+    "kilometer": "km",
+    "megameter": "Mm",
+    "meter": "m",
+    "micrometer": "µm",
+    "micron": "µm",
+    "mile": "mi",
+    "millimeter": "mm",
+    "nanometer": "nm",
+    "picometer": "pm",
+    "yard": "yd",
+    "attosecond": "as",
+    "day": "d",
+    "femtosecond": "fs",
+    "hour": "h",
+    "microsecond": "µs",
+    "millisecond": "ms",
+    "minute": "min",
+    "nanosecond": "ns",
+    "picosecond": "ps",
+    "second": "s",
+    "degree": "°",
+    "radian": "rad",
+    "pixel": "px",
+}
+"""Unit names of OME-Zarr and UDUNITS → the symbol a person reads. A name not listed is shown as it stands."""
+
+
+def clean(text: str, limit: int = 0) -> str:
+    """`text` without control characters and direction overrides, on one line; cut to `limit` characters when given."""
+    shown = "".join(_visible(c) for c in text)
+    return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def clean_lines(text: str) -> str:
+    """As `clean`, but line ends and tabs stay: for documents."""
+    return "\n".join("\t".join(clean(part) for part in line.split("\t")) for line in text.split("\n"))
+
+
+def _visible(c: str) -> str:
+    if c in "\n\r\t":
+        return " "
+    category = unicodedata.category(c)
+    if category in ("Cc", "Cs") or c in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f":
+        return "�"
+    return c
+
+
+# ---------------------------------------------------------------------- numbers
+def count(n: int) -> str:
+    """1536 → "1,536"."""
+    return f"{n:,}"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """(1, "chunk") → "1 chunk"; (4096, "chunk") → "4,096 chunks"."""
+    return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def size(nbytes: int) -> str:
+    """3328599655 → "3.1 GiB"."""
+    value = float(nbytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        if value < 1024 or unit == "EiB":
+            return f"{nbytes:,} B" if unit == "B" else f"{value:.{1 if value < 100 else 0}f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def shape(extent: Sequence[int]) -> str:
+    """(1, 16, 256) → "1 × 16 × 256"; () → "one value"."""
+    return " × ".join(count(n) for n in extent) if extent else "one value"
+
+
+def rank(extent: Sequence[int], dtype: str) -> str:
+    """The quiet second column of the tree: "5-D uint16"."""
+    return f"{len(extent)}-D {dtype}"
+
+
+def short(value: float) -> str:
+    """A float of at most four significant digits, without trailing zeros: 15.504 → "15.5"."""
+    if not math.isfinite(value):
+        return exact(value)
+    if value == int(value) and abs(value) < 1e7:
+        return str(int(value))
+    if 1e-4 <= abs(value) < 1e7:
+        digits = max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:.{digits}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.3e}"
+
+
+def unit(name: str | None) -> str:
+    """ "micrometer" → "µm"; None → ""."""
+    return UNITS.get(name, clean(name, 20)) if name else ""
+
+
+def length(value: float, name: str | None) -> str:
+    """A physical position or length: (166.4, "micrometer") → "166.4 µm"."""
+    number = f"{value:.4f}".rstrip("0").rstrip(".") if 0.01 <= abs(value) < 1e6 else short(value)
+    number = short(value) if len(number) > 9 else number
+    symbol = unit(name)
+    return f"{number}{'' if symbol in ('', '°') else ' '}{symbol}"
+
+
+def seconds(value: float) -> str:
+    """4.2 → "4 s"; 90 → "1 min 30 s"."""
+    whole = max(0, round(value))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def exact(value: Any, limit: int = 200) -> str:
+    """A value as it is: integers with all digits, floats as the shortest text that reads back the same, strings
+    quoted, structured values by field. At most `limit` characters."""
+    if value is None:
+        return "–"
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0 and value.dtype != object:
+            value = value[()]
+        else:
+            return clean(np.array2string(value, threshold=20), limit)
+    if isinstance(value, np.void):
+        if value.dtype.names:
+            return clean("(" + ", ".join(f"{n}: {exact(value[n])}" for n in value.dtype.names) + ")", limit)
+        return f"0x{value.tobytes().hex()}"[:limit]
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
+        return str(int(value))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    if isinstance(value, np.complexfloating):
+        return _complex(value.real, value.imag)
+    if isinstance(value, complex):
+        return _complex(value.real, value.imag)
+    if isinstance(value, float | np.floating):
+        return _float(value)
+    if isinstance(value, bytes):
+        return clean(f"0x{value[: limit // 2].hex()}", limit)
+    if isinstance(value, str):
+        return clean(f'"{value}"', limit)
+    return clean(str(value), limit)
+
+
+def _complex(real: Any, imaginary: Any) -> str:
+    sign = "-" if math.copysign(1.0, imaginary) < 0 else "+"
+    return f"{_float(real)}{sign}{_float(abs(imaginary))}i"
+
+
+def _float(value: Any) -> str:
+    if value != value:
+        return "NaN"
+    if value in (math.inf, -math.inf):
+        return "∞" if value > 0 else "-∞"
+    if isinstance(value, np.floating):
+        text = np.format_float_positional(value, unique=True, trim="0")
+        return text if len(text) <= 17 else np.format_float_scientific(value, unique=True, trim="-")
+    return repr(float(value))
+
+
+def span(lo: float, hi: float) -> str:
+    """The contrast limits beside a histogram: "120–3400"."""
+    return f"{short(lo)}–{short(hi)}"
+
+
+def step(index: int, extent: int) -> str:
+    """Where a slider stands: "31 / 63" (the last index, not the length)."""
+    return f"{index} / {max(0, extent - 1)}"
+
+
+def percent(fraction: float) -> str:
+    return f"{fraction * 100:.0f} %"
+
+
+# ---------------------------------------------------------------------- sentences about chunks and tiles
+def stored_in(chunks: int, chunk_shape: Sequence[int], shards: int | None = None) -> str:
+    """What chunks mean to a biologist: "Stored in 1,536 pieces (chunks) of …, packed into 24 files (shards)."."""
+    text = f"Stored in {counted(chunks, 'piece')} ({'chunk' if chunks == 1 else 'chunks'}) of {shape(chunk_shape)}"
+    if shards is not None:
+        text += f", packed into {counted(shards, 'file')} ({'shard' if shards == 1 else 'shards'})"
+    return text + "."
+
+
+def missing_chunk(fill: str, key: str) -> str:
+    return f"No chunk stored here: shown as the fill value {fill}. Key {clean(key)}."
+
+
+def failed_chunk(error: BaseException) -> str:
+    return problem(error).headline
+
+
+def too_much(chunks: int, nbytes: int) -> str:
+    return f"{counted(chunks, 'chunk')}, {size(nbytes)}: zoom in, or press Load."
+
+
+def tiles_loading(n: int) -> str:
+    return f"{counted(n, 'tile')} loading" if n else ""
+
+
+def changes(n: int) -> str:
+    return counted(n, "change") if n else ""
+
+
+# ---------------------------------------------------------------------- errors
+@dataclass(frozen=True)
+class Problem:
+    """An error or a warning in words. `headline` is one sentence; `details` all there is to copy into a report."""
+
+    severity: str
+    """ "error" | "warning"."""
+    headline: str
+    details: str = ""
+    advice: str = ""
+    place: str = ""
+    """Where in the store: key, pointer, store URL."""
+    path: str = ""
+    """The node it belongs to, "" for the whole session."""
+    retry: bool = False
+    """Trying again may help: offer it."""
+
+
+def problem(error: BaseException, path: str = "") -> Problem:
+    """Any error in words. What is not a ZarrscopeError is our own fault, and says so."""
+    if isinstance(error, ZarrscopeError):
+        text = clean(error.message.rstrip(".")) + "."
+        if error.advice:
+            text += " " + clean(error.advice)
+        return Problem(
+            "error",
+            text,
+            clean(f"{error.title}. {error}"),
+            clean(error.advice or ""),
+            clean(error.place),
+            path,
+            retry=not isinstance(error, Refused),
+        )
+    name = type(error).__name__
+    return Problem(
+        "error",
+        f"Something went wrong inside zarrscope ({name}). Please report it.",
+        clean(f"{name}: {error}"),
+        path=path,
+        retry=isinstance(error, OSError | Unreadable),
+    )
+
+
+def warning(text: str, path: str = "", place: str = "") -> Problem:
+    return Problem("warning", clean(text), clean(text), path=path, place=clean(place))
