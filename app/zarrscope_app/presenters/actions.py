@@ -1,0 +1,76 @@
+"""Commands that need no host: what a key or a menu entry does to a session, said once for all hosts.
+
+A host looks a key up in `commands`, does by itself what only it can (zoom, dialogs, focus), and gives the rest to
+`perform`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zarrscope_app.presenters.session import Session
+from zarrscope_app.presenters.slice import SlicePresenter
+
+LEAP = 10
+
+
+def _to_end(picture: SlicePresenter, last: bool) -> None:
+    for axis in picture.state.axes:
+        if axis.name == picture.state.current_axis:
+            picture.set_index(axis.name, axis.length - 1 if last else 0)
+
+
+def _next_level(picture: SlicePresenter) -> None:
+    """Auto → level 0 → level 1 … → auto."""
+    state = picture.state
+    following = 0 if not state.locked else state.level + 1
+    picture.lock_level(following if following < len(state.levels) else None)
+
+
+ACTIONS: dict[str, Callable[[Session], object]] = {
+    "save": lambda s: s.edit.save(),
+    "undo": lambda s: s.edit.undo(),
+    "redo": lambda s: s.edit.redo(),
+    "revert": lambda s: s.edit.revert(),
+    "edit": lambda s: s.set_tab("attributes"),
+    "writable": lambda s: s.set_writable(not s.state.writable),
+    "refresh": lambda s: s.reload(),
+    "auto": lambda s: s.slice.auto(),
+    "level": lambda s: _next_level(s.slice),
+    "transpose": lambda s: s.slice.transpose(),
+    "play": lambda s: s.slice.play(),
+    "step-forward": lambda s: s.slice.step(1),
+    "step-back": lambda s: s.slice.step(-1),
+    "leap-forward": lambda s: s.slice.step(LEAP),
+    "leap-back": lambda s: s.slice.step(-LEAP),
+    "first": lambda s: _to_end(s.slice, last=False),
+    "last": lambda s: _to_end(s.slice, last=True),
+    "next-axis": lambda s: s.slice.choose_axis(1),
+    "previous-axis": lambda s: s.slice.choose_axis(-1),
+    "back": lambda s: s.back(),
+    "forward": lambda s: s.forward(),
+}
+
+
+def perform(session: Session, command: str) -> bool:
+    """Does what `command` (an id of `commands.COMMANDS`) means. False: it is the host's to do."""
+    act = ACTIONS.get(command)
+    if act is not None:
+        act(session)
+    return act is not None
+
+
+def toggle_channel(session: Session, number: int) -> None:
+    """Shows or hides a channel, counted from 1 as on the keys; a number without a channel does nothing."""
+    channels = session.slice.state.channels
+    if 1 <= number <= len(channels):
+        session.slice.set_visible(number - 1, not channels[number - 1].visible)
+
+
+def choose_axis_key(session: Session, letter: str) -> bool:
+    """X, Z, T …: makes the axis of that name the current one. False when there is no such slider."""
+    for axis in session.slice.state.axes:
+        if axis.name.lower() == letter.lower() and axis.role == "slider":
+            session.slice.choose_axis(axis.name)
+            return True
+    return False
