@@ -2,7 +2,8 @@
 
 A concrete store overrides the underscored methods it can do well; the public ones check keys and prefixes first, so no
 backend ever sees a key that could leave the store (spec F.8), and derive what a backend lacks: list_dir ← list_prefix
-← list; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix + erase.
+← list, list_prefix ← list_dir; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix +
+erase.
 
 Promises, held by tests/contracts/store.py for every store, wrapper and transformer: absence is None, never an error and
 never b""; a set is atomic (a reader sees the old value or the new, never a part); a value given with `expect` is stored
@@ -215,9 +216,19 @@ class Store:
         return self._list_prefix("")
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        if type(self)._list is Store._list:
+        if type(self)._list is not Store._list:
+            yield from (key for key in self._list() if key.startswith(prefix))
+            return
+        if type(self)._list_dir is Store._list_dir:
             raise NotImplementedError
-        return (key for key in self._list() if key.startswith(prefix))
+        pending = [prefix]
+        while pending:
+            prefix = pending.pop()
+            for entry in self._list_dir(prefix):
+                if entry.is_prefix:
+                    pending.append(f"{prefix}{entry.name}/")
+                else:
+                    yield prefix + entry.name
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         seen: set[tuple[str, bool]] = set()
@@ -231,14 +242,20 @@ class Store:
         raise NotImplementedError
 
     def _set_partial(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        value = bytearray(self._get(key, None) or b"")
-        end = -1
-        for start, patch in sorted(parts):
-            if start < 0 or start > len(value) or start < end:
-                raise Refused(f"A write of {len(patch)} bytes at {start} leaves a gap or overlaps another", key=key)
-            value[start : start + len(patch)] = patch
-            end = start + len(patch)
-        self._set(key, bytes(value), None)
+        while True:
+            found = self._get_versioned(key)
+            value = bytearray(b"" if found is None else found[0])
+            size, end = len(value), 0
+            for start, patch in sorted(parts):
+                if start < end or start > size:
+                    raise Refused(f"A write of {len(patch)} bytes at {start} leaves a gap or overlaps another", key=key)
+                value[start : start + len(patch)] = patch
+                end = start + len(patch)
+            try:
+                self._set(key, bytes(value), ABSENT if found is None else found[1])
+                return
+            except Conflict:  # somebody wrote between our reading and writing: patch what is there now
+                continue
 
     def _erase(self, key: str) -> None:
         raise NotImplementedError

@@ -1,0 +1,480 @@
+"""Keys as files beneath one folder (spec B "File system store", F.8, F.9).
+
+Promises beyond store.py:
+- A set is a new file beside the old one, flushed to disk, then renamed over it: a crash at any point leaves the old
+  value or the new. The file's mode, owner, group and extended attributes (access lists are among them) are kept where
+  the system lets us.
+- A set with `expect` is correct between threads and between processes that use this class (see locks.py).
+- No key reads or writes outside the folder, not through symbolic links either, unless `allow_outside`.
+- A folder, and a name beneath a file, hold no value: None. Erasing the last key of a folder removes the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.store import ABSENT, ByteRange, Entry, Store, Version
+from zarrscope.stores.locks import folder_lock
+
+_UNFINISHED = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
+_STALE = 3600.0
+"""Seconds after which an unfinished file is taken for a crashed writer's."""
+
+_NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_MOST = 1 << 30
+"""Bytes per system call: Linux transfers a little less than 2 GiB at once."""
+
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?")
+_FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
+
+
+def check_windows_name(name: str) -> None:
+    """Raises Refused when Windows would take `name` for a device, a drive, a stream or another file."""
+    if _RESERVED.fullmatch(name) or _FORBIDDEN.search(name) or name.endswith((" ", ".")):
+        raise Refused(f"Windows cannot have a file called {name!r}", advice="Choose another name.")
+
+
+class LocalStore(Store):
+    """The files beneath `root`, which need not exist yet.
+
+    `allow_outside` follows symbolic links out of the folder. `sync` False leaves it to the system when values reach the
+    disk: quicker for bulk writing that can be done again; a set is still never half visible to readers.
+    """
+
+    _windows = sys.platform == "win32"
+    _positional = hasattr(os, "pread")
+    """The system reads at an offset in one call. Tests force the other way too."""
+    _lock_on_folder = sys.platform != "win32"
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        writable: bool = True,
+        allow_outside: bool = False,
+        sync: bool = True,
+    ) -> None:
+        self.root = os.path.realpath(os.path.expanduser(os.fspath(root)))
+        self.url = Path(self.root).as_uri()
+        self.writable = writable
+        self.allow_outside = allow_outside
+        self.sync = sync
+
+    # ------------------------------------------------------------------ places
+    def _path(self, key: str) -> str:
+        """Where the file of `key` lies, all folders on the way being inside the root. Raises Refused."""
+        path = self.root
+        try:
+            os.fsencode(key)
+        except UnicodeEncodeError:
+            raise Refused(f"The key {key!r} is not text that a file name can hold", key=key) from None
+        for name in key.split("/"):
+            if self._windows:
+                check_windows_name(name)
+            if path is not self.root and not self.allow_outside and _is_link(path):
+                self._check_inside(path, key)
+            path = f"{path}{os.sep}{name}"
+        return path
+
+    def _check_inside(self, path: str, key: str) -> None:
+        real = os.path.realpath(path)
+        if real != self.root and not real.startswith(self.root.rstrip(os.sep) + os.sep):
+            raise Refused(
+                f"A symbolic link leads out of the folder, to {real}",
+                store=self.url,
+                key=key,
+                advice="Open that place itself, or allow links to the outside when opening this one.",
+            )
+
+    def _folder(self, prefix: str) -> str:
+        """The folder of a prefix, checked like any key."""
+        if not prefix:
+            return self.root
+        path = self._path(prefix[:-1])
+        if not self.allow_outside and _is_link(path):
+            self._check_inside(path, prefix)
+        return path
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        path = self._path(key)
+        try:
+            handle = self._open(path, key)
+        except OSError as error:
+            return self._absent_or_raise(error, path, key)
+        if handle is None:
+            return None
+        try:
+            size = os.fstat(handle).st_size
+            if part is None:
+                return self._read(handle, 0, size)
+            start, stop = part.span(size)
+            return self._read(handle, start, stop - start)
+        except OSError as error:
+            raise self._failure(error, key, "read") from error
+        except (MemoryError, OverflowError) as error:
+            raise Unreadable(f"The value is too large to hold in memory ({error})", store=self.url, key=key) from error
+        finally:
+            os.close(handle)
+
+    def _open(self, path: str, key: str) -> int | None:
+        if _UNFINISHED.fullmatch(os.path.basename(path)):
+            return None
+        try:
+            handle = os.open(path, _OPEN | (0 if self.allow_outside else _NO_FOLLOW))
+        except OSError:
+            if self.allow_outside or not _is_link(path):
+                raise
+            self._check_inside(path, key)
+            handle = os.open(path, _OPEN)
+        if not _NO_FOLLOW and not self.allow_outside and _is_link(path):
+            os.close(handle)
+            self._check_inside(path, key)
+            handle = os.open(path, _OPEN)
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISREG(mode):
+            return handle
+        os.close(handle)
+        if stat.S_ISDIR(mode):
+            return None
+        raise Unreadable("This is a device or a pipe, not a file", store=self.url, key=key)
+
+    def _read(self, handle: int, start: int, length: int) -> bytes:
+        """`length` bytes from `start`, fewer when the file ends before."""
+        if not self._positional and start:
+            os.lseek(handle, start, os.SEEK_SET)
+        pieces = []
+        while length > 0:
+            most = min(length, _MOST)
+            piece = os.pread(handle, most, start) if self._positional else os.read(handle, most)
+            if not piece:
+                break
+            pieces.append(piece)
+            start += len(piece)
+            length -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _absent_or_raise(self, error: OSError, path: str, key: str) -> None:
+        if error.errno in _NOTHING_THERE or (error.errno in _DENIED and os.path.isdir(path)):
+            return
+        if error.errno == errno.ELOOP:
+            raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
+        raise self._failure(error, key, "read") from error
+
+    def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
+        reason = error.strerror or str(error)
+        if error.errno in _DENIED and act != "read":
+            return ReadOnly(
+                f"The file could not be {act}: {reason}",
+                store=self.url,
+                key=key,
+                advice="Nothing was changed. Ask for the right to write there, or save a copy elsewhere.",
+            )
+        advice = {
+            errno.EACCES: "Ask the owner for the right to read it.",
+            errno.EPERM: "Ask the owner for the right to read it.",
+            errno.ENOSPC: "The disk is full: make room, then try again. The old value is still there.",
+            errno.EDQUOT: "Your quota is used up: make room, then try again. The old value is still there.",
+            errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
+            errno.EMFILE: "Too many files are open: close other programs, then try again.",
+            errno.ENAMETOOLONG: "Choose a shorter name.",
+        }.get(error.errno or 0, "Check that the disk or network drive is connected, then try again.")
+        return Unreadable(f"The file could not be {act}: {reason}", store=self.url, key=key, advice=advice)
+
+    # ------------------------------------------------------------------ listing
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        for entry in self._scan(self._folder(prefix), prefix):
+            yield Entry(entry.name, _is_folder(entry))
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
+        while pending:
+            folder, prefix, above = pending.pop()
+            try:
+                found = os.stat(folder)
+            except OSError as error:
+                if error.errno in _NOTHING_THERE:
+                    continue
+                raise self._failure(error, prefix, "read") from error
+            here = (found.st_dev, found.st_ino)
+            if here in above:  # a link leads back to a folder that we are within
+                continue
+            for entry in self._scan(folder, prefix):
+                key = prefix + entry.name
+                if entry.is_symlink() and not self.allow_outside:
+                    try:
+                        self._check_inside(entry.path, key)
+                    except Refused:
+                        continue
+                if _is_folder(entry):
+                    pending.append((entry.path, key + "/", (*above, here)))
+                else:
+                    yield key
+
+    def _scan(self, folder: str, prefix: str) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not _UNFINISHED.fullmatch(entry.name):
+                        yield entry
+        except OSError as error:
+            if error.errno not in _NOTHING_THERE:
+                raise self._failure(error, prefix, "read") from error
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        path = self._target(key)
+        for attempt in range(20):
+            try:
+                self._replace(path, key, value, expect)
+                return Version.of(value)
+            except FileNotFoundError as error:
+                # An erase in another thread or process pruned the folder that we had just made.
+                if attempt == 19:
+                    raise self._failure(error, key, "written") from error
+            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                raise Refused(
+                    "A file and a folder cannot have the same name"
+                    if os.path.isdir(path)
+                    else "A folder of this key is a file",
+                    store=self.url,
+                    key=key,
+                    advice="Choose another name.",
+                ) from error
+            except OSError as error:
+                raise self._failure(error, key, "written") from error
+        raise AssertionError("unreachable")
+
+    def _target(self, key: str) -> str:
+        """The file to write: that of `key`, or the one inside the root that a symbolic link there names."""
+        path = self._path(key)
+        if _UNFINISHED.fullmatch(os.path.basename(path)):
+            raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
+        if _is_link(path):
+            if not self.allow_outside:
+                self._check_inside(path, key)
+            return os.path.realpath(path)
+        return path
+
+    def _replace(self, path: str, key: str, value: bytes, expect: Version | None) -> None:
+        folder = os.path.dirname(path)
+        made = _make_folders(folder)
+        unfinished = os.path.join(folder, f".zs-{secrets.token_hex(8)}.partial")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        handle = os.open(unfinished, flags, 0o666)
+        try:
+            try:
+                _write(handle, value)
+                if self.sync:
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+            with folder_lock(folder, on_folder=self._lock_on_folder):
+                old = self._stored(path, key, expect)
+                if old is not None:
+                    self._keep(old, path, unfinished)
+                if old is None and expect == ABSENT:
+                    self._create(unfinished, path, key)
+                else:
+                    _rename_over(unfinished, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(unfinished)
+            raise
+        if self.sync:
+            for each in (folder, *made):
+                _sync_folder(each)
+
+    def _stored(self, path: str, key: str, expect: Version | None) -> os.stat_result | None:
+        """What is stored now, after comparing it with what is expected. Raises Conflict, ReadOnly."""
+        if expect is not None:
+            value = self._get(key, None)
+            self._expect(key, expect, None if value is None else (value, Version.of(value)))
+        try:
+            old = os.stat(path)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISDIR(old.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not os.access(path, os.W_OK):
+            raise ReadOnly(
+                "The file is write-protected",
+                store=self.url,
+                key=key,
+                advice="Nothing was changed. Remove the protection, or save a copy elsewhere.",
+            )
+        return old
+
+    def _create(self, unfinished: str, path: str, key: str) -> None:
+        """Gives the new file its name only if nothing has it: across hosts as well, where the file system can."""
+        try:
+            os.link(unfinished, path)
+        except FileExistsError:
+            self._expect(key, ABSENT, (self._get(key, None) or b"", Version("theirs")))
+            raise
+        except OSError:
+            _rename_over(unfinished, path)
+        else:
+            os.unlink(unfinished)
+
+    def _keep(self, old: os.stat_result, path: str, unfinished: str) -> None:
+        """Gives the new file the owner, mode and extended attributes of the old one, as far as we may."""
+        if hasattr(os, "chown") and (old.st_uid != os.getuid() or old.st_gid != os.getgid()):
+            try:
+                os.chown(unfinished, old.st_uid, old.st_gid)
+            except OSError:
+                with suppress(OSError):
+                    os.chown(unfinished, -1, old.st_gid)
+        with suppress(OSError):
+            os.chmod(unfinished, stat.S_IMODE(old.st_mode))
+        if sys.platform == "linux":
+            with suppress(OSError):
+                for name in os.listxattr(path):
+                    with suppress(OSError):
+                        os.setxattr(unfinished, name, os.getxattr(path, name))
+
+    def _erase(self, key: str) -> None:
+        path = self._path(key)
+        if _UNFINISHED.fullmatch(os.path.basename(path)):
+            return
+        folder = os.path.dirname(path)
+        try:
+            with folder_lock(folder, on_folder=self._lock_on_folder):
+                if os.path.isdir(path) and not _is_link(path):
+                    return
+                os.unlink(path)
+        except OSError as error:
+            if error.errno in _NOTHING_THERE:
+                return
+            raise self._failure(error, key, "removed") from error
+        self._prune(folder)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        folder = self._folder(prefix)
+        try:
+            if prefix and _is_link(folder):
+                os.unlink(folder)
+            else:
+                _remove_beneath(folder)
+        except OSError as error:
+            if error.errno not in _NOTHING_THERE:
+                raise self._failure(error, prefix, "removed") from error
+        self._prune(folder)
+
+    def _prune(self, folder: str) -> None:
+        """Removes folders that became empty, upward, but never the root."""
+        while folder != self.root and folder.startswith(self.root.rstrip(os.sep) + os.sep):
+            try:
+                os.rmdir(folder)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                if not _only_stale(folder):
+                    return
+                continue
+            folder = os.path.dirname(folder)
+
+
+def _is_link(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    # A junction of Windows leads elsewhere just as a symbolic link does.
+    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _make_folders(folder: str) -> list[str]:
+    """Makes `folder` and those above it; the existing folders in which something new appeared."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(each)
+        if not os.path.isdir(each) and os.path.lexists(each):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
+    return [os.path.dirname(each) for each in missing]
+
+
+def _write(handle: int, value: bytes) -> None:
+    view = memoryview(value)
+    while view:
+        view = view[os.write(handle, view[:_MOST]) :]
+
+
+def _rename_over(unfinished: str, path: str) -> None:
+    """Replaces `path` at once. Windows refuses while a reader has the file open: readers are quick, so try again."""
+    pause = 0.001
+    while True:
+        try:
+            os.replace(unfinished, path)
+            return
+        except PermissionError:
+            if sys.platform != "win32" or pause > 1 or os.path.isdir(path):
+                raise
+        time.sleep(pause)
+        pause *= 2
+
+
+def _sync_folder(folder: str) -> None:
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _remove_beneath(folder: str) -> None:
+    """Removes all files and folders in `folder`, links themselves rather than what they lead to."""
+    folders = [folder]
+    for each in folders:
+        with os.scandir(each) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False) and not _is_link(entry.path):
+                    folders.append(entry.path)
+                else:
+                    with suppress(FileNotFoundError):
+                        os.unlink(entry.path)
+    for each in reversed(folders[1:]):
+        with suppress(FileNotFoundError):
+            os.rmdir(each)
+
+
+def _only_stale(folder: str) -> bool:
+    """Removes what crashed writers left, if `folder` holds nothing else; True when something was removed."""
+    removed = False
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not _UNFINISHED.fullmatch(entry.name) or time.time() - entry.stat().st_mtime < _STALE:
+                return False
+            os.unlink(entry.path)
+            removed = True
+    return removed

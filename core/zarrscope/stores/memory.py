@@ -1,0 +1,72 @@
+"""A store in this process's memory: for tests, scratch hierarchies and `memory://name` addresses.
+
+Promises of store.py; safe from any thread. The specification's operations: spec B.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from zarrscope.store import ByteRange, Entry, Store, Version
+
+_numbers = count(1)
+_named: dict[str, MemoryStore] = {}
+_named_lock = threading.Lock()
+
+
+class MemoryStore(Store):
+    """Keys and values in a dict. `values` is where it begins; `url` is "memory://name", or numbered."""
+
+    def __init__(self, values: Mapping[str, bytes] | None = None, *, name: str | None = None) -> None:
+        self.url = f"memory://{name or next(_numbers)}"
+        self._lock = threading.Lock()
+        self._values: dict[str, bytes] = {}
+        for key, value in (values or {}).items():
+            self.set(key, value)
+
+    @classmethod
+    def named(cls, name: str) -> MemoryStore:
+        """The store of that name: one and the same for the life of the process."""
+        with _named_lock:
+            return _named.setdefault(name, cls(name=name))
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        value = self._values.get(key)
+        return value if value is None or part is None else part.of(value)
+
+    def _list(self) -> Iterator[str]:
+        with self._lock:
+            keys = list(self._values)
+        return iter(keys)
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        with self._lock:
+            found = [(key[len(prefix) :], len(value)) for key, value in self._values.items() if key.startswith(prefix)]
+        prefixes: set[str] = set()
+        for rest, size in found:
+            name, slash, _ = rest.partition("/")
+            if not slash:
+                yield Entry(name, False, size)
+            elif name not in prefixes:
+                prefixes.add(name)
+                yield Entry(name, True)
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        version = Version.of(value)
+        with self._lock:
+            if expect is not None:
+                found = self._values.get(key)
+                self._expect(key, expect, None if found is None else (found, Version.of(found)))
+            self._values[key] = value
+        return version
+
+    def _erase(self, key: str) -> None:
+        with self._lock:
+            self._values.pop(key, None)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        with self._lock:
+            for key in [key for key in self._values if key.startswith(prefix)]:
+                del self._values[key]
