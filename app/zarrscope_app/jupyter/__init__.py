@@ -1,0 +1,10 @@
+"""The notebook: `from zarrscope_app.jupyter import explore; explore(url)`.
+
+An anywidget whose picture, rows and words all come from the kernel: no CDN, no CORS, no extension to enable.
+"""
+
+from __future__ import annotations
+
+from zarrscope_app.jupyter.widget import Explorer, explore
+
+__all__ = ["Explorer", "explore"]

@@ -1,0 +1,293 @@
+// The browser's side: paints what the kernel sends, forwards gestures. No words, no numbers, no decisions of its own.
+const ROW = 22;
+
+function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child != null));
+  return node;
+}
+
+const hex = (rgb) => "#" + rgb.map((v) => v.toString(16).padStart(2, "0")).join("");
+const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+
+function render({ model, el: root }) {
+  const send = (name, ...args) => model.send({ do: name, args });
+  const head = el("div", { class: "zs-head" });
+  const strip = el("div", { class: "zs-strip", role: "alert" });
+  const filter = el("input", { type: "search", oninput: () => send("tree.filter", filter.value) });
+  const tree = el("div", { class: "zs-tree", role: "tree", onscroll: askRows });
+  const side = el("div", { class: "zs-side" }, filter, tree);
+  const tabs = el("div", { class: "zs-tabs", role: "tablist" });
+  const pane = el("div", { class: "zs-pane" });
+  const probe = el("span", { class: "probe" });
+  const status = el("span", { class: "zs-quiet" });
+  const box = el("div", { class: "zs", tabindex: "0" }, head, strip,
+    el("div", { class: "zs-body" }, side, el("div", { class: "zs-main" }, tabs, pane)),
+    el("div", { class: "zs-foot" }, probe, status));
+  box.style.height = model.get("height") + "px";
+  root.append(box);
+
+  // ---------------------------------------------------------------- the picture
+  const canvas = el("canvas");
+  const over = el("div", { class: "zs-over" });
+  const stage = el("div", { class: "zs-canvas" }, canvas, over);
+  const controls = el("div", { class: "zs-controls" });
+  const channels = el("div", { class: "zs-channels" });
+  const imagePane = el("div", { class: "zs-image" }, stage, controls, channels);
+  let bitmap = null, shown = null, rect = null, shapeKey = "", pending = false, decoding = 0;
+
+  function fit() {
+    const frame = model.get("frame");
+    if (!frame.shape || !stage.clientWidth) return;
+    const [h, w] = frame.shape, tall = h * (frame.aspect || 1);
+    const scale = Math.max(tall / stage.clientHeight, w / stage.clientWidth);
+    const rows = (stage.clientHeight * scale) / (frame.aspect || 1), columns = stage.clientWidth * scale;
+    rect = [(h - rows) / 2, (w - columns) / 2, (h + rows) / 2, (w + columns) / 2];
+    look();
+  }
+  function look() {
+    paint();
+    if (pending || !rect) return;
+    pending = true;
+    requestAnimationFrame(() => {
+      pending = false;
+      const dense = Math.min(2, window.devicePixelRatio || 1);
+      send("viewport", rect, [Math.round(stage.clientHeight * dense), Math.round(stage.clientWidth * dense)]);
+    });
+  }
+  function paint() {
+    const dense = window.devicePixelRatio || 1, width = stage.clientWidth, height = stage.clientHeight;
+    if (!width || !height) return;
+    canvas.width = width * dense; canvas.height = height * dense;
+    if (!bitmap || !shown || !rect) return;
+    const c = canvas.getContext("2d"), sy = canvas.height / (rect[2] - rect[0]), sx = canvas.width / (rect[3] - rect[1]);
+    const place = (r) => [(r[1] - rect[1]) * sx, (r[0] - rect[0]) * sy, (r[3] - r[1]) * sx, (r[2] - r[0]) * sy];
+    c.imageSmoothingEnabled = false;
+    c.drawImage(bitmap, ...place(shown.rect));
+    for (const mark of shown.marks || []) {
+      const [x, y, w, h] = place(mark);
+      c.save(); c.beginPath(); c.rect(x, y, w, h); c.clip(); c.strokeStyle = "#d9534f99"; c.beginPath();
+      for (let d = -h; d < w; d += 12) {
+        c.moveTo(x + d, y); c.lineTo(x + d + h, y + h);
+        if (mark[4] === "failed") { c.moveTo(x + d, y + h); c.lineTo(x + d + h, y); }
+      }
+      c.stroke(); c.restore();
+    }
+    if (shown.bar) {
+      const length = shown.bar.length * sx, x = canvas.width - length - 12 * dense, y = canvas.height - 14 * dense;
+      c.fillStyle = "#fff"; c.strokeStyle = "#000"; c.lineWidth = 3; c.strokeRect(x, y, length, 3 * dense);
+      c.fillRect(x, y, length, 3 * dense); c.font = `${12 * dense}px sans-serif`; c.textAlign = "right";
+      c.strokeText(shown.bar.text, canvas.width - 12 * dense, y - 4 * dense);
+      c.fillText(shown.bar.text, canvas.width - 12 * dense, y - 4 * dense);
+    }
+  }
+  async function picture() {
+    const frame = model.get("frame"), bytes = model.get("picture"), turn = ++decoding;
+    const sentence = frame.blocked || frame.sentence || "";
+    over.replaceChildren(sentence);
+    if (frame.blocked) over.append(el("button", { onclick: () => send("slice.load_anyway") }, model.get("view").words.load));
+    const key = model.get("view").session?.path + "|" + (frame.shape || []).join();
+    if (frame.shape && key !== shapeKey) { shapeKey = key; fit(); }
+    if (!bytes || !bytes.byteLength) return;
+    const made = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    if (turn !== decoding) return;
+    bitmap = made; shown = frame; box.dataset.loading = frame.loading; paint();
+  }
+  function spot(event) {
+    const b = canvas.getBoundingClientRect();
+    return rect && [rect[0] + ((event.clientY - b.top) / b.height) * (rect[2] - rect[0]),
+      rect[1] + ((event.clientX - b.left) / b.width) * (rect[3] - rect[1])];
+  }
+  function zoom(factor, at) {
+    if (!rect) return;
+    const [y, x] = at || [(rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2];
+    rect = [y + (rect[0] - y) * factor, x + (rect[1] - x) * factor, y + (rect[2] - y) * factor, x + (rect[3] - x) * factor];
+    look();
+  }
+  let drag = null, hovering = false;
+  canvas.addEventListener("wheel", (e) => {
+    e.preventDefault();
+    if (e.shiftKey) send("slice.step", Math.sign(e.deltaY || e.deltaX)); else zoom(e.deltaY > 0 ? 1.25 : 0.8, spot(e));
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (e) => {
+    drag = { at: [e.clientY, e.clientX], rect: [...rect], moved: false }; canvas.setPointerCapture(e.pointerId); box.focus();
+  });
+  canvas.addEventListener("pointermove", (e) => {
+    if (drag) {
+      const b = canvas.getBoundingClientRect(), r = drag.rect;
+      const dy = ((e.clientY - drag.at[0]) / b.height) * (r[2] - r[0]), dx = ((e.clientX - drag.at[1]) / b.width) * (r[3] - r[1]);
+      drag.moved ||= Math.abs(e.clientY - drag.at[0]) + Math.abs(e.clientX - drag.at[1]) > 3;
+      rect = [r[0] - dy, r[1] - dx, r[2] - dy, r[3] - dx]; look();
+    } else if (!hovering) {
+      hovering = true;
+      const where = spot(e);
+      requestAnimationFrame(() => { hovering = false; if (where) send("slice.hover", ...where); });
+    }
+  });
+  canvas.addEventListener("pointerup", (e) => {
+    const at = spot(e), click = drag && !drag.moved;
+    drag = null;
+    if (!click || !shown || !at) return;
+    for (const mark of shown.marks || []) {
+      if (mark[4] === "failed" && at[0] >= mark[0] && at[0] < mark[2] && at[1] >= mark[1] && at[1] < mark[3]) send("slice.retry", mark[6]);
+    }
+  });
+  canvas.addEventListener("pointerleave", () => send("slice.leave"));
+  canvas.addEventListener("dblclick", fit);
+  new ResizeObserver(() => { if (stage.clientWidth) fit(); }).observe(stage);
+
+  // ---------------------------------------------------------------- the panes
+  function paintTree(view) {
+    const height = view.row_count * ROW;
+    const spacer = el("div"); spacer.style.height = height + "px";
+    tree.replaceChildren(spacer, ...view.rows.map((row, i) => {
+      const line = el("div", {
+        class: "zs-row" + (row.path === view.session.path ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
+        "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "data-path": row.path,
+        title: row.badge || row.sentence || row.path, onclick: () => send("session.select", row.path),
+        ondblclick: () => row.expandable && send("tree.toggle", row.id),
+      },
+      el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) send("tree.toggle", row.id); } },
+        row.state === "loading" ? "…" : row.expandable ? (row.expanded ? "▾" : "▸") : ""),
+      el("span", { class: "nm" }, (row.dirty ? "• " : "") + row.name),
+      row.badge ? el("span", { class: "bd" }, "⚠") : null,
+      row.retry ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); send("tree.retry", row.id); } }, view.words.retry) : null,
+      el("span", { class: "dt" }, row.detail || (row.expanded ? row.sentence : "")));
+      line.style.top = (view.first_row + i) * ROW + "px";
+      line.style.paddingLeft = 4 + row.depth * 14 + "px";
+      return line;
+    }));
+  }
+  let asked = -1;
+  function askRows() {
+    const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 60);
+    if (Math.abs(first - asked) > 40) { asked = first; send("rows", first, first + 200); }
+  }
+  function paintImage(view) {
+    const s = view.slice;
+    if (s.kind !== "image") {
+      pane.replaceChildren(el("pre", {}, s.sentence || view.words["no-image"])); return;
+    }
+    if (imagePane.parentNode !== pane) pane.replaceChildren(imagePane);
+    const active = document.activeElement;
+    if (!controls.contains(active) || active.type !== "range") controls.replaceChildren(...s.axes.filter((a) => a.role === "slider").flatMap((a) => [
+      el("span", { class: a.name === s.current_axis ? "cur" : "" }, a.name),
+      el("input", { type: "range", min: 0, max: a.length - 1, value: a.index, "aria-label": a.name, "data-axis": a.name,
+        oninput: (e) => send("slice.set_index", a.name, +e.target.value), onchange: (e) => e.target.blur() }),
+      el("span", { class: "num", "data-text": a.name }, a.text),
+      el("span", { class: "num zs-quiet", "data-position": a.name }, a.position),
+    ]));
+    else for (const a of s.axes) {
+      const t = controls.querySelector(`[data-text="${CSS.escape(a.name)}"]`), p = controls.querySelector(`[data-position="${CSS.escape(a.name)}"]`);
+      if (t) t.textContent = a.text; if (p) p.textContent = a.position;
+    }
+    if (channels.contains(active) && active.type === "number") return;
+    channels.replaceChildren(...s.channels.map((c, i) => el("span", { class: "zs-channel" + (c.visible ? "" : " off") },
+      el("input", { type: "color", value: hex(c.color), "aria-label": c.label, onchange: (e) => send("slice.set_color", i, rgb(e.target.value)) }),
+      el("label", {}, el("input", { type: "checkbox", checked: c.visible, onchange: (e) => send("slice.set_visible", i, e.target.checked) }), " " + c.label),
+      el("input", { type: "number", step: "any", value: c.lo, "aria-label": c.label, onchange: (e) => send("slice.set_levels", i, +e.target.value, c.hi) }),
+      el("input", { type: "number", step: "any", value: c.hi, "aria-label": c.label, onchange: (e) => send("slice.set_levels", i, c.lo, +e.target.value) }),
+    )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
+    ...s.labels.map((l) => el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
+      onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)),
+    el("span", { class: "zs-quiet" }, s.level_text));
+  }
+  function paintForm(view) {
+    const edit = view.edit, active = document.activeElement;
+    if (pane.contains(active) && active.dataset?.pointer != null && active.tagName === "INPUT" && !active.dataset.sent) return;
+    const may = view.editable && edit.status !== "read-only";
+    const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => send("command", id) }, view.words[id]);
+    const bar = el("div", { class: "zs-bar" }, el("span", {}, edit.sentence),
+      ...(may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("save", edit.can_save)] : []));
+    const conflict = edit.status !== "conflict" ? null : el("div", { class: "zs-bar" }, ...edit.conflicts.map((d) => el("pre", {}, `${d.pointer}  ${d.mine}  |  ${d.theirs}`)),
+      ...["mine", "theirs"].map((whose) => el("button", { onclick: () => send("edit.resolve", whose) }, view.words[whose] || whose)));
+    const diff = view.diff ? el("pre", { class: "zs-diff" }, ...view.diff.split("\n").map((line) =>
+      el("div", { class: /^\+(?!\+\+)/.test(line) ? "add" : /^-(?!--)/.test(line) ? "del" : "" }, line))) : null;
+    const form = el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
+      const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") });
+      row.style.paddingLeft = f.depth * 16 + "px";
+      const nested = f.kind === "list" || f.kind === "object";
+      row.append(el("span", { class: "lb", onclick: () => nested && send("edit.fold", f.pointer, !f.folded) }, (nested ? (f.folded ? "▸ " : "▾ ") : "") + f.label));
+      if (nested || !may) row.append(el("span", { class: nested ? "zs-quiet" : "" }, f.summary));
+      else if (f.kind === "bool") row.append(el("input", { type: "checkbox", checked: f.text === "true", "data-pointer": f.pointer,
+        onchange: (e) => send("edit.edit", f.pointer, String(e.target.checked)) }));
+      else row.append(el("input", { value: f.text, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
+        e.target.dataset.sent = "1"; send("edit.edit", f.pointer, e.target.value); } }));
+      if (may && f.pointer) row.append(el("button", { class: "bare", "aria-label": "remove", onclick: () => send("edit.remove", f.pointer) }, "×"));
+      if (f.error) row.append(el("span", { class: "er" }, f.error));
+      return row;
+    }));
+    const name = el("input", { size: 14 }), value = el("input", { size: 20 });
+    const add = may ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add", "", name.value, JSON.stringify(value.value)) }, "+")) : null;
+    const kept = pane.scrollTop;
+    pane.replaceChildren(bar, ...[conflict, form, add, diff].filter(Boolean));
+    pane.scrollTop = kept;
+  }
+  function paintInfo(view) {
+    const info = view.info;
+    const kept = pane.scrollTop;
+    pane.replaceChildren(el("div", { class: "zs-info" }, el("div", {}, info.subtitle), ...(info.problem ? [el("p", {}, "⚠ " + info.problem)] : []),
+      ...info.warnings.map((w) => el("p", {}, "⚠ " + w)), ...info.sections.map((s) => el("section", {}, el("h4", {}, s.title),
+        el("dl", {}, ...s.items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)]))))));
+    pane.scrollTop = kept;
+  }
+  function paintValues(view) {
+    const t = view.table;
+    pane.replaceChildren(el("pre", {}, t.sentence), el("table", {}, el("tr", {}, el("th"), ...t.heads.map((h) => el("th", {}, h))),
+      ...t.cells.map((row, r) => el("tr", {}, el("th", {}, t.sides[r]), ...row.map((c) => el("td", {}, c))))));
+  }
+  function paintProblems(view) {
+    pane.replaceChildren(el("div", { class: "zs-info" }, el("p", {}, view.problems_text),
+      ...view.problems.map((p) => el("p", { title: p.details }, "⚠ " + p.headline))));
+  }
+
+  function update() {
+    const view = model.get("view");
+    if (!view.session) return;
+    const s = view.session;
+    head.replaceChildren(el("button", { class: "bare", "aria-label": "tree", onclick: () => { side.hidden = !side.hidden; side.style.display = side.hidden ? "none" : ""; } }, "☰"),
+      el("span", { class: "zs-crumbs" }, ...s.crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("a", { onclick: () => send("session.select", path) }, label)])),
+      el("span", { class: "zs-facts" }, s.facts));
+    strip.style.display = s.sentence ? "" : "none";
+    strip.replaceChildren(el("span", { title: s.details }, s.sentence), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
+      el("button", { class: "bare", "aria-label": "dismiss", onclick: () => send("session.dismiss") }, "×"));
+    filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
+    tabs.replaceChildren(...s.tabs.map((t) => el("button", { role: "tab", class: t.id === s.tab ? "on" : "", disabled: !t.enabled, "data-tab": t.id,
+      "aria-selected": String(t.id === s.tab), onclick: () => send("session.set_tab", t.id) }, t.title)));
+    probe.textContent = view.probe.text || view.probe.sentence;
+    status.textContent = s.status_text;
+    box.dataset.status = s.status; box.dataset.path = s.path; box.dataset.tab = s.tab;
+    paintTree(view);
+    ({ image: paintImage, values: paintValues, attributes: paintForm, info: paintInfo, problems: paintProblems })[s.tab]?.(view);
+  }
+
+  box.addEventListener("keydown", (e) => {
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    const names = { ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", " ": "Space", PageUp: "PgUp", PageDown: "PgDown" };
+    const key = names[e.key] || (e.key.length === 1 ? e.key.toUpperCase() : e.key);
+    const id = model.get("view").keys?.[(e.shiftKey && e.key.length > 1 ? "Shift+" : "") + key];
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (id === "zoom-in") zoom(0.8); else if (id === "zoom-out") zoom(1.25); else if (id === "fit") fit();
+    else if (id) send("command", id);
+    else if (/^[1-9]$/.test(key)) send("channel", +key);
+    else if (/^[A-Z]$/.test(key)) send("axis", key);
+    else return;
+    e.preventDefault(); e.stopPropagation();
+  });
+  const timer = setInterval(() => {
+    const view = model.get("view");
+    if (view.slice?.axes.some((a) => a.playing)) send("slice.tick");
+  }, 100);
+  model.on("change:view", update);
+  model.on("change:picture", picture);
+  model.on("change:frame", picture);
+  update(); picture();
+  return () => { clearInterval(timer); model.off("change:view", update); model.off("change:picture", picture); model.off("change:frame", picture); };
+}
+
+export default { render };

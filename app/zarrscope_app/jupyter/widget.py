@@ -1,0 +1,302 @@
+"""The kernel's side of the widget: snapshots go out as JSON, gestures come in as messages. It decides nothing.
+
+Outgoing traits: `view` (all that is painted but the picture), `picture` (PNG) with `frame` (which part of the plane it
+shows). Incoming messages: {"do": "slice.set_index", "args": ["z", 3]}, of the calls in `CALLS` only.
+Observable from Python, both ways: `path`, `index`, `clim`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from zarrscope.background import Outcome, Owner, Ticket, shared
+from zarrscope.render import png
+from zarrscope_app.presenters import OncePerTurn, Session, words
+from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.commands import COMMANDS, is_plain
+
+STATIC = Path(__file__).parent / "static"
+PICTURE_LIMIT = 2048
+"""Pixels along a side that a browser may ask for."""
+
+CALLS = {
+    "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
+    "slice": {
+        "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
+        "set_visible", "set_color", "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
+    },
+    "edit": {"edit", "edit_json", "retype", "add", "rename", "remove", "move", "undo", "redo", "revert", "fold",
+             "save", "resolve", "reload"},
+    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss"},
+    "metadata": {"load_documents"},
+    "values": {"set_index", "show", "transpose"},
+}  # fmt: skip
+"""What a browser may call, by presenter."""
+
+
+def plain(value: Any) -> Any:
+    """A snapshot as JSON: enums by value, arrays left out, numbers that JSON lacks as null."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def poster() -> Callable[[Callable[[], None]], None]:
+    """The kernel's event loop as `post`."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = asyncio.get_event_loop_policy().get_event_loop()
+
+    def post(call: Callable[[], None]) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(call)
+
+    return post
+
+
+class Explorer(anywidget.AnyWidget):
+    """A hierarchy in a cell. `editable` opens it for writing and shows the form; nothing is written before Save."""
+
+    _esm = STATIC / "widget.js"
+    _css = STATIC / "widget.css"
+
+    view = traitlets.Dict().tag(sync=True)
+    picture = traitlets.Bytes().tag(sync=True)
+    frame = traitlets.Dict().tag(sync=True)
+    height = traitlets.Int(420).tag(sync=True)
+    path = traitlets.Unicode("/")
+    """The selected node."""
+    index = traitlets.Dict()
+    """Axis name → index, of the axes with a slider."""
+    clim = traitlets.Dict()
+    """Channel label → (low, high)."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        editable: bool = False,
+        height: int = 420,
+        path: str | None = None,
+        post: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
+        super().__init__(height=height)
+        self._post = post or poster()
+        self._editable = editable
+        self._rows = (0, 200)
+        self._pixels = (320, 480)
+        self._rect: tuple[float, float, float, float] | None = None
+        self._painting: Ticket | None = None
+        self._repaint = False
+        self._owner: Owner = shared().owner(self._post)
+        self.session = Session(url, self._post, writable=editable, path=path)
+        self._publish = OncePerTurn(self._post, self._send_view)
+        self._paint = OncePerTurn(self._post, self._draw)
+        s = self.session
+        for signal in (
+            s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.slice.probed,
+            s.values.changed, s.problems.changed,
+        ):  # fmt: skip
+            signal.connect(self._soon, check_nargs=False)
+        s.slice.painted.connect(self._paint.soon, check_nargs=False)
+        self.on_msg(self._receive)
+        self.observe(self._from_python, names=["path", "index", "clim"])
+        self._mirroring = False
+        self._publish.soon()
+
+    # ------------------------------------------------------------------ out
+    def _soon(self) -> None:
+        self._publish.soon()
+
+    def _send_view(self) -> None:
+        s = self.session
+        picture = s.slice.state
+        with self.hold_sync():
+            self.view = {
+                "session": plain(s.state),
+                "rows": plain(s.tree.flat(*self._rows)),
+                "first_row": self._rows[0],
+                "row_count": s.tree.flat_count,
+                "slice": plain(picture),
+                "probe": plain(s.slice.probe),
+                "info": plain(s.metadata.state),
+                "edit": plain(s.edit.state),
+                "diff": s.edit.diff().unified if s.edit.state.changes else "",
+                "table": self._table(),
+                "problems": plain(s.problems.items),
+                "problems_text": s.problems.sentence,
+                "editable": self._editable,
+                "words": WORDS,
+                "keys": KEYS,
+            }
+        self._mirror()
+        self._paint.soon()
+
+    def _table(self) -> dict[str, Any]:
+        values = self.session.values
+        table = values.state
+        rows, columns = min(table.rows, 50), min(table.columns, 20)
+        shown = self.session.state.tab == "values"
+        return {
+            **plain(table),
+            "cells": values.cells(0, 0, rows, columns) if shown and rows and columns else [],
+            "heads": [values.label(0, c)[1] for c in range(columns)] if shown and rows else [],
+            "sides": [values.label(r, 0)[0] for r in range(rows)] if shown and columns else [],
+        }
+
+    def _mirror(self) -> None:
+        """Python's side of the state follows what is shown."""
+        state = self.session.slice.state
+        self._mirroring = True
+        try:
+            self.path = self.session.state.path
+            self.index = {a.name: a.index for a in state.axes if a.role == "slider"}
+            self.clim = {c.label: (c.lo, c.hi) for c in state.channels if c.lo is not None and c.hi is not None}
+        finally:
+            self._mirroring = False
+
+    def _draw(self) -> None:
+        """Paints the viewport in a worker; while one picture is made, later wishes melt into one."""
+        if self._painting is not None:
+            self._repaint = True
+            return
+        s = self.session.slice
+        frame = s.frame
+        if s.state.kind != "image" or not frame.shape[0]:
+            return
+        rect = self._rect or (0.0, 0.0, float(frame.shape[0]), float(frame.shape[1]))
+        height, width = self._pixels
+        rgb = s.picture(height, width)
+        sent = {
+            "rect": list(rect), "shape": list(frame.shape), "aspect": frame.aspect, "sentence": frame.sentence,
+            "blocked": frame.blocked, "loading": frame.loading, "failed": frame.failed, "level": frame.level,
+            "bar": plain(s.scale_bar((rect[3] - rect[1]) / 5)),
+            "marks": [[*t.rect, t.state.value, t.sentence, list(t.key)] for t in frame.tiles
+                      if t.state.value in ("failed", "undecodable")],
+        }  # fmt: skip
+
+        def done(outcome: Outcome[bytes]) -> None:
+            self._painting = None
+            if outcome.error is None:
+                with self.hold_sync():
+                    self.frame = sent
+                    self.picture = outcome.value
+            if self._repaint:
+                self._repaint = False
+                self._paint.soon()
+
+        self._painting = self._owner.decode(lambda: png(rgb, level=1), done)
+
+    # ------------------------------------------------------------------ in
+    def _receive(self, _: object, message: Any, buffers: object = None) -> None:
+        if not isinstance(message, dict):
+            return
+        do, args = str(message.get("do", "")), message.get("args", [])
+        if do == "rows":
+            start, stop = int(args[0]), int(args[1])
+            self._rows = (max(0, start), max(0, min(stop, start + 400)))
+            self._publish.soon()
+        elif do == "viewport":
+            rect, (height, width) = args
+            self._rect = (float(rect[0]), float(rect[1]), float(rect[2]), float(rect[3]))
+            self._pixels = (max(1, min(PICTURE_LIMIT, int(height))), max(1, min(PICTURE_LIMIT, int(width))))
+            self.session.slice.viewport(self._rect, self._pixels)
+            self._paint.soon()
+        elif do == "command":
+            perform(self.session, str(args[0]))
+        elif do == "channel":
+            toggle_channel(self.session, int(args[0]))
+        elif do == "axis":
+            choose_axis_key(self.session, str(args[0]))
+        else:
+            self._call(do, args)
+
+    def _call(self, do: str, args: list[Any]) -> None:
+        name, _, method = do.partition(".")
+        if method not in CALLS.get(name, ()) or (name == "edit" and not self._editable and method != "fold"):
+            return
+        target = self.session if name == "session" else getattr(self.session, name)
+        arguments = [tuple(a) if isinstance(a, list) else a for a in args]
+        if name == "slice" and method == "retry" and arguments:
+            arguments = [tuple(int(i) for i in arguments[0])]
+        getattr(target, method)(*arguments)
+
+    def _from_python(self, change: Any) -> None:
+        if self._mirroring:
+            return
+        s = self.session
+        if change["name"] == "path":
+            s.select(change["new"])
+        elif change["name"] == "index":
+            for axis, position in change["new"].items():
+                s.slice.set_index(axis, int(position))
+        else:
+            for number, channel in enumerate(s.slice.state.channels):
+                if channel.label in change["new"]:
+                    lo, hi = change["new"][channel.label]
+                    s.slice.set_levels(number, float(lo), float(hi))
+
+    # ------------------------------------------------------------------ for people at the prompt
+    @property
+    def code(self) -> str:
+        """Python that reads what is selected."""
+        return words.python(self.session.state.url, self.session.state.path)
+
+    def close(self) -> None:
+        """Gives everything back; the cell stays as a picture."""
+        if hasattr(self, "session"):
+            self.session.close()
+            self._owner.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<Explorer {self.session.state.url} {self.path}>"
+
+
+WORDS = {
+    **{c.id: c.label for c in COMMANDS},
+    "retry": words.RETRY, "cancel": words.CANCEL, "load": words.LOAD_ANYWAY, "no-image": words.NO_IMAGE,
+}  # fmt: skip
+KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, "zoom-in", "zoom-out", "fit"} for k in c.keys if is_plain(k)}
+
+
+def explore(target: Any, *, editable: bool = False, height: int = 420, path: str | None = None) -> Explorer:
+    """Shows `target` in a cell: a URL or a path, a zarrscope Hierarchy, Group or Array, or a zarr-python node.
+
+    `editable` opens it for writing (attributes only; a Save and a diff stand before every write). `height` in pixels.
+    Raises TypeError for a target that has no address.
+    """
+    if isinstance(target, str | os.PathLike):
+        return Explorer(os.fspath(target), editable=editable, height=height, path=path)
+    hierarchy = getattr(target, "hierarchy", None)
+    if hierarchy is not None:
+        return Explorer(hierarchy.url, editable=editable, height=height, path=path or target.path)
+    if hasattr(target, "url"):
+        return Explorer(target.url, editable=editable, height=height, path=path)
+    if hasattr(target, "store_path"):
+        return Explorer(str(target.store_path), editable=editable, height=height, path=path)
+    raise TypeError(f"explore() takes an address or an opened hierarchy, group or array, not {type(target).__name__}")
