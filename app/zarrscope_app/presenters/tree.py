@@ -7,11 +7,20 @@ state; the row `id` itself may have changed with them. Hosts without a tree widg
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
 from psygnal import Signal
+
+from zarrscope.background import Outcome, Owner
+from zarrscope.dialects import Child
+from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.branch import Batch, Branch, arriving, natural
+from zarrscope_app.presenters.turn import OncePerTurn
 
 ROOT = 0
 
@@ -60,65 +69,430 @@ class TreePresenter:
     changed = Signal(int)
     """The children (or their state) of this row, at most once a loop turn for each."""
 
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._hierarchy: Any = None
+        self._name = ""
+        self._needle = ""
+        self._dirty: frozenset[str] = frozenset()
+        self._marks: dict[str, str] = {}
+        self._reveal = ""
+        self._stale: dict[int, None] = {}
+        self._turn = OncePerTurn(owner.post, self._emit)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._root = Branch(ROOT, "/", 0)
+        self._root.state = "loading"
+        self._root.sentence = words.OPENING
+        self._branches: dict[int, Branch] = {ROOT: self._root}
+        self._next = 1
+        self._starts: list[int] = []
+        self._blocks: list[tuple[Branch, int]] = []
+
+    # ------------------------------------------------------------------ for the session
+    def attach(self, hierarchy: Any, name: str) -> None:
+        """Shows a hierarchy, its root expanded."""
+        for branch in self._branches.values():
+            self._stop(branch)
+        self._clear()
+        self._hierarchy = hierarchy
+        self._name = name
+        self._root.state = "unknown"
+        self._root.sentence = ""
+        self.expand(ROOT)
+
+    def fail(self, sentence: str) -> None:
+        """The hierarchy could not be opened."""
+        self._settle(self._root, "failed", sentence, retry=False)
+
+    def set_name(self, name: str) -> None:
+        self._name = name
+        self._touch(ROOT)
+
+    def mark(self, path: str, icon: str) -> None:
+        """A node turned out to be something more particular than a group."""
+        if self._marks.get(path) != icon:
+            self._marks[path] = icon
+            self._touch_row(path)
+
+    def set_dirty(self, paths: frozenset[str]) -> None:
+        """Nodes with changes that are not saved."""
+        for path in self._dirty ^ paths:
+            self._touch_row(path)
+        self._dirty = paths
+
+    # ------------------------------------------------------------------ reading
     def row(self, id: int) -> Row:
         """One row. Raises KeyError for an id that is gone (after a refresh)."""
-        raise NotImplementedError
+        if id == ROOT:
+            return self._root_row()
+        branch, child = self._whose(id)
+        return self._row(branch, child)
 
     def count(self, id: int) -> int:
         """How many children pass the filter, of those that have arrived."""
-        raise NotImplementedError
+        branch = self._branches.get(id)
+        return len(branch.shown(self._needle)) if branch else 0
 
     def rows(self, id: int, start: int, stop: int) -> list[Row]:
         """Children start … stop-1 in natural order ("img2" before "img10")."""
-        raise NotImplementedError
+        branch = self._branches.get(id)
+        return [self._row(branch, k) for k in branch.shown(self._needle)[max(0, start) : stop]] if branch else []
 
     def position(self, id: int) -> int:
         """The place of a row among the children of its parent, -1 when the filter hides it."""
-        raise NotImplementedError
+        if id == ROOT:
+            return 0
+        branch, child = self._whose(id)
+        return branch.place(child, self._needle)
 
     @property
     def flat_count(self) -> int:
         """How many rows `flat` has: the root and everything beneath expanded rows."""
-        raise NotImplementedError
+        return 1 + self._root.size(self._needle)
 
     def flat(self, start: int, stop: int) -> list[Row]:
         """The tree as one list, depth first, as far as it is expanded."""
-        raise NotImplementedError
+        found: list[Row] = []
+        if start <= 0 < stop:
+            found.append(self._root_row())
+        self._flatten(self._root, 1, max(0, start), stop, found)
+        return found
 
-    def expand(self, id: int) -> None:
-        """Shows the children; fetches them the first time."""
-        raise NotImplementedError
-
-    def collapse(self, id: int) -> None:
-        raise NotImplementedError
-
-    def toggle(self, id: int) -> None:
-        raise NotImplementedError
-
-    def refresh(self, id: int = ROOT) -> None:
-        """Reads the children again. Ids beneath are new afterwards."""
-        raise NotImplementedError
-
-    def cancel(self, id: int) -> None:
-        """Stops fetching the children; those that came stay."""
-        raise NotImplementedError
-
-    def retry(self, id: int) -> None:
-        """After FAILED or a cancel: fetches again."""
-        raise NotImplementedError
-
-    def filter(self, text: str) -> None:
-        """Shows only rows whose name contains `text` (no matter the case), and the rows above them. "" shows all."""
-        raise NotImplementedError
+    def _flatten(self, branch: Branch, at: int, start: int, stop: int, found: list[Row]) -> int:
+        """Appends the rows of a branch that fall into the window; `at` is the place of its first child. Returns the
+        place after it. Runs of children without rows beneath are sliced, not walked."""
+        if not branch.expanded:
+            return at
+        shown = branch.shown(self._needle)
+        opened = sorted(
+            (p, k) for k, b in branch.below.items() if b.expanded and (p := branch.place(k, self._needle)) >= 0
+        )
+        done = 0
+        for place, child in [*opened, (len(shown), -1)]:
+            upto = min(place + 1, len(shown))
+            low, high = max(done, done + start - at), min(upto, done + stop - at)
+            found.extend(self._row(branch, k) for k in shown[low:high])
+            at += upto - done
+            done = upto
+            if at >= stop:
+                return at
+            if child >= 0:
+                below = branch.below[child]
+                if at + below.size(self._needle) <= start:
+                    at += below.size(self._needle)
+                else:
+                    at = self._flatten(below, at, start, stop, found)
+        return at
 
     def find(self, path: str) -> int | None:
         """The row of a node, if it has arrived."""
-        raise NotImplementedError
+        id: int | None = ROOT
+        for part in _parts(path):
+            branch = self._branches.get(id) if id is not None else None
+            child = branch.child_named(part) if branch else None
+            id = branch.child_id(child) if branch and child is not None else None
+        return id
+
+    # ------------------------------------------------------------------ gestures
+    def expand(self, id: int) -> None:
+        """Shows the children; fetches them the first time."""
+        branch = self._branch(id)
+        if branch is None:
+            return
+        branch.expanded = True
+        if branch.state == "unknown":
+            self._fetch(branch)
+        self._touch(id)
+
+    def collapse(self, id: int) -> None:
+        branch = self._branches.get(id)
+        if branch is not None and branch.expanded:
+            branch.expanded = False
+            self._touch(id)
+
+    def toggle(self, id: int) -> None:
+        branch = self._branches.get(id)
+        if branch is not None and branch.expanded:
+            self.collapse(id)
+        else:
+            self.expand(id)
+
+    def refresh(self, id: int = ROOT) -> None:
+        """Reads the children again. Ids beneath are new afterwards."""
+        old = self._branches.get(id)
+        if old is None or self._hierarchy is None:
+            return
+        self._drop(old)
+        fresh = Branch(old.id, old.path, old.depth, expanded=old.expanded)
+        self._branches[id] = fresh
+        if id == ROOT:
+            self._root = fresh
+        else:
+            parent, child = self._whose(id)
+            parent.below[child] = fresh
+        if fresh.expanded:
+            self._fetch(fresh)
+        self._touch(id)
+
+    def cancel(self, id: int) -> None:
+        """Stops fetching the children; those that came stay."""
+        branch = self._branches.get(id)
+        if branch is not None and branch.ticket is not None:
+            self._settle(branch, "failed", words.CANCELLED, retry=True)
+
+    def retry(self, id: int) -> None:
+        """After FAILED or a cancel: fetches again."""
+        branch = self._branches.get(id)
+        if branch is not None and branch.retry:
+            branch.expanded = True
+            self.refresh(id)
+
+    def filter(self, text: str) -> None:
+        """Shows only rows whose name contains `text` (no matter the case), and the rows above them. "" shows all."""
+        needle = text.strip().casefold()
+        if needle != self._needle:
+            self._needle = needle
+            for id in self._branches:
+                self._touch(id)
 
     def reveal(self, path: str) -> None:
         """Expands what lies above a node, as far as need be, fetching on the way."""
-        raise NotImplementedError
+        self._reveal = path
+        self._advance()
 
     def open_child(self, id: int, name: str) -> None:
         """Adds a child by name, where the store cannot list: "a" or "a/b". A wrong name becomes the row's sentence."""
-        raise NotImplementedError
+        branch = self._branch(id)
+        parts = _parts(name)
+        if branch is None or not parts or self._hierarchy is None:
+            return
+        hierarchy, path = self._hierarchy, branch.path
+        branch.expanded = True
+
+        def work() -> Child:
+            node = hierarchy[f"{path.rstrip('/')}/{parts[0]}"]
+            return Child(parts[0], node.kind, node.metadata, getattr(node, "problem", None))
+
+        def done(outcome: Outcome[Child]) -> None:
+            if branch.dead:
+                return
+            if outcome.error is not None:
+                branch.sentence = words.problem(outcome.error, path).headline
+            elif outcome.value is not None:
+                if branch.child_named(parts[0]) is None:
+                    self._add(branch, [outcome.value])
+                branch.sentence = ""
+                if parts[1:]:
+                    child = branch.child_named(parts[0])
+                    if child is not None:
+                        self.open_child(branch.child_id(child), "/".join(parts[1:]))
+            self._touch(branch.id)
+
+        self._owner.fetch(work, done)
+
+    # ------------------------------------------------------------------ fetching
+    def _fetch(self, branch: Branch) -> None:
+        if self._hierarchy is None:
+            return
+        hierarchy, path = self._hierarchy, branch.path
+        branch.state, branch.sentence, branch.retry = "loading", words.LOADING, False
+
+        def send(batch: Batch) -> None:
+            self._owner.post(lambda: self._arrived(branch, batch))
+
+        def work(cancelled: Callable[[], bool]) -> str:
+            node = hierarchy[path]
+            if node.kind != "group":
+                return ""
+            try:
+                arriving(node.children(), send, cancelled)
+            except Unsupported as error:
+                if error.feature != "listing":
+                    raise
+                arriving(_named(node), send, cancelled)
+                return words.UNLISTABLE
+            return ""
+
+        def done(outcome: Outcome[str]) -> None:
+            if outcome.error is not None:
+                problem = words.problem(outcome.error, path)
+                self._settle(branch, "failed", problem.headline, problem.retry)
+            else:
+                sentence = outcome.value or ("" if branch.names else words.EMPTY_GROUP)
+                self._settle(branch, "ready", sentence, retry=False)
+
+        branch.ticket = self._owner.fetch(work, done)
+
+    def _arrived(self, branch: Branch, batch: Batch) -> None:
+        if branch.dead or branch.ticket is None:
+            return
+        self._take(branch, batch)
+        self._touch(branch.id)
+        self._advance()
+
+    def _add(self, branch: Branch, children: list[Child]) -> None:
+        """A few more children, here and now."""
+        keys = [*branch.keys, *(natural(child.name) for child in children)]
+
+        def send(batch: Batch) -> None:
+            first = len(branch.names)
+            badges = {first + k: text for k, text in batch.badges.items()}
+            order = sorted(range(len(keys)), key=keys.__getitem__)
+            self._take(branch, Batch(batch.names, batch.keys, batch.kinds, batch.details, batch.icons, badges, order))
+
+        arriving(children, send, lambda: False)
+
+    def _take(self, branch: Branch, batch: Batch) -> None:
+        self._starts.append(self._next)
+        self._blocks.append((branch, len(branch.names)))
+        branch.take(batch, self._next)
+        self._next += len(batch.names)
+
+    def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
+        self._stop(branch)
+        branch.state, branch.sentence, branch.retry = state, sentence, retry
+        self._touch(branch.id)
+        self._advance()
+
+    def _stop(self, branch: Branch) -> None:
+        if branch.ticket is not None:
+            branch.ticket.cancel()
+            branch.ticket = None
+
+    def _drop(self, branch: Branch) -> None:
+        self._stop(branch)
+        branch.dead = True
+        for below in branch.below.values():
+            self._drop(below)
+            self._branches.pop(below.id, None)
+
+    def _advance(self) -> None:
+        """One step nearer to the node to reveal."""
+        parts = _parts(self._reveal)
+        branch = self._root
+        for part in parts[:-1]:
+            child = branch.child_named(part)
+            if child is None:
+                break
+            id = branch.child_id(child)
+            if not branch.below.get(child, branch).expanded or child not in branch.below:
+                self.expand(id)
+            branch = self._branches[id]
+        else:
+            if parts and branch.child_named(parts[-1]) is not None:
+                self._reveal = ""
+
+    # ------------------------------------------------------------------ rows
+    def _whose(self, id: int) -> tuple[Branch, int]:
+        at = bisect_left(self._starts, id + 1) - 1
+        if at < 0:
+            raise KeyError(id)
+        branch, first = self._blocks[at]
+        child = first + id - self._starts[at]
+        if branch.dead or child >= len(branch.names):
+            raise KeyError(id)
+        return branch, child
+
+    def _branch(self, id: int) -> Branch | None:
+        """The branch of a row, made when there is none yet. None for an array, and for an id that is gone."""
+        if id in self._branches:
+            return self._branches[id]
+        try:
+            parent, child = self._whose(id)
+        except KeyError:
+            return None
+        if parent.kinds[child] == "array":
+            return None
+        branch = Branch(id, parent.child_path(child), parent.depth + 1)
+        parent.below[child] = self._branches[id] = branch
+        return branch
+
+    def _row(self, branch: Branch, child: int) -> Row:
+        path = branch.child_path(child)
+        below = branch.below.get(child)
+        kind = branch.kinds[child]
+        return Row(
+            id=branch.child_id(child),
+            parent=branch.id,
+            path=path,
+            name=words.clean(branch.names[child]),
+            kind=kind,
+            icon=self._marks.get(path, branch.icons[child]),
+            detail=branch.details[child],
+            badge=branch.badges.get(child, ""),
+            state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
+            expandable=kind != "array",
+            expanded=bool(below and below.expanded),
+            depth=branch.depth + 1,
+            sentence=self._sentence(below),
+            retry=bool(below and below.retry),
+            dirty=path in self._dirty,
+        )
+
+    def _root_row(self) -> Row:
+        root = self._root
+        return Row(
+            id=ROOT,
+            parent=-1,
+            path="/",
+            name=words.clean(self._name) or "/",
+            kind=None if self._hierarchy is None else self._hierarchy.root.kind,
+            icon=self._marks.get("/", "group"),
+            detail="",
+            badge="",
+            state=RowState(root.state),
+            expandable=True,
+            expanded=root.expanded,
+            depth=0,
+            sentence=self._sentence(root),
+            retry=root.retry,
+            dirty="/" in self._dirty,
+        )
+
+    def _sentence(self, branch: Branch | None) -> str:
+        if branch is None:
+            return ""
+        if branch.sentence or not self._needle or not branch.names or branch.shown(self._needle):
+            return branch.sentence
+        return words.NOTHING_FOUND
+
+    # ------------------------------------------------------------------ telling
+    def _touch_row(self, path: str) -> None:
+        id = self.find(path)
+        if id is not None:
+            self._touch(ROOT if id == ROOT else self._whose(id)[0].id)
+
+    def _touch(self, id: int) -> None:
+        self._stale[id] = None
+        self._turn.soon()
+
+    def _emit(self) -> None:
+        stale, self._stale = self._stale, {}
+        for id in stale:
+            self.changed.emit(id)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _named(group: Any) -> Iterator[Child]:
+    """The children that an image's own metadata names: all there is to go by where the store cannot list."""
+    from zarrscope.pyramid import find_images
+
+    base = group.path.rstrip("/")
+    seen: dict[str, None] = {}
+    for image in find_images(group):
+        for dataset in image.multiscale.datasets if image.multiscale else ():
+            if dataset.path.startswith(base + "/"):
+                seen[_parts(dataset.path[len(base) :])[0]] = None
+        if image.multiscale and not image.is_label:
+            seen["labels"] = None
+    for name in seen:
+        try:
+            node = group.hierarchy[f"{base}/{name}"]
+        except ZarrscopeError:
+            continue
+        yield Child(name, node.kind, node.metadata, getattr(node, "problem", None))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-Post = Callable[[Callable[[], None]], None]
-"""Runs a function later on the host's thread; callable from any thread; never runs it at once."""
+from zarrscope.background import Post
+
+__all__ = ["OncePerTurn", "Post"]
 
 
 class OncePerTurn:
