@@ -1,10 +1,10 @@
 """Selections: numpy basic indexing against a shape and a chunk grid. Pure arithmetic; no data is touched.
 
 `select` turns an index (integers, slices with any step, ellipsis, newaxis) into a Selection: the output's shape and,
-for every axis, the positions taken. `pieces` crosses those with the edges of a grid: which chunks are touched, what part
-of each is taken, and where in the output it goes. Promises: the same elements in the same order as numpy gives (negative
-steps too); every element of the output is covered by exactly one piece; work is proportional to the chunks touched,
-never to the size of the array. A caller's mistake is an IndexError in numpy's sense, not a ZarrscopeError.
+for every axis, the positions taken. `pieces` crosses those with the edges of a grid: which chunks are touched, what
+part of each is taken, and where in the output it goes. Promises: the same elements in the same order as numpy gives
+(negative steps too); every element of the output is covered by exactly one piece; work is proportional to the chunks
+touched, never to the size of the array. A caller's mistake is an IndexError in numpy's sense, not a ZarrscopeError.
 """
 
 from __future__ import annotations

@@ -1,0 +1,624 @@
+"""Arrays: numpy basic indexing on what a store holds, reading and writing.
+
+Reading `array[selection]` is uncached and blocks; it fetches only the units that the selection touches (locator.py),
+many at once from a remote store, and decodes them straight into the result on all cores, the calling thread among them.
+Viewers go through chunks.ChunkLoader, which caches. What is not stored reads as the fill value.
+
+Writing `array[selection] = values` stores whole chunks (whole shards): a chunk written in part is read, changed and
+stored only if nobody stored another meanwhile, else read again; so two processes that write to one shard never tear it
+nor lose each other's update. A chunk that holds nothing but the fill value is not stored where it is written whole (one
+stored before is erased), as zarr-python does by default. Specification: v3 core "Chunk grids", "Stored representation".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import product
+from math import prod
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+from weakref import WeakSet
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zarrscope.background import shared
+from zarrscope.errors import BadChunk, Conflict, Refused, Unsupported, ZarrscopeError
+from zarrscope.locator import Index, Locator, Payload
+from zarrscope.metadata import ArrayMetadata
+from zarrscope.selection import Part, Piece, Selection, join, select
+from zarrscope.store import ABSENT, Store, Version, never
+
+if TYPE_CHECKING:
+    from zarrscope.codecs import CodecPipeline
+    from zarrscope.hierarchy import Hierarchy
+
+SERIAL_BYTES = 256 * 1024
+"""A local read of less than this is not worth waking a thread for."""
+SCRATCH_BYTES = 32 * 1024 * 1024
+"""Each thread keeps a buffer of up to this size to decode into."""
+ZEROED_BYTES = 64 * 1024 * 1024
+BATCH = 4096
+"""So many chunks of a remote store are planned at once."""
+ATTEMPTS = 100
+"""How often a write at a border is tried again when others keep changing the same chunk."""
+
+
+class Watcher(Protocol):
+    """Told when an array's values were written here, so that caches let go of them."""
+
+    def invalidate(self, array: Array) -> None: ...
+
+
+watchers: WeakSet[Any] = WeakSet()
+"""Every Watcher of this process."""
+
+
+class Identity:
+    """What two Array objects share that show the same chunks: store, path and metadata. Hashed once, compared fast."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, *parts: object) -> None:
+        self._parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Identity) and self._hash == other._hash and self._parts == other._parts
+        )
+
+
+class Array:
+    """An array node. `shape` in elements, axes in C order; see the module for reading and writing.
+
+    An array that cannot be decoded here (`problem` says why) has its shape, metadata and attributes all the same.
+    """
+
+    kind: Literal["array"] = "array"
+
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        metadata: ArrayMetadata,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        warnings: tuple[str, ...] = (),
+        hierarchy: Hierarchy | None = None,
+    ) -> None:
+        self.store = store
+        self.path = path
+        self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
+        self.warnings = warnings
+        self.hierarchy = hierarchy
+        self._scratch = threading.local()
+        self._set_metadata(metadata)
+
+    def _set_metadata(self, metadata: ArrayMetadata) -> None:
+        self.metadata = metadata
+        self._pipelines: dict[Index, CodecPipeline] = {}
+        self._problem: ZarrscopeError | None = None
+        self._locator: Locator | None = None
+        self._identity: Identity | None = None
+
+    # ------------------------------------------------------------------ what it is
+    @property
+    def name(self) -> str:
+        """The last part of the path; "" for a root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.metadata.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.metadata.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.metadata.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
+        dtype = self.metadata.dtype
+        if dtype.numpy is None:
+            raise self._located(
+                Unsupported(
+                    f"The data type {dtype.name} cannot be decoded here",
+                    feature=f"data type {dtype.name}",
+                    advice=dtype.advice or None,
+                )
+            )
+        return dtype.numpy
+
+    @property
+    def nbytes(self) -> int:
+        """The decoded size in bytes; for types of varying length that of the references. 0 where it is not known."""
+        numpy = self.metadata.dtype.numpy
+        return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
+
+    @property
+    def fill_value(self) -> Any:
+        """What is read where nothing is stored: a numpy scalar, or str or bytes for types of varying length."""
+        fill = self.metadata.fill
+        if fill.value is None:
+            return b"" if self.metadata.dtype.name in ("bytes", "variable_length_bytes") else ""
+        return fill.value
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        return self.metadata.dimension_names
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of the unit of reading: the inner chunk of an addressable shard, else the grid's chunk."""
+        return self.locator.unit_shape
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """The shape of a shard, or None where chunks are stored one by one."""
+        return self.metadata.grid.chunk_shape if self.locator.tiers else None
+
+    @property
+    def chunk_grid_shape(self) -> tuple[int, ...]:
+        """How many units of reading along each axis."""
+        return self.locator.extent
+
+    @property
+    def problem(self) -> ZarrscopeError | None:
+        """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
+        try:
+            self._pipeline(self.metadata.grid.chunk_shape)
+        except ZarrscopeError:
+            pass
+        return self._problem
+
+    @property
+    def identity(self) -> Identity:
+        if self._identity is None:
+            self._identity = Identity(self.store.url, self.path, self.metadata)
+        return self._identity
+
+    @property
+    def locator(self) -> Locator:
+        """Where the units lie."""
+        if self._locator is None:
+            try:
+                pipeline = self._pipeline(self.metadata.grid.chunk_shape)
+            except ZarrscopeError:
+                pipeline = None
+            self._locator = Locator(self.store, self.metadata, pipeline)
+        return self._locator
+
+    def _pipeline(self, shape: Index) -> CodecPipeline:
+        """The codecs for a chunk of `shape`. Raises Unsupported, BadMetadata."""
+        found = self._pipelines.get(shape)
+        if found is None:
+            if self._problem is not None:
+                raise self._problem
+            from zarrscope.codecs import ArraySpec, CodecPipeline
+
+            try:
+                _ = self.dtype
+                found = CodecPipeline(self.metadata.codecs, ArraySpec(shape, self.metadata.dtype, self.metadata.fill))
+            except ZarrscopeError as error:
+                self._problem = self._located(error)
+                raise
+            self._pipelines[shape] = found
+        return found
+
+    def _unit_pipeline(self, shape: Index) -> CodecPipeline:
+        locator = self.locator
+        return locator.pipeline if locator.tiers and locator.pipeline is not None else self._pipeline(shape)
+
+    def _located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
+        return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
+
+    # ------------------------------------------------------------------ reading
+    def __getitem__(self, index: object) -> Any:
+        """Numpy basic indexing: an array, or a scalar where numpy gives one.
+
+        Raises IndexError for a caller's mistake, Unsupported, BadChunk, Unreadable, Refused (too large to fit here).
+        """
+        selection = select(index, self.shape)
+        out = self.read(selection).reshape(selection.shape)
+        return out[()] if selection.scalar else out
+
+    def read(self, selection: Selection) -> NDArray[Any]:
+        """The selected elements in the shape of `selection.extent`: one axis per axis of the array."""
+        out = self._output(selection)
+        if not selection.size:
+            return out
+        blank = out.nbytes >= ZEROED_BYTES and self._fill_is_zero()
+        locator = self.locator
+        edges = [locator.edges(axis) for axis in range(self.ndim)]
+        parts = selection.parts(edges)
+        touched = prod(len(p) for p in parts)
+
+        def place(piece: Piece, payload: Payload) -> None:
+            self._place(piece, payload, out, blank)
+
+        if self.store.remote:
+            shared().share(self._fetched(map(join, product(*parts)), BATCH), lambda item: place(*item))
+        elif locator.tiers:
+            self._read_local_shards(parts, touched, place)
+        else:
+            get, key = self.store.get, self.metadata.keys.key
+
+            def load(piece: Piece) -> None:
+                place(piece, get(key(piece.chunk)))
+
+            small = touched == 1 or touched * prod(locator.unit_shape) * self.dtype.itemsize <= SERIAL_BYTES
+            shared().share(map(join, product(*parts)), load, threads=1 if small else None)
+        return out
+
+    def _read_local_shards(
+        self, parts: list[list[Part]], touched: int, place: Callable[[Piece, Payload], None]
+    ) -> None:
+        groups = list(self._by_chunk(parts))
+        small = touched == 1 or touched * prod(self.locator.unit_shape) * self.dtype.itemsize <= SERIAL_BYTES
+        if small or len(groups) < 4:
+            items = (item for group in groups for item in self._fetched(group))
+            shared().share(items, lambda item: place(*item), threads=1 if small else None)
+        else:  # let every thread fetch for itself
+
+            def load(group: list[Piece]) -> None:
+                for item in self._fetched(group):
+                    place(*item)
+
+            shared().share(groups, load)
+
+    def _by_chunk(self, parts: list[list[Part]]) -> Iterator[list[Piece]]:
+        """The pieces, those of one chunk of the grid (one key) together."""
+        per_axis: list[list[list[Part]]] = []
+        for axis_parts, n in zip(parts, self.locator.units_per_chunk, strict=True):
+            groups: dict[int, list[Part]] = {}
+            for part in axis_parts:
+                groups.setdefault(part.chunk // n, []).append(part)
+            per_axis.append(list(groups.values()))
+        for group in product(*per_axis):
+            yield [join(combination) for combination in product(*group)]
+
+    def _fetched(self, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
+        waiting = iter(pieces)
+        while True:
+            by_unit: dict[Index, Piece] = {}
+            for piece in waiting:
+                by_unit[piece.chunk] = piece
+                if batch is not None and len(by_unit) == batch:
+                    break
+            if not by_unit:
+                return
+            for unit, payload in self.fetch(by_unit):
+                yield by_unit[unit], payload
+
+    def _place(self, piece: Piece, payload: Payload, out: NDArray[Any], blank: bool) -> None:
+        """Decodes one unit and puts what the selection takes of it where it goes."""
+        if payload is None:
+            if not blank:
+                out[piece.target] = self.fill_value
+            return
+        unit = piece.chunk
+        if isinstance(payload, ZarrscopeError):
+            raise self._located(payload, self.locator.key(unit))
+        shape = self.locator.shape_of(unit)
+        target = out[piece.target] if piece.target else out
+        if piece.whole and target.flags.c_contiguous and target.shape == shape:
+            decoded = self._decode(unit, payload, target)
+            if decoded is not target:
+                target[...] = decoded
+            return
+        decoded = self._decode(unit, payload, self._scratch_for(shape))
+        target[...] = decoded[piece.source]
+
+    def _decode(self, unit: Index, data: Payload, out: NDArray[Any] | None) -> NDArray[Any]:
+        if data is None:
+            return np.full(self.locator.shape_of(unit), self.fill_value, self.dtype)
+        assert not isinstance(data, ZarrscopeError)
+        shape = self.locator.shape_of(unit)
+        self._check_size(shape)
+        try:
+            return self._unit_pipeline(shape).decode(data, out)
+        except BadChunk as error:
+            if error.index is None:
+                error.index = unit
+            if self.locator.tiers and self.store.remote and self.locator.forget(self.locator.key(unit)):
+                for _, payload in self.locator.fetch([unit]):
+                    if not isinstance(payload, ZarrscopeError):
+                        return self._decode(unit, payload, out)
+            raise self._bad(error, unit) from error.__cause__
+        except ZarrscopeError as error:
+            raise self._located(error, self.locator.key(unit))  # noqa: B904 - it is that error
+        except Exception as error:
+            raise self._bad(
+                BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=unit), unit
+            ) from error
+
+    def _bad(self, error: BadChunk, unit: Index) -> ZarrscopeError:
+        prefix = f"Chunk {unit}: "
+        if not error.message.startswith("Chunk "):
+            error.message = prefix + error.message
+        return self._located(error, self.locator.key(unit))
+
+    def _check_size(self, shape: Index) -> None:
+        """Refuses what is too large before its memory is asked for (spec F.2)."""
+        from zarrscope.codecs import codec as limits
+
+        size = prod(shape) * max(1, self.dtype.itemsize)
+        if size > limits.MAX_CHUNK_BYTES:
+            raise self._located(
+                Refused(
+                    f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
+                    f"{limits.MAX_CHUNK_BYTES / 2**30:g} GiB",
+                    advice="If that is intended, raise zarrscope.codecs.codec.MAX_CHUNK_BYTES.",
+                )
+            )
+
+    def _output(self, selection: Selection) -> NDArray[Any]:
+        self._pipeline(self.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
+        extent = selection.extent
+        size = prod(extent) * self.dtype.itemsize
+        limit = _memory()
+        try:
+            if size > limit:
+                raise MemoryError
+            if size >= ZEROED_BYTES and self._fill_is_zero():
+                return np.zeros(extent, self.dtype)
+            return np.empty(extent, self.dtype)
+        except (MemoryError, ValueError):
+            raise self._located(
+                Refused(
+                    f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
+                    f"{limit / 2**30:,.1f} GiB",
+                    advice="Read a smaller region at a time.",
+                )
+            ) from None
+
+    def _fill_is_zero(self) -> bool:
+        dtype = self.dtype
+        return not dtype.hasobject and not any(np.asarray(self.fill_value, dtype).tobytes())
+
+    def _scratch_for(self, shape: Index) -> NDArray[Any] | None:
+        dtype = self.dtype
+        if dtype.hasobject or prod(shape) * dtype.itemsize > SCRATCH_BYTES:
+            return None
+        kept: NDArray[Any] | None = getattr(self._scratch, "buffer", None)
+        if kept is None or kept.shape != shape or kept.dtype != dtype:
+            kept = self._scratch.buffer = np.empty(shape, dtype)
+        return kept
+
+    # ------------------------------------------------------------------ units, for the loader
+    def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
+        """(unit, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
+        for unit, payload in self.locator.fetch(units, cancelled):
+            if isinstance(payload, BadChunk) and self.locator.forget(self.locator.key(unit)):
+                yield from self.locator.fetch([unit], cancelled)  # the remembered shard index was out of date
+            else:
+                yield unit, payload
+
+    def decode_unit(self, unit: Index, data: bytes | memoryview) -> NDArray[Any]:
+        """One unit decoded, clipped to the array's edge, read-only. Raises BadChunk, Unsupported, Refused."""
+        chunk = self._decode(unit, data, None)[self._clip(unit)]
+        if not chunk.flags.owndata and chunk.base is not None and chunk.nbytes * 2 < _base_bytes(chunk):
+            chunk = chunk.copy()  # a small view would hold a large buffer in the cache
+        elif chunk.flags.writeable:
+            chunk = chunk.view()
+        chunk.flags.writeable = False
+        return chunk
+
+    def unit_shape(self, unit: Index) -> tuple[int, ...]:
+        """The shape of one unit, clipped to the array's edge."""
+        edges = [self.locator.edges(axis).span(u) for axis, u in enumerate(unit)]
+        return tuple(max(0, min(high, n) - low) for (low, high), n in zip(edges, self.shape, strict=True))
+
+    def _clip(self, unit: Index) -> tuple[slice, ...] | EllipsisType:
+        return tuple(slice(0, n) for n in self.unit_shape(unit)) or ...
+
+    def read_chunk(self, index: Index) -> NDArray[Any]:
+        """The unit at `index`, clipped to the array's edge; the fill value where nothing is stored."""
+        index = tuple(int(i) for i in index)
+        if len(index) != self.ndim or any(not 0 <= i < n for i, n in zip(index, self.chunk_grid_shape, strict=True)):
+            raise IndexError(f"there is no chunk {index} in a grid of {self.chunk_grid_shape}")
+        self._pipeline(self.metadata.grid.chunk_shape)
+        for _, payload in self.fetch([index]):
+            if isinstance(payload, ZarrscopeError):
+                raise self._located(payload, self.locator.key(index))
+            if payload is not None:
+                return self.decode_unit(index, payload)
+        return np.full(self.unit_shape(index), self.fill_value, self.dtype)
+
+    # ------------------------------------------------------------------ writing
+    def __setitem__(self, index: object, values: ArrayLike) -> None:
+        """Stores `values`, broadcast as numpy does. Raises ReadOnly, Unsupported, Conflict, Unreadable."""
+        selection = select(index, self.shape)
+        pipeline = self._pipeline(self.metadata.grid.chunk_shape)
+        self._check_size(self.metadata.grid.chunk_shape)
+        self.store._need_writing(self.metadata.keys.key((0,) * self.ndim))
+        given = self._broadcast(values, selection)
+        edges = [self.metadata.grid.edges(axis, n) for axis, n in enumerate(self.shape)]
+
+        def write(piece: Piece) -> None:
+            self._write_chunk(piece, given[piece.target] if piece.target else given)
+
+        try:
+            shared().share(
+                selection.pieces(edges), write, threads=1 if prod(pipeline.spec.shape) == selection.size else None
+            )
+        finally:
+            self.locator.forget()
+            for watcher in list(watchers):
+                watcher.invalidate(self)
+
+    def _broadcast(self, values: ArrayLike, selection: Selection) -> NDArray[Any]:
+        dtype = self.dtype
+        if dtype.hasobject and dtype.names is None and not isinstance(values, np.ndarray):
+            given = np.empty((), object) if isinstance(values, str | bytes) else np.asarray(values, object)
+            if isinstance(values, str | bytes):
+                given[()] = values
+        else:
+            given = np.asarray(values)
+        if given.dtype != dtype and not (dtype.hasobject and given.dtype.kind in "OSUT"):
+            given = given.astype(dtype)
+        return np.broadcast_to(given, selection.shape).reshape(selection.extent)
+
+    def _write_chunk(self, piece: Piece, values: NDArray[Any]) -> None:
+        key = self.metadata.keys.key(piece.chunk)
+        shape = self.metadata.grid.shape_at(piece.chunk)
+        pipeline = self._pipeline(shape)
+        with _writing(self.store.url, key):
+            if piece.covers:
+                if piece.whole and values.flags.c_contiguous and values.shape == shape and values.dtype == self.dtype:
+                    chunk = values
+                else:
+                    chunk = np.full(shape, self.fill_value, self.dtype)
+                    chunk[piece.source or ...] = values
+                if self._is_fill(chunk):
+                    self.store.erase(key)
+                else:
+                    self.store.set(key, self._encode(pipeline, chunk, piece.chunk))
+                return
+            for _ in range(ATTEMPTS):
+                chunk, version = self._stored_chunk(pipeline, shape, key, piece.chunk)
+                chunk[piece.source or ...] = values
+                if version == ABSENT and self._is_fill(chunk):
+                    return
+                try:
+                    self.store.set(key, self._encode(pipeline, chunk, piece.chunk), expect=version)
+                    return
+                except Conflict as conflict:
+                    lost = conflict
+            raise lost
+
+    def _stored_chunk(
+        self, pipeline: CodecPipeline, shape: Index, key: str, index: Index
+    ) -> tuple[NDArray[Any], Version]:
+        found = self.store.get_versioned(key)
+        if found is None:
+            return np.full(shape, self.fill_value, self.dtype), ABSENT
+        data, version = found
+        try:
+            chunk = pipeline.decode(data)
+        except BadChunk as error:
+            error.advice = error.advice or "It is left as it is: writing a part of it would lose the rest."
+            error.index = error.index or index
+            raise self._located(error, key)  # noqa: B904 - it is that error
+        return (chunk if chunk.flags.writeable else chunk.copy()), version
+
+    def _encode(self, pipeline: CodecPipeline, chunk: NDArray[Any], index: Index) -> bytes:
+        try:
+            return pipeline.encode(chunk)
+        except ZarrscopeError as error:
+            raise self._located(error, self.metadata.keys.key(index))  # noqa: B904 - it is that error
+
+    def _is_fill(self, chunk: NDArray[Any]) -> bool:
+        """Bit for bit the fill value everywhere; never where the fill value is undefined."""
+        if not self.metadata.fill.defined:
+            return False
+        fill = self.fill_value
+        if chunk.dtype.hasobject:
+            return all(value == fill and type(value) is type(fill) for value in chunk.flat)
+        exact = np.asarray(fill, chunk.dtype).tobytes()
+        if not chunk.size or chunk.flat[0].tobytes() != exact:
+            return False
+        flat = np.ascontiguousarray(chunk).reshape(-1)
+        if chunk.dtype.itemsize in (1, 2, 4, 8):
+            bits = np.dtype(f"u{chunk.dtype.itemsize}")
+            return bool((flat.view(bits) == np.frombuffer(exact, bits)).all())
+        return flat.tobytes() == exact * chunk.size
+
+    def resize(self, shape: tuple[int, ...]) -> None:
+        """Changes the extent; chunks wholly outside are erased, after the metadata says so. Raises as `save` does.
+
+        A chunk that lies partly outside keeps what it holds there, and shows it again should the array grow back.
+        """
+        from zarrscope.hierarchy import Hierarchy
+
+        hierarchy = self.hierarchy or Hierarchy.reopen(self.store)
+        new = tuple(int(n) for n in shape)
+        if len(new) != self.ndim or any(n < 0 for n in new):
+            raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
+        old, keys, grid = self.shape, self.metadata.keys, self.metadata.grid
+        metadata = hierarchy.resize(self.path, self.metadata, new)
+        before, after = grid.extent(old), grid.extent(new)
+        # clear what is outside axis by axis, so that only chunks that go are visited
+        kept = [min(b, a) for b, a in zip(before, after, strict=True)]
+        for axis in range(self.ndim):
+            spans = [range(kept[i]) if i < axis else range(before[i]) for i in range(self.ndim)]
+            spans[axis] = range(kept[axis], before[axis])
+            self.store.erase_values(keys.key(chunk) for chunk in product(*spans))
+        self._set_metadata(metadata)
+        for watcher in list(watchers):
+            watcher.invalidate(self)
+
+    # ------------------------------------------------------------------ being an object
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[...], dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.store.url, self.store.writable, self.path, self.metadata, dict(self.attributes))
+
+    def __repr__(self) -> str:
+        return f"<Array {self.path} {self.shape} {self.metadata.dtype.name} in {self.store.url}>"
+
+
+def _reopened(url: str, writable: bool, path: str, metadata: ArrayMetadata, attributes: Mapping[str, Any]) -> Array:
+    from zarrscope.stores.address import open_store
+
+    return Array(open_store(url, "r+" if writable else "r"), path, metadata, attributes)
+
+
+def _base_bytes(array: NDArray[Any]) -> int:
+    base: Any = array
+    while isinstance(getattr(base, "base", None), np.ndarray):
+        base = base.base
+    return int(getattr(base, "nbytes", 0))
+
+
+_locks: dict[tuple[str, str], tuple[threading.Lock, int]] = {}
+_locks_guard = threading.Lock()
+
+
+@contextmanager
+def _writing(url: str, key: str) -> Iterator[None]:
+    """Held by the one thread of this process that writes this key. Other processes are told apart by versions."""
+    name = (url, key)
+    with _locks_guard:
+        lock, users = _locks.get(name, (threading.Lock(), 0))
+        _locks[name] = (lock, users + 1)
+    try:
+        with lock:
+            yield
+    finally:
+        with _locks_guard:
+            lock, users = _locks[name]
+            if users == 1:
+                del _locks[name]
+            else:
+                _locks[name] = (lock, users - 1)
+
+
+def _memory() -> int:
+    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
+    import os
+
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 46

@@ -1,0 +1,527 @@
+"""Chunks for viewers: decoded once, kept in memory, fetched in the order they are wanted.
+
+`ChunkLoader.request` delivers units of an array (array.chunks) to an owner as they become available; `read` gives a
+selection and blocks. Both share one bounded cache and one table of what is under way, so that however many windows ask,
+a chunk is read once. Promises:
+
+* two tickets for one chunk → one read; a chunk that only cancelled tickets wanted and that was not begun never touches
+  the store; a fetch under way is really cancelled when nobody wants it any more; a decode under way ends in the cache;
+* VISIBLE goes before NEARBY, and within one request the order of the indices is kept;
+* both laws of background.py: callbacks on the owner's thread only, and a thread that blocks in `read` works off the
+  queued fetching and decoding that it waits for, so `read` is safe on any thread;
+* the cache never holds more than `limit` bytes; its arrays are read-only.
+
+Chunks stay as they were first seen until `invalidate`; arrays call it when they are written in this process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope import array as arrays
+from zarrscope.array import Array, Identity
+from zarrscope.background import Background, Owner, Priority, Ticket
+from zarrscope.background import shared as shared_background
+from zarrscope.errors import ZarrscopeError
+from zarrscope.locator import Index
+from zarrscope.selection import Piece, join, select
+
+Key = tuple[Identity, Index]
+log = logging.getLogger("zarrscope")
+
+DEFAULT_LIMIT = 1 << 30
+
+
+class State(Enum):
+    PRESENT = "present"
+    FILL = "fill"
+    """Nothing is stored there: the fill value is all there is to see."""
+    FAILED = "failed"
+
+
+PRESENT, FILL, FAILED = State.PRESENT, State.FILL, State.FAILED
+VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """One unit of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
+
+    index: Index
+    state: State
+    data: NDArray[Any] | None = None
+    error: ZarrscopeError | None = None
+
+
+class ChunkCache:
+    """Least recently used out first, at most `limit` bytes. Not locked: the loader is."""
+
+    OVERHEAD = 400
+    """What an entry costs beside its data, in bytes, roughly."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._kept: OrderedDict[Key, ChunkResult] = OrderedDict()
+
+    def get(self, key: Key) -> ChunkResult | None:
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Key, result: ChunkResult) -> None:
+        self.drop(key)
+        cost = self._cost(result)
+        if cost > self.limit:
+            return
+        self._kept[key] = result
+        self.size += cost
+        self.trim()
+
+    def trim(self) -> None:
+        while self.size > self.limit:
+            _, gone = self._kept.popitem(last=False)
+            self.size -= self._cost(gone)
+
+    def drop(self, key: Key) -> None:
+        gone = self._kept.pop(key, None)
+        if gone is not None:
+            self.size -= self._cost(gone)
+
+    def drop_array(self, identity: Identity) -> None:
+        for key in [key for key in self._kept if key[0] == identity]:
+            self.drop(key)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _cost(self, result: ChunkResult) -> int:
+        if result.data is None:
+            return self.OVERHEAD
+        size = result.data.nbytes
+        if result.data.dtype.hasobject:  # strings and the like: what they hold, not what the references take
+            size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in result.data.flat)
+        return size + self.OVERHEAD
+
+
+class _Stage(Enum):
+    QUEUED = auto()
+    FETCHING = auto()
+    FETCHED = auto()
+    """Its bytes are here and wait to be decoded."""
+    DECODING = auto()
+    DONE = auto()
+
+
+class _Entry:
+    """One unit under way. All changes happen under the loader's lock."""
+
+    __slots__ = ("array", "index", "key", "payload", "result", "stage", "stale", "wanted_by", "watchers")
+
+    def __init__(self, array: Array, index: Index) -> None:
+        self.array = array
+        self.index = index
+        self.key: Key = (array.identity, index)
+        self.stage = _Stage.QUEUED
+        self.payload: bytes | memoryview | None = None
+        self.result: ChunkResult | None = None
+        self.wanted_by = 0
+        self.watchers: list[_ChunkTicket] = []
+        self.stale = False
+        """The array was written meanwhile: deliver, but do not keep."""
+
+
+class _ChunkTicket(Ticket):
+    """One request: what has come for it and waits for the owner's thread."""
+
+    def __init__(
+        self,
+        loader: ChunkLoader,
+        owner: Owner,
+        on_chunk: Callable[[ChunkResult], None],
+        on_done: Callable[[], None] | None,
+    ) -> None:
+        super().__init__()
+        self.loader, self.owner = loader, owner
+        self.on_chunk, self.on_done = on_chunk, on_done
+        self.entries: set[_Entry] = set()
+        self.left = 0
+        self.arrived: list[ChunkResult] = []
+        self.posted = False
+
+    def cancel(self) -> None:
+        if not self._cancelled and not self._finished:
+            self._cancelled = True
+            self.owner.release(self)
+            self.loader._abandon(self)
+
+    def arrive(self, results: Iterable[ChunkResult]) -> bool:
+        """Under the loader's lock; True when the owner must be told."""
+        self.arrived += results
+        first, self.posted = not self.posted, True
+        return first
+
+    def deliver(self) -> None:
+        """On the owner's thread."""
+        with self.loader._lock:
+            arrived, self.arrived, self.posted = self.arrived, [], False
+        for result in arrived:
+            if self._cancelled:
+                return
+            self.left -= 1
+            try:
+                self.on_chunk(result)
+            except Exception:  # the other chunks are to come all the same
+                log.exception("A callback for a chunk failed")
+        if not self.left and not self._cancelled and not self._finished:
+            self._finished = True
+            self.owner.release(self)
+            if self.on_done is not None:
+                self.on_done()
+
+
+class ChunkLoader:
+    """Use `shared()`; make another one only to test. Every method may be called from any thread but `Ticket.cancel`."""
+
+    def __init__(self, background: Background | None = None, limit: int = DEFAULT_LIMIT) -> None:
+        self._background = background
+        self.cache = ChunkCache(limit)
+        self._reset()
+        arrays.watchers.add(self)
+        _loaders.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Condition(threading.Lock())
+        self._under_way: dict[Key, _Entry] = {}
+
+    @property
+    def background(self) -> Background:
+        return self._background or shared_background()
+
+    @property
+    def limit(self) -> int:
+        """How many bytes of decoded chunks to keep at most."""
+        return self.cache.limit
+
+    @limit.setter
+    def limit(self, value: int) -> None:
+        with self._lock:
+            self.cache.limit = value
+            self.cache.trim()
+
+    # ------------------------------------------------------------------ asking
+    def peek(self, array: Array, index: Index) -> NDArray[Any] | None:
+        """The unit if it is in the cache now; the fill value where nothing is stored. Never waits for a store."""
+        result = self.peek_result(array, index)
+        if result is None or result.state is FAILED:
+            return None
+        return self._data(array, result)
+
+    def peek_result(self, array: Array, index: Index) -> ChunkResult | None:
+        """As `peek`, and whether it is stored at all."""
+        with self._lock:
+            return self.cache.get((array.identity, index))
+
+    def request(
+        self,
+        owner: Owner,
+        array: Array,
+        indices: Iterable[Index],
+        on_chunk: Callable[[ChunkResult], None],
+        on_done: Callable[[], None] | None = None,
+        priority: Priority = VISIBLE,
+    ) -> Ticket:
+        """Each unit once, on the owner's thread, as it becomes available; then `on_done`. Call it on that thread."""
+        ticket = _ChunkTicket(self, owner, on_chunk, on_done)
+        owner.adopt(ticket)
+        if ticket.cancelled:
+            return ticket
+        wanted = list(dict.fromkeys(tuple(index) for index in indices))
+        ticket.left = len(wanted)
+        problem = array.problem
+        with self._lock:
+            if problem is not None:
+                at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted]
+                queued: list[_Entry] = []
+            else:
+                at_hand, queued = self._enter(array, wanted, ticket)
+            tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
+        self._submit(queued, priority)
+        if tell:
+            owner.post(ticket.deliver)
+        return ticket
+
+    def _enter(
+        self, array: Array, wanted: Sequence[Index], ticket: _ChunkTicket | None
+    ) -> tuple[list[ChunkResult], list[_Entry]]:
+        """Under the lock: what is cached, and the entries of the rest that no thread has begun."""
+        at_hand: list[ChunkResult] = []
+        queued: list[_Entry] = []
+        identity = array.identity
+        for index in wanted:
+            cached = self.cache.get((identity, index))
+            if cached is not None:
+                at_hand.append(cached)
+                continue
+            entry = self._under_way.get((identity, index))
+            if entry is None:
+                entry = _Entry(array, index)
+                self._under_way[entry.key] = entry
+            entry.wanted_by += 1
+            if ticket is not None:
+                entry.watchers.append(ticket)
+                ticket.entries.add(entry)
+            if entry.stage is _Stage.QUEUED:
+                queued.append(entry)
+        return at_hand, queued
+
+    def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
+        """One job for all the units of one key: a shard's are fetched together."""
+        groups: dict[Index, list[_Entry]] = {}
+        for entry in entries:
+            groups.setdefault(entry.array.locator.chunk_of(entry.index), []).append(entry)
+        for group in groups.values():
+            self.background.fetch_pool.put(
+                priority,
+                lambda group=group: self._fetch(group, priority),  # type: ignore[misc]
+            )
+
+    # ------------------------------------------------------------------ working
+    def _fetch(self, group: Sequence[_Entry], priority: int) -> None:
+        """Fetches those of the group that are still wanted and that no other thread has begun."""
+        with self._lock:
+            mine = [entry for entry in group if entry.stage is _Stage.QUEUED and entry.wanted_by > 0]
+            for entry in mine:
+                entry.stage = _Stage.FETCHING
+        if not mine:
+            return
+
+        given_up = False
+
+        def unwanted() -> bool:
+            nonlocal given_up
+            given_up = given_up or all(entry.wanted_by == 0 for entry in mine)
+            return given_up
+
+        left = {entry.index: entry for entry in mine}
+        failure: ZarrscopeError | None = None
+        try:
+            for index, payload in mine[0].array.fetch([entry.index for entry in mine], unwanted):
+                entry = left.pop(index)
+                if payload is None:
+                    self._finish(entry, ChunkResult(index, FILL))
+                elif isinstance(payload, ZarrscopeError):
+                    self._finish(entry, ChunkResult(index, FAILED, error=payload))
+                else:
+                    with self._lock:
+                        entry.payload, entry.stage = payload, _Stage.FETCHED
+                        self._lock.notify_all()
+                    self.background.decode_pool.put(
+                        priority,
+                        lambda entry=entry: self._decode(entry),  # type: ignore[misc]
+                    )
+        except ZarrscopeError as error:
+            failure = error
+        except Exception as error:
+            failure = ZarrscopeError(
+                f"Fetching a chunk failed: {type(error).__name__}: {error}", store=mine[0].array.store.url
+            )
+        if left and failure is None and not given_up:
+            failure = ZarrscopeError("The store gave no answer for a chunk", store=mine[0].array.store.url)
+        again: list[_Entry] = []
+        for entry in left.values():
+            if failure is not None:
+                self._finish(entry, ChunkResult(entry.index, FAILED, error=failure))
+                continue
+            with self._lock:  # the fetch was cancelled; somebody may have come to want it since
+                entry.stage = _Stage.QUEUED
+                if entry.wanted_by:
+                    again.append(entry)
+                else:
+                    self._forget(entry)
+                self._lock.notify_all()
+        self._submit(again, priority)
+
+    def _decode(self, entry: _Entry) -> None:
+        """Decodes the entry unless another thread does. Even when nobody wants it any more, it ends in the cache."""
+        with self._lock:
+            if entry.stage is not _Stage.FETCHED or entry.payload is None:
+                return
+            entry.stage = _Stage.DECODING
+            payload, entry.payload = entry.payload, None
+        try:
+            result = ChunkResult(entry.index, PRESENT, data=entry.array.decode_unit(entry.index, payload))
+        except ZarrscopeError as error:
+            result = ChunkResult(entry.index, FAILED, error=error)
+        except Exception as error:
+            result = ChunkResult(
+                entry.index, FAILED, error=ZarrscopeError(f"Decoding failed: {type(error).__name__}: {error}")
+            )
+        self._finish(entry, result)
+
+    def _finish(self, entry: _Entry, result: ChunkResult) -> None:
+        tell: list[_ChunkTicket] = []
+        with self._lock:
+            entry.stage, entry.result = _Stage.DONE, result
+            self._forget(entry)
+            if result.state is not FAILED and not entry.stale:  # what failed may work the next time
+                self.cache.put(entry.key, result)
+            for ticket in entry.watchers:
+                ticket.entries.discard(entry)
+                if ticket.arrive([result]):
+                    tell.append(ticket)
+            entry.watchers.clear()
+            self._lock.notify_all()
+        for ticket in tell:
+            ticket.owner.post(ticket.deliver)
+
+    def _forget(self, entry: _Entry) -> None:
+        if self._under_way.get(entry.key) is entry:
+            del self._under_way[entry.key]
+
+    def _abandon(self, ticket: _ChunkTicket) -> None:
+        with self._lock:
+            for entry in ticket.entries:
+                entry.watchers.remove(ticket)
+                self._leave(entry)
+            ticket.entries.clear()
+            ticket.arrived.clear()
+
+    def _leave(self, entry: _Entry) -> None:
+        """Under the lock: one less wants it."""
+        entry.wanted_by -= 1
+        if not entry.wanted_by and entry.stage is _Stage.QUEUED:
+            self._forget(entry)
+
+    # ------------------------------------------------------------------ reading
+    def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
+        """`array[selection]` through the cache. Blocks; safe on any thread, those of the pools too.
+
+        Raises as array[selection] does. More than a quarter of `limit` at once goes past the cache.
+        """
+        chosen = select(selection, array.shape)
+        locator = array.locator
+        parts = chosen.parts([locator.edges(axis) for axis in range(array.ndim)])
+        touched = prod(len(p) for p in parts)
+        if array.problem is not None or 4 * touched * prod(locator.unit_shape) * array.dtype.itemsize > self.limit:
+            return array[selection]
+        pieces: list[Piece] = [join(p) for p in product(*parts)] if chosen.size else []
+        results = self._gather(array, [piece.chunk for piece in pieces])
+        out = np.empty(chosen.extent, array.dtype)
+        for piece in pieces:
+            result = results[piece.chunk]
+            if result.error is not None:
+                raise result.error
+            out[piece.target] = array.fill_value if result.data is None else result.data[piece.source]
+        shaped = out.reshape(chosen.shape)
+        return shaped[()] if chosen.scalar else shaped
+
+    def _gather(self, array: Array, wanted: Sequence[Index]) -> dict[Index, ChunkResult]:
+        with self._lock:
+            at_hand, _ = self._enter(array, wanted, None)
+            waiting = {
+                index: self._under_way[array.identity, index]
+                for index in wanted
+                if (array.identity, index) in self._under_way
+            }
+            for result in at_hand:
+                waiting.pop(result.index, None)
+        results = {result.index: result for result in at_hand}
+        queued = [entry for entry in waiting.values() if entry.stage is _Stage.QUEUED]
+        if len(queued) > 1:
+            self._submit(queued, Priority.NOW)
+        try:
+            while waiting:
+                with self._lock:
+                    done = [entry for entry in waiting.values() if entry.result is not None]
+                    fetched = next((e for e in waiting.values() if e.stage is _Stage.FETCHED), None)
+                    begin = next((e for e in waiting.values() if e.stage is _Stage.QUEUED), None)
+                    if not done and fetched is None and begin is None:
+                        self._lock.wait()
+                        continue
+                for entry in done:
+                    assert entry.result is not None
+                    results[entry.index] = entry.result
+                    del waiting[entry.index]
+                if done:
+                    continue
+                if fetched is not None:
+                    self._decode(fetched)
+                elif begin is not None:
+                    chunk_of = array.locator.chunk_of
+                    chunk = chunk_of(begin.index)
+                    self._fetch([e for e in waiting.values() if chunk_of(e.index) == chunk], Priority.NOW)
+        finally:
+            with self._lock:
+                for entry in waiting.values():
+                    self._leave(entry)
+        return results
+
+    def _data(self, array: Array, result: ChunkResult) -> NDArray[Any]:
+        if result.data is not None:
+            return result.data
+        return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array.unit_shape(result.index))
+
+    # ------------------------------------------------------------------ forgetting
+    def invalidate(self, array: Array) -> None:
+        """Forgets the array's chunks: the next request reads them anew. What is under way is delivered, not kept."""
+        identity = array.identity
+        array.locator.forget()
+        with self._lock:
+            self.cache.drop_array(identity)
+            for key, entry in list(self._under_way.items()):
+                if key[0] == identity and entry.stage is not _Stage.QUEUED:
+                    entry.stale = True
+                    del self._under_way[key]
+
+
+_loaders: weakref.WeakSet[ChunkLoader] = weakref.WeakSet()
+_shared: ChunkLoader | None = None
+_guard = threading.Lock()
+
+
+def shared() -> ChunkLoader:
+    """The one ChunkLoader of this process: all windows share its cache."""
+    global _shared
+    if _shared is None:
+        with _guard:
+            if _shared is None:
+                _shared = ChunkLoader(limit=default_limit())
+    return _shared
+
+
+def default_limit() -> int:
+    """A quarter of the machine's memory, at most 1 GiB."""
+    try:
+        return min(DEFAULT_LIMIT, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+    except (AttributeError, ValueError, OSError):
+        return DEFAULT_LIMIT
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.Lock()
+    for loader in list(_loaders):
+        loader._reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

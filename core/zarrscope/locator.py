@@ -1,0 +1,278 @@
+"""Where the units of reading lie: whole chunks under their own keys, or inner chunks within shards (nested ones too).
+
+A *unit* is the smallest part of an array that can be fetched and decoded by itself: the grid's chunk, or, where the
+array→bytes codec is an addressable sharding_indexed, the inner chunk of the innermost such shard. Units are numbered by
+one grid over the whole array. `fetch` turns unit indices into encoded bytes with few requests: shard indexes first (all
+at once), then byte ranges, those close together in one request; or the whole shard at one go when most of it is wanted.
+
+Promises: nothing is asked twice in one fetch; a range that comes short is a BadChunk, never wrong data; a shard index
+is parsed once while it stays the same. A local index is read anew each time (someone may have rewritten the shard); a
+remote one is remembered, and asked again when what it points at does not decode. Specification: sharding-indexed codec
+v1.0; dialects.md A.6.1, F.13.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import BadChunk, ZarrscopeError
+from zarrscope.metadata import ArrayMetadata, RegularEdges
+from zarrscope.store import ByteRange, Store, never
+
+if TYPE_CHECKING:
+    from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
+    from zarrscope.selection import Edges
+
+Index = tuple[int, ...]
+Payload = bytes | memoryview | ZarrscopeError | None
+"""A unit's encoded bytes; None when nothing is stored (fill value); or why it could not be had."""
+
+MAX_GAP = 64 * 1024
+"""Two ranges of one value that lie closer than this are fetched together: cheaper than another round trip."""
+MAX_BLOCK = 8 * 1024 * 1024
+"""… but not into more than this at once, so that decoding begins before all has come."""
+MAX_WHOLE = 32 * 1024 * 1024
+"""A remote shard that decodes to at most this is fetched whole when at least half of its units are wanted."""
+MAX_INDEX_CACHE = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A shard: its key, its span within the stored value (None: all of it), and its tier (0 is the outermost)."""
+
+    key: str
+    span: tuple[int, int] | None
+    tier: int
+
+
+class Locator:
+    """The units of one array in one store. Safe from any thread."""
+
+    def __init__(self, store: Store, metadata: ArrayMetadata, pipeline: CodecPipeline | None) -> None:
+        """`pipeline` None: the array cannot be decoded; its units are the chunks of its grid."""
+        self.store = store
+        self.metadata = metadata
+        tiers: list[Shard] = []
+        inner = pipeline
+        while inner is not None and inner.shard is not None:
+            tiers.append(inner.shard)
+            inner = inner.shard.inner
+        self.tiers = tuple(tiers)
+        self.pipeline = inner
+        """Decodes one unit, where all units are alike (see `shape_of`)."""
+        ndim = metadata.ndim
+        # units per inner chunk of tier t, along each axis; the last tier's inner chunk is the unit
+        spans = [(1,) * ndim]
+        for shard in reversed(self.tiers):
+            spans.append(tuple(a * b for a, b in zip(spans[-1], shard.grid, strict=True)))
+        self._units_per_inner = tuple(reversed(spans[:-1]))
+        self.units_per_chunk: Index = spans[-1]
+        """How many units make up one chunk of the grid, along each axis."""
+        outer = metadata.grid.chunk_shape
+        self.unit_shape: Index = tuple(c // n for c, n in zip(outer, self.units_per_chunk, strict=True))
+        self._indexes: OrderedDict[_Place, tuple[bytes, ShardIndex]] = OrderedDict()
+        self._indexes_size = 0
+        self._guard = threading.Lock()
+
+    # ------------------------------------------------------------------ the grid of units
+    def edges(self, axis: int) -> Edges:
+        length = self.metadata.shape[axis]
+        if self.tiers:
+            return RegularEdges(self.unit_shape[axis], length)
+        return self.metadata.grid.edges(axis, length)
+
+    @property
+    def extent(self) -> Index:
+        """How many units along each axis."""
+        if self.tiers:
+            return tuple(0 if n == 0 else -(-n // c) for n, c in zip(self.metadata.shape, self.unit_shape, strict=True))
+        return self.metadata.grid.extent(self.metadata.shape)
+
+    def shape_of(self, unit: Index) -> Index:
+        """The decoded shape of a unit, its part over the array's edge included."""
+        return self.unit_shape if self.tiers else self.metadata.grid.shape_at(unit)
+
+    def chunk_of(self, unit: Index) -> Index:
+        """The chunk of the grid (so the key) that holds a unit."""
+        return tuple(u // n for u, n in zip(unit, self.units_per_chunk, strict=True)) if self.tiers else unit
+
+    def key(self, unit: Index) -> str:
+        return self.metadata.keys.key(self.chunk_of(unit))
+
+    # ------------------------------------------------------------------ fetching
+    def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
+        """(unit, payload), in order of completion. Ends early once `cancelled()`."""
+        if self.tiers:
+            yield from self._fetch_sharded(list(units), cancelled)
+            return
+        wanted = list(units)
+        key = self.metadata.keys.key
+        for i, answer in self.store.get_many([(key(unit), None) for unit in wanted], cancelled):
+            yield wanted[i], answer
+
+    def _fetch_sharded(self, units: list[Index], cancelled: Callable[[], bool]) -> Iterator[tuple[Index, Payload]]:
+        by_place: dict[_Place, list[Index]] = {}
+        for unit in units:
+            by_place.setdefault(_Place(self.key(unit), None, 0), []).append(unit)
+        blocks: list[_Block] = []
+        while by_place:
+            beneath: dict[_Place, list[Index]] = {}
+            for place, index, whole in self._load_indexes(by_place, cancelled):
+                wanted = by_place[place]
+                if index is None or isinstance(index, ZarrscopeError):
+                    yield from ((unit, index) for unit in wanted)
+                    continue
+                ranges: list[tuple[int, int, Index]] = []
+                for unit in wanted:
+                    try:
+                        span = self._locate(place, index, unit)
+                    except ZarrscopeError as error:
+                        yield unit, error.located(store=self.store.url, key=place.key)
+                        continue
+                    if span is None:
+                        yield unit, None
+                    elif place.tier + 1 < len(self.tiers):
+                        beneath.setdefault(_Place(place.key, span, place.tier + 1), []).append(unit)
+                    elif whole is not None:
+                        yield unit, self._cut(whole, span, place.key, unit)
+                    else:
+                        ranges.append((*span, unit))
+                blocks += _coalesce(place.key, ranges)
+            if cancelled():
+                return
+            by_place = beneath
+        requests = [(block.key, ByteRange(block.start, block.stop - block.start)) for block in blocks]
+        for i, answer in self.store.get_many(requests, cancelled):
+            block = blocks[i]
+            if isinstance(answer, ZarrscopeError):
+                yield from ((unit, answer) for _, _, unit in block.parts)
+                continue
+            view = memoryview(answer or b"")
+            for start, stop, unit in block.parts:
+                yield unit, self._cut(view, (start - block.start, stop - block.start), block.key, unit)
+
+    def _cut(self, value: memoryview, span: tuple[int, int], key: str, unit: Index) -> Payload:
+        start, stop = span
+        if stop > len(value):
+            return BadChunk(
+                f"The shard ends before chunk {unit}: its index points to bytes that are not there",
+                codec="sharding_indexed",
+                index=unit,
+                store=self.store.url,
+                key=key,
+                advice="The shard was cut short or is being written; its other chunks can still be read.",
+            )
+        return value[start:stop]
+
+    # ------------------------------------------------------------------ shard indexes
+    def _load_indexes(
+        self, places: dict[_Place, list[Index]], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[_Place, ShardIndex | ZarrscopeError | None, memoryview | None]]:
+        """(shard, its index, the shard's whole value where that was fetched at one go)."""
+        remote = self.store.remote
+        asked: list[tuple[_Place, bool]] = []
+        requests: list[tuple[str, ByteRange | None]] = []
+        for place, units in places.items():
+            shard = self.tiers[place.tier]
+            known = self._remembered(place) if remote else None
+            if known is not None:
+                yield place, known, None
+                continue
+            whole = remote and place.span is None and len(self.tiers) == 1 and self._better_whole(len(units))
+            if whole:
+                part = None
+            elif place.span is None:
+                part = shard.index_range
+            else:
+                low, high = place.span
+                start, stop = shard.index_range.span(high - low)
+                part = ByteRange(low + start, stop - start)
+            asked.append((place, whole))
+            requests.append((place.key, part))
+        for i, answer in self.store.get_many(requests, cancelled):
+            place, whole = asked[i]
+            if answer is None or isinstance(answer, ZarrscopeError):
+                yield place, answer, None
+                continue
+            try:
+                shard = self.tiers[place.tier]
+                encoded = shard.index_range.of(answer) if whole else answer
+                yield place, self._parsed(place, shard, encoded), memoryview(answer) if whole else None
+            except ZarrscopeError as error:
+                yield place, error.located(store=self.store.url, key=place.key), None
+
+    def _better_whole(self, wanted: int) -> bool:
+        dtype = self.metadata.dtype
+        size = prod(self.metadata.grid.chunk_shape) * max(1, dtype.itemsize)
+        return 2 * wanted >= prod(self.units_per_chunk) and size <= MAX_WHOLE
+
+    def _locate(self, place: _Place, index: ShardIndex, unit: Index) -> tuple[int, int] | None:
+        """The span, in the stored value, of the inner chunk of this shard that is or holds `unit`."""
+        per_inner, grid = self._units_per_inner[place.tier], self.tiers[place.tier].grid
+        found = index.locate(tuple(u // n % g for u, n, g in zip(unit, per_inner, grid, strict=True)))
+        if found is None:
+            return None
+        start, length = found.start or 0, found.length or 0
+        if place.span is None:
+            return start, start + length
+        low, high = place.span
+        if low + start + length > high:
+            raise BadChunk("An inner shard's index points beyond the shard", codec="sharding_indexed", index=unit)
+        return low + start, low + start + length
+
+    def _parsed(self, place: _Place, shard: Shard, encoded: bytes) -> ShardIndex:
+        with self._guard:
+            known = self._indexes.get(place)
+            if known is not None and known[0] == encoded:
+                self._indexes.move_to_end(place)
+                return known[1]
+        index = shard.decode_index(encoded)
+        with self._guard:
+            old = self._indexes.pop(place, None)
+            self._indexes[place] = (bytes(encoded), index)
+            self._indexes_size += len(encoded) - (len(old[0]) if old else 0)
+            while self._indexes_size > MAX_INDEX_CACHE and len(self._indexes) > 1:
+                _, (dropped, _) = self._indexes.popitem(last=False)
+                self._indexes_size -= len(dropped)
+        return index
+
+    def _remembered(self, place: _Place) -> ShardIndex | None:
+        with self._guard:
+            known = self._indexes.get(place)
+            return known[1] if known else None
+
+    def forget(self, key: str | None = None) -> bool:
+        """Forgets the shard indexes under `key`, or all. Whether there were any."""
+        with self._guard:
+            stale = [place for place in self._indexes if key is None or place.key == key]
+            for place in stale:
+                encoded, _ = self._indexes.pop(place)
+                self._indexes_size -= len(encoded)
+            return bool(stale)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Neighbouring ranges of one value, fetched as one."""
+
+    key: str
+    start: int
+    stop: int
+    parts: list[tuple[int, int, Index]]
+
+
+def _coalesce(key: str, ranges: Sequence[tuple[int, int, Index]]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for start, stop, unit in sorted(ranges, key=lambda r: r[:2]):
+        last = blocks[-1] if blocks else None
+        if last and start - last.stop <= MAX_GAP and max(stop, last.stop) - last.start <= MAX_BLOCK:
+            last.stop = max(last.stop, stop)
+            last.parts.append((start, stop, unit))
+        else:
+            blocks.append(_Block(key, start, stop, [(start, stop, unit)]))
+    return blocks
