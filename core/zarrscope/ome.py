@@ -1,0 +1,482 @@
+"""What OME-Zarr metadata says, 0.1 to 0.5 and leniently 0.6: pure translation of attributes.
+
+The specification: spec E; https://ngff.openmicroscopy.org.
+
+Everything here takes the attributes of one group and gives frozen data plus warnings in plain words; nothing is opened,
+nothing raises for what a file says. What a document gets wrong costs as little as possible: a bad colour costs the
+colour, a bad dataset costs that level, and only a multiscale without a single usable dataset is left out.
+
+    {"ome": {"version": "0.5", "multiscales": [{"name": "cells",
+      "axes": [{"name": "y", "type": "space", "unit": "micrometer"},
+               {"name": "x", "type": "space", "unit": "micrometer"}],
+      "datasets": [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}]}]}}
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MAX_DATASETS = 64
+MAX_RANK = 32
+"""As for arrays (spec F.1): a longer list of axes is not an image."""
+
+TYPE_OF_NAME = {"t": "time", "time": "time", "c": "channel", "ch": "channel", "channel": "channel"} | dict.fromkeys(
+    ("z", "y", "x", "depth", "height", "width", "row", "col", "column", "lat", "lon", "latitude", "longitude"), "space"
+)
+"""What an axis is when only its name is known."""
+
+HISTORICAL_AXES = ("t", "c", "z", "y", "x")
+"""The axes that 0.1 and 0.2 imply."""
+
+Color = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One dimension. `type` is "space", "time", "channel", another word of the file, or "" when nothing tells it.
+
+    `unit` stands as the file spells it ("micrometer"); presenters shorten it.
+    """
+
+    name: str
+    type: str = ""
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One level as the document names it: physical position = scale x index + translation, per axis, pixel centres."""
+
+    path: str
+    scale: tuple[float, ...] | None
+    translation: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How one channel wants to be shown (omero). `window` is the contrast (start, end), `range` the slider's ends."""
+
+    label: str
+    color: Color | None = None
+    window: tuple[float, float] | None = None
+    range: tuple[float, float] | None = None
+    active: bool = True
+    inverted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Multiscale:
+    """One entry of `multiscales`, paths already resolved to nodes of the hierarchy. `axes` None: not stated."""
+
+    name: str
+    version: str
+    axes: tuple[Axis, ...] | None
+    datasets: tuple[Dataset, ...]
+    channels: tuple[Channel, ...] = ()
+    defaults: Mapping[str, int] | None = None
+    is_label: bool = False
+    colors: Mapping[int, tuple[int, int, int, int]] | None = None
+    source: str | None = None
+    """For a label image: the image it was made from."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One image, or group of images, that a collection names. `place` is (row, column) in a plate."""
+
+    path: str
+    name: str
+    place: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A group that holds images rather than being one: kind "plate", "well", "series" or "labels".
+
+    A series of which the document gives no list has `members` None: they are /0, /1, … until the first missing one.
+    """
+
+    kind: str
+    path: str
+    name: str = ""
+    members: tuple[Member, ...] | None = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def block(attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, tuple[str, ...]]:
+    """(the object that holds the OME keys, its version or "", warnings) (spec E.1)."""
+    ome = attributes.get("ome")
+    if isinstance(ome, Mapping):
+        return ome, _text(ome.get("version")), ()
+    return attributes, "", ()
+
+
+def has_multiscales(attributes: Mapping[str, Any]) -> bool:
+    value = block(attributes)[0].get("multiscales")
+    return isinstance(value, list) and bool(value)
+
+
+def resolve(group: str, path: str) -> str | None:
+    """The node that `path` means inside `group` ("/a/b"), clamped at the root; None for what is refused (spec F.10).
+
+    Refused: an absolute path, a URL, a backslash, a NUL: metadata never leads out of the hierarchy it stands in.
+    """
+    if path.startswith("/") or "\\" in path or "\0" in path or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
+        return None
+    parts = [part for part in group.split("/") if part]
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def multiscales(attributes: Mapping[str, Any], path: str, dialect: str = "") -> list[Multiscale]:
+    """Every usable entry of `multiscales` of the group at `path`; an empty list when there is none."""
+    ome, version, _ = block(attributes)
+    entries = ome.get("multiscales")
+    if not isinstance(entries, list):
+        return []
+    shared: list[str] = []
+    if dialect == "v3" and ome is attributes:
+        shared.append("The OME metadata stands at the top of the attributes, where version 0.5 has it under 'ome'.")
+    if dialect == "v2" and ome is not attributes:
+        shared.append("The OME metadata stands under 'ome', which only version 0.5 and later have.")
+    channels, defaults = _omero(ome.get("omero"), shared)
+    label = ome.get("image-label")
+    colors, source = _image_label(label, path, shared)
+    found = []
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            continue
+        warnings = list(shared)
+        parsed = _entry(entry, path, version or _text(entry.get("version")), warnings)
+        if parsed is None:
+            continue
+        axes, datasets, sniffed = parsed
+        name = _text(entry.get("name")) or (path.rsplit("/", 1)[-1] if i == 0 else f"{path.rsplit('/', 1)[-1]} {i}")
+        found.append(
+            Multiscale(
+                name, sniffed, axes, datasets, channels, defaults, isinstance(label, Mapping), colors, source,
+                tuple(dict.fromkeys(warnings)),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _entry(
+    entry: Mapping[str, Any], path: str, version: str, warnings: list[str]
+) -> tuple[tuple[Axis, ...] | None, tuple[Dataset, ...], str] | None:
+    """Axes, datasets and the sniffed version (spec E.1) of one multiscale; None when no dataset is usable."""
+    raw = entry.get("datasets")
+    listed = raw if isinstance(raw, list) else []
+    if len(listed) > MAX_DATASETS:
+        warnings.append(f"The image names {len(listed)} levels; only the first {MAX_DATASETS} are used.")
+    axes = _axes(_intrinsic(entry, listed) or entry.get("axes"), warnings)
+    if not version:
+        stated = entry.get("axes")
+        strings = isinstance(stated, list) and any(isinstance(a, str) for a in stated)
+        version = "0.3" if strings else "0.4" if stated else "0.1"
+    # In 0.6 these lead to other coordinate systems, one of which is the intrinsic one: they are no second step.
+    outer = None if "coordinateSystems" in entry else entry.get("coordinateTransformations")
+    datasets: list[Dataset] = []
+    for item in listed[:MAX_DATASETS]:
+        name = item.get("path") if isinstance(item, Mapping) else None
+        if not isinstance(name, str):
+            warnings.append("A level has no path and is left out.")
+            continue
+        target = resolve(path, name)
+        if target is None:
+            warnings.append(f"The level {name!r} lies outside this hierarchy and is left out.")
+            continue
+        scale, translation = _combined(item.get("coordinateTransformations"), outer, axes, warnings)
+        datasets.append(Dataset(target, scale, translation))
+    if not datasets:
+        return None
+    return axes, tuple(datasets), version
+
+
+def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> Any:
+    """The axes of the coordinate system that the levels are mapped to (0.6), else None."""
+    systems = [s for s in entry.get("coordinateSystems") or () if isinstance(s, Mapping)]
+    if not systems:
+        return None
+    for item in datasets:
+        steps = item.get("coordinateTransformations") if isinstance(item, Mapping) else None
+        step = steps[0] if isinstance(steps, list) and steps else steps
+        output = step.get("output") if isinstance(step, Mapping) else None
+        name = output.get("name") if isinstance(output, Mapping) else output
+        for system in systems:
+            if system.get("name") == name:
+                return system.get("axes")
+    return systems[0].get("axes")
+
+
+def _axes(value: Any, warnings: list[str]) -> tuple[Axis, ...] | None:
+    if not isinstance(value, list) or not value or len(value) > MAX_RANK:
+        return None
+    axes: list[Axis] = []
+    for i, item in enumerate(value):
+        if isinstance(item, str):
+            name, kind, unit = item, "", None
+        elif isinstance(item, Mapping):
+            name = _text(item.get("name")) or f"axis {i}"
+            kind, unit = _text(item.get("type")), _text(item.get("unit")) or None
+        else:
+            warnings.append(f"Axis {i} is neither a name nor an object; it is called 'axis {i}'.")
+            name, kind, unit = f"axis {i}", "", None
+        if any(axis.name == name for axis in axes):
+            warnings.append(f"Two axes are called {name!r}; the second is shown as '{name} {i}'.")
+            name = f"{name} {i}"
+        axes.append(Axis(name, kind or TYPE_OF_NAME.get(name.lower(), ""), unit))
+    return tuple(axes)
+
+
+Affine = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
+
+
+def _combined(inner: Any, outer: Any, axes: tuple[Axis, ...] | None, warnings: list[str]) -> Affine:
+    """The dataset's transformations, then those of the whole multiscale, as one scale and one translation."""
+    rank = len(axes) if axes else None
+    scale: tuple[float, ...] | None = None
+    translation: tuple[float, ...] | None = None
+    for step in (*_steps(inner), *_steps(outer)):
+        s, t = _step(step, warnings)
+        for vector in (s, t):
+            if vector is not None and rank is not None and len(vector) != rank:
+                warnings.append(f"A transformation has {len(vector)} numbers for {rank} axes; it is not applied.")
+                s = t = None
+                break
+        if s is not None:
+            if any(v == 0 or not math.isfinite(v) for v in s):
+                warnings.append("A scale is zero or not finite; it is not applied.")
+                continue
+            scale = s if scale is None else _product(scale, s)
+            translation = None if translation is None else _product(translation, s)
+            rank = len(s)
+        if t is not None:
+            translation = t if translation is None else tuple(a + b for a, b in zip(translation, t, strict=True))
+            rank = len(t)
+    return scale, translation
+
+
+def _product(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(x * y for x, y in zip(a, b, strict=True))
+
+
+def _steps(value: Any, depth: int = 0) -> list[Mapping[str, Any]]:
+    """A list, one object (0.6), or a sequence (0.6), flat."""
+    if isinstance(value, Mapping):
+        if value.get("type") == "sequence" and depth < 8:
+            return _steps(value.get("transformations"), depth + 1)
+        return [value]
+    if isinstance(value, list) and depth < 8:
+        return [step for item in value[:MAX_DATASETS] for step in _steps(item, depth + 1)]
+    return []
+
+
+def _step(step: Mapping[str, Any], warnings: list[str]) -> Affine:
+    kind = step.get("type")
+    if kind == "scale":
+        if (scale := _vector(step.get("scale"))) is None:
+            warnings.append("A scale is not a list of numbers; it is not applied.")
+        return scale, None
+    if kind == "translation":
+        if (translation := _vector(step.get("translation"))) is None:
+            warnings.append("A translation is not a list of numbers; it is not applied.")
+        return None, translation
+    if kind == "affine" and (diagonal := _diagonal(step.get("affine"))) is not None:
+        return diagonal
+    if kind != "identity":
+        warnings.append(f"The transformation {str(kind)[:40]!r} is not applied; positions may be off.")
+    return None, None
+
+
+def _diagonal(value: Any) -> Affine | None:
+    """An N x (N+1) matrix that only scales and shifts."""
+    rows = [_vector(row) for row in value] if isinstance(value, list) and 0 < len(value) <= MAX_RANK else []
+    n = len(rows)
+    if not n or any(row is None or len(row) != n + 1 for row in rows):
+        return None
+    matrix = [row for row in rows if row is not None]
+    if any(matrix[i][j] != 0 for i in range(n) for j in range(n) if i != j):
+        return None
+    return tuple(matrix[i][i] for i in range(n)), tuple(row[n] for row in matrix)
+
+
+def _vector(value: Any) -> tuple[float, ...] | None:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_RANK + 1:
+        return None
+    numbers = [number(v) for v in value]
+    return None if None in numbers else tuple(n for n in numbers if n is not None)
+
+
+def number(value: Any) -> float | None:
+    """A JSON number that a float can hold; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        converted = float(value)
+    except OverflowError:
+        return None
+    return converted if math.isfinite(converted) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# ---------------------------------------------------------------------- omero (spec E.3)
+def color(value: Any) -> Color | None:
+    """(r, g, b) of "RRGGBB", with or without "#"; 3 digits are doubled, of 8 the last two (opacity) are dropped."""
+    if not isinstance(value, str):
+        return None
+    digits = value.strip().removeprefix("#").removeprefix("0x")
+    if len(digits) == 3:
+        digits = "".join(d * 2 for d in digits)
+    if len(digits) not in (6, 8) or not re.fullmatch("[0-9a-fA-F]+", digits):
+        return None
+    return int(digits[0:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
+
+
+def _omero(value: Any, warnings: list[str]) -> tuple[tuple[Channel, ...], Mapping[str, int]]:
+    """Channels as stated (their number may differ from the array's), default indices of t and z."""
+    if not isinstance(value, Mapping):
+        return (), {}
+    channels = []
+    stated = value.get("channels")
+    for i, item in enumerate(stated if isinstance(stated, list) else ()):
+        if not isinstance(item, Mapping):
+            warnings.append(f"Channel {i} is not described by an object; defaults are used.")
+            item = {}
+        rgb = color(item.get("color"))
+        if rgb is None and item.get("color") is not None:
+            warnings.append(f"The colour of channel {i}, {str(item['color'])[:20]!r}, is not RRGGBB; it is replaced.")
+        window = item.get("window")
+        limits: Mapping[str, Any] = window if isinstance(window, Mapping) else {}
+        channels.append(
+            Channel(
+                label=_text(item.get("label")) or f"channel {i}",
+                color=rgb,
+                window=_pair(limits.get("start"), limits.get("end")),
+                range=_pair(limits.get("min"), limits.get("max")),
+                active=item.get("active") is not False,
+                inverted=item.get("inverted") is True,
+            )
+        )
+    defaults = {}
+    rdefs = value.get("rdefs")
+    for name, key in (("t", "defaultT"), ("z", "defaultZ")):
+        index = rdefs.get(key) if isinstance(rdefs, Mapping) else None
+        if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
+            defaults[name] = index
+    return tuple(channels), defaults
+
+
+def _pair(low: Any, high: Any) -> tuple[float, float] | None:
+    a, b = number(low), number(high)
+    return None if a is None or b is None or not a < b else (a, b)
+
+
+# ---------------------------------------------------------------------- labels (spec E.4)
+def _image_label(
+    value: Any, path: str, warnings: list[str]
+) -> tuple[Mapping[int, tuple[int, int, int, int]] | None, str | None]:
+    if not isinstance(value, Mapping):
+        return None, None
+    colors: dict[int, tuple[int, int, int, int]] = {}
+    stated = value.get("colors")
+    for item in stated if isinstance(stated, list) else ():
+        label = item.get("label-value") if isinstance(item, Mapping) else None
+        rgba = item.get("rgba") if isinstance(item, Mapping) else None
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)
+        numbers = _vector(rgba)
+        if not isinstance(label, int) or isinstance(label, bool) or numbers is None or len(numbers) not in (3, 4):
+            continue
+        r, g, b, a = (min(255, max(0, round(v))) for v in (*numbers, 255.0)[:4])
+        colors[label] = (r, g, b, a)
+    source = value.get("source")
+    image = source.get("image") if isinstance(source, Mapping) else None
+    target = resolve(path, image if isinstance(image, str) else "../../")
+    if target is None:
+        warnings.append(f"The image these labels belong to, {str(image)[:60]!r}, lies outside this hierarchy.")
+    return colors, target
+
+
+def label_paths(attributes: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The label images that the `labels` group at `path` lists."""
+    stated = block(attributes)[0].get("labels")
+    resolved = [resolve(path, name) for name in stated if isinstance(name, str)] if isinstance(stated, list) else []
+    return tuple(dict.fromkeys(p for p in resolved if p is not None and p != path))
+
+
+# ---------------------------------------------------------------------- plates, wells, series (spec E.5, E.6)
+def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, Any] | None = None) -> Collection | None:
+    """What the group at `path` collects, or None. `series` are the attributes of its OME group, where it has one."""
+    ome, _, _ = block(attributes)
+    name = path.rsplit("/", 1)[-1]
+    plate, well = ome.get("plate"), ome.get("well")
+    if isinstance(plate, Mapping):
+        return _plate(plate, path, name)
+    if isinstance(well, Mapping):
+        members = _members(well.get("images"), path, lambda i, p: f"field {i + 1} ({p})")
+        return Collection("well", path, name, members)
+    if ome.get("bioformats2raw.layout") is not None or "bioformats2raw.layout" in attributes:
+        listed = block(series or {})[0].get("series")
+        paths = [{"path": p} for p in listed] if isinstance(listed, list) else None
+        return Collection(
+            "series", path, name, None if not paths else _members(paths, path, lambda i, p: f"image {i + 1} ({p})")
+        )
+    if isinstance(ome.get("labels"), list) and not has_multiscales(attributes):
+        found = label_paths(attributes, path)
+        return Collection("labels", path, name, tuple(Member(p, p.rsplit("/", 1)[-1]) for p in found))
+    return None
+
+
+def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
+    members = []
+    for i, item in enumerate(value if isinstance(value, list) else ()):
+        name = item.get("path") if isinstance(item, Mapping) else None
+        target = resolve(path, name) if isinstance(name, str) else None
+        if target is not None and target != path:
+            members.append(Member(target, title(i, name)))
+    return tuple(members)
+
+
+def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
+    """Wells with their place; 0.1 to 0.3 state no indices, so they follow from the path "row/column"."""
+    rows, columns = (
+        tuple(_text(item.get("name")) for item in plate.get(key) or () if isinstance(item, Mapping))
+        for key in ("rows", "columns")
+    )
+    members, warnings = [], []
+    wells = plate.get("wells")
+    for item in wells if isinstance(wells, list) else ():
+        if not isinstance(item, Mapping) or not isinstance(item.get("path"), str):
+            continue
+        target = resolve(path, item["path"])
+        if target is None or target == path:
+            warnings.append(f"The well {item['path'][:60]!r} lies outside this plate and is left out.")
+            continue
+        row, _, column = item["path"].strip("/").partition("/")
+        place = (
+            _index(item.get("rowIndex"), rows, row),
+            _index(item.get("columnIndex"), columns, column),
+        )
+        members.append(Member(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
+    return Collection("plate", path, _text(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
+
+
+def _index(stated: Any, names: tuple[str, ...], name: str) -> int:
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
+        return stated
+    return names.index(name) if name in names else -1

@@ -1,0 +1,390 @@
+"""Images: multiscale groups (OME-Zarr, see ome.py) and plain arrays, as levels a viewer can choose from.
+
+`find_images(node)` reads attributes only; the arrays of the levels are opened when `levels`, `axes` or `channels` are
+first asked for, so a group of thousand images costs nothing until one is looked at. Those three may wait for a store:
+ask for them in a background job. A level whose array is missing or broken is left out and named in `warnings`.
+
+Axis order follows names and types, never position (spec E.9).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from zarrscope import ome
+from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.ome import TYPE_OF_NAME, Axis, Channel, Collection, Color, Member, Multiscale
+
+__all__ = [
+    "Axis",
+    "Channel",
+    "Collection",
+    "Image",
+    "Level",
+    "Member",
+    "default_image",
+    "default_window",
+    "find_collection",
+    "find_images",
+    "level_for",
+    "members",
+]
+
+WHITE: Color = (255, 255, 255)
+PALETTE: tuple[Color, ...] = (
+    (88, 130, 255),
+    (90, 230, 90),
+    (255, 70, 150),
+    (255, 210, 60),
+    (60, 220, 220),
+    (200, 120, 255),
+    (255, 140, 60),
+)
+"""For channels without a colour of their own, when there are several: they sum to near white, in pairs stay apart."""
+RGB: tuple[Color, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
+MAX_CHANNELS = 256
+"""A longer channel axis is stepped through like any other one; nobody blends that many."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One resolution. `shape` in elements, one number per axis of the image.
+
+    physical position = scale x index + translation, in the axes' units, at pixel centres. `factors`: how many
+    elements of the finest level one element of this level spans, per axis (1.0 for the finest itself).
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+    factors: tuple[float, ...]
+    array: Any = field(compare=False, repr=False)
+    """The opened Array."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An n-D image: levels from fine to coarse, axes, channels, labels. See the module for what may wait."""
+
+    name: str
+    path: str
+    """The node it was found at."""
+    hierarchy: Any = field(compare=False, repr=False)
+    multiscale: Multiscale | None = None
+    """What the document says; None for a plain array."""
+    plain: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def version(self) -> str:
+        """The OME-Zarr version, "" for a plain array."""
+        return self.multiscale.version if self.multiscale else ""
+
+    @property
+    def is_label(self) -> bool:
+        return self.multiscale is not None and self.multiscale.is_label
+
+    @property
+    def label_colors(self) -> Mapping[int, tuple[int, int, int, int]]:
+        """For a label image: label value → (r, g, b, a), as far as the file states them."""
+        return (self.multiscale.colors if self.multiscale else None) or {}
+
+    @cached_property
+    def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+        return _open_plain(self.plain) if self.multiscale is None else _open_levels(self.hierarchy, self.multiscale)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """At least one, finest first. Raises the first level's own error when not one can be opened."""
+        return self._opened[0]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self._opened[1]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the file gets wrong, one sentence each."""
+        return (self.multiscale.warnings if self.multiscale else ()) + self._opened[2]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.levels[0].shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.levels[0].array.dtype
+
+    @cached_property
+    def channel_axis(self) -> int | None:
+        """The axis whose elements are blended into one picture, or None."""
+        for i, axis in enumerate(self.axes):
+            if axis.type == "channel" and i not in self.plane and self.shape[i] <= MAX_CHANNELS:
+                return i
+        return None
+
+    @cached_property
+    def plane(self) -> tuple[int, int]:
+        """(vertical, horizontal) axes of the usual picture: y and x by name, else the last two in space, else the last
+        two that are no channels. An array of one axis gives (-1, 0): there is no vertical one."""
+        names = [axis.name.lower() for axis in self.axes]
+        if "y" in names and "x" in names:
+            return names.index("y"), names.index("x")
+        space = [i for i, axis in enumerate(self.axes) if axis.type == "space"]
+        other = [i for i, axis in enumerate(self.axes) if axis.type != "channel"]
+        for candidates in (space, other, list(range(len(names)))):
+            if len(candidates) >= 2:
+                return candidates[-2], candidates[-1]
+        return (-1, 0) if names else (-1, -1)
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """One per element of the channel axis, or a single one; each with a colour. A window may be None."""
+        axis = self.channel_axis
+        count = 1 if axis is None else self.shape[axis]
+        stated = self.multiscale.channels if self.multiscale else ()
+        if self.multiscale is None and axis is not None and self.axes[axis].unit == "rgb":
+            return tuple(
+                Channel(label, color, (0.0, 255.0), (0.0, 255.0))
+                for label, color in zip(("red", "green", "blue"), RGB, strict=True)
+            )
+        defaults = (WHITE,) if count == 1 else PALETTE
+        found = []
+        for i in range(count):
+            channel = stated[i] if i < len(stated) else Channel(f"channel {i}" if count > 1 else self.name or "values")
+            color = channel.color or defaults[i % len(defaults)]
+            found.append(replace(channel, color=color))
+        return tuple(found)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, int]:
+        """Axis name → the index to show first. Axes not named: t and others 0, z the middle."""
+        stated = dict((self.multiscale.defaults if self.multiscale else None) or {})
+        start = {}
+        for i, axis in enumerate(self.axes):
+            if i in self.plane or i == self.channel_axis:
+                continue
+            length = self.shape[i]
+            middle = length // 2 if axis.type == "space" else 0
+            start[axis.name] = min(stated.get(axis.name.lower(), middle), max(0, length - 1))
+        return start
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Paths of the label images that belong to this one (spec E.4). May wait for the store."""
+        if self.multiscale is None or self.is_label:
+            return ()
+        place = self.path.rstrip("/") + "/labels"
+        try:
+            group = self.hierarchy[place]
+        except ZarrscopeError:
+            return ()
+        return ome.label_paths(group.attributes, place) if group.kind == "group" else ()
+
+    def physical(self, axis: int, index: float, level: int = 0) -> float:
+        """Where an index lies along an axis, in the axis' unit."""
+        at = self.levels[level]
+        return at.scale[axis] * index + at.translation[axis]
+
+
+def find_images(node: Any) -> list[Image]:
+    """The images that a group's own attributes describe, one per multiscale; a plain array gives one of one level.
+
+    Empty for any other group, and for an array without a picture (see `Image.levels` for arrays that cannot be decoded:
+    they give an image whose `dtype` is unknown). Reads nothing.
+    """
+    if node.kind == "array":
+        return [Image(node.name, node.path, node.hierarchy, None, node)] if node.ndim else []
+    found = ome.multiscales(node.attributes, node.path, node.metadata.dialect)
+    return [Image(m.name, node.path, node.hierarchy, m) for m in found]
+
+
+def find_collection(group: Any) -> Collection | None:
+    """The plate, well, series (bioformats2raw) or labels that a group's attributes describe. May read its OME group."""
+    if group.kind != "group":
+        return None
+    found = ome.collection(group.attributes, group.path)
+    if found is None or found.kind != "series":
+        return found
+    try:
+        series = group.hierarchy[group.path.rstrip("/") + "/OME"]
+    except ZarrscopeError:
+        return found
+    return ome.collection(group.attributes, group.path, series.attributes)
+
+
+def members(group: Any, found: Collection) -> Iterator[Member]:
+    """The members of a collection, in order. Where no list is stored they are the numbered groups, looked up one by one
+    as they are asked for, until the first missing one (spec E.6)."""
+    if found.members is not None:
+        yield from found.members
+        return
+    for i in itertools.count():
+        path = f"{found.path.rstrip('/')}/{i}"
+        try:
+            group.hierarchy[path]
+        except NotFound:
+            return
+        yield Member(path, f"image {i + 1} ({i})")
+
+
+def default_image(node: Any, depth: int = 3) -> Image | None:
+    """What to show of a node: its own image, or the first image of what it collects (plate → well → field)."""
+    if images := find_images(node):
+        return images[0]
+    found = find_collection(node)
+    if found is None or not depth:
+        return None
+    for member in itertools.islice(members(node, found), 8):
+        try:
+            image = default_image(node.hierarchy[member.path], depth - 1)
+        except ZarrscopeError:
+            continue
+        if image is not None:
+            return image
+    return None
+
+
+def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Sequence[int] | None = None) -> int:
+    """The coarsest level that still has an element for every screen pixel, along every shown axis.
+
+    `pixels_per_index`: screen pixels per index of the finest level, one number or one per shown axis. `axes` are the
+    shown ones (default: image.plane). Levels that differ only along other axes count as equal: the finest of them wins,
+    for a step through z should not skip planes because x and y are zoomed out.
+    """
+    shown = [axis for axis in (image.plane if axes is None else axes) if axis >= 0]
+    zooms = [pixels_per_index] * len(shown) if isinstance(pixels_per_index, int | float) else list(pixels_per_index)
+    allowed = [1.1 / zoom if zoom > 0 else float("inf") for zoom in zooms]
+    best, coarseness = 0, 1.0
+    for i, level in enumerate(image.levels):
+        factors = [level.factors[axis] for axis in shown]
+        if any(f > max(limit, 1.0) for f, limit in zip(factors, allowed, strict=True)):
+            continue
+        product = float(np.prod(factors))
+        if product > coarseness * 1.01:
+            best, coarseness = i, product
+    return best
+
+
+def default_window(channel: Channel | None, dtype: np.dtype[Any], sample: np.ndarray[Any, Any] | None) -> Any:
+    """(low, high) to begin with: as the file states, else from `sample` (a plane of the coarsest level), else of 8-bit
+    and boolean types their whole range, else (0, 1)."""
+    if channel is not None and channel.window is not None:
+        return channel.window
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    if sample is not None and sample.size:
+        from zarrscope.render import auto_levels
+
+        return auto_levels(sample)
+    if dtype.kind in "iu" and dtype.itemsize == 1:
+        info = np.iinfo(dtype)
+        return float(info.min), float(info.max)
+    return 0.0, 1.0
+
+
+# ---------------------------------------------------------------------- opening
+def _open_plain(array: Any) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+    rank = array.ndim
+    ones = (1.0,) * rank
+    return (Level(array.path, tuple(array.shape), ones, (0.0,) * rank, ones, array),), _guess_axes(array), ()
+
+
+def _guess_axes(array: Any) -> tuple[Axis, ...]:
+    """From dimension_names, or xarray's `_ARRAY_DIMENSIONS` of v2; without either the last two axes are y and x."""
+    rank = array.ndim
+    names = list(array.metadata.dimension_names or ())
+    if not names:
+        stated = array.attributes.get("_ARRAY_DIMENSIONS")
+        names = [n if isinstance(n, str) else None for n in stated] if isinstance(stated, list) else []
+    if len(names) == rank and any(names):
+        axes: list[Axis] = []
+        for i, name in enumerate(names):
+            own = name if name and all(name != axis.name for axis in axes) else f"{name or 'dim'}_{i}"
+            axes.append(Axis(own, TYPE_OF_NAME.get(own.lower(), "")))
+        return tuple(axes)
+    if _looks_rgb(array):
+        return Axis("y", "space"), Axis("x", "space"), Axis("c", "channel", "rgb")
+    last = ("y", "x")[-rank:] if rank >= 2 else ("x",)
+    return tuple(Axis(f"dim_{i}") for i in range(rank - len(last))) + tuple(Axis(n, "space") for n in last)
+
+
+def _looks_rgb(array: Any) -> bool:
+    """A photograph: bytes, height x width x 3, and plainly larger than it is deep."""
+    shape = array.shape
+    return (
+        len(shape) == 3 and shape[2] == 3 and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"
+    )  # fmt: skip
+
+
+def _open_levels(hierarchy: Any, stated: Multiscale) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+    warnings: list[str] = []
+    opened: list[tuple[ome.Dataset, Any]] = []
+    first_error: ZarrscopeError | None = None
+    for dataset in stated.datasets:
+        try:
+            node = hierarchy[dataset.path]
+            if node.kind != "array":
+                raise NotFound(f"{dataset.path} is a group, where the image expects an array")
+            if opened and node.ndim != opened[0][1].ndim:
+                raise NotFound(f"{dataset.path} has {node.ndim} axes, the finest level {opened[0][1].ndim}")
+        except ZarrscopeError as error:
+            first_error = first_error or error
+            warnings.append(f"The level {dataset.path} is left out: {error.message.rstrip('.')}.")
+            continue
+        opened.append((dataset, node))
+    if not opened:
+        if first_error is not None:
+            raise first_error
+        raise NotFound("This image names no level", advice="Its 'datasets' list is empty.")
+    axes = _fit_axes(stated.axes, opened[0][1], warnings)
+    levels: list[Level] = []
+    for dataset, node in opened:
+        shape = tuple(node.shape)
+        base = levels[0] if levels else None
+        ratios = (
+            tuple(f / c if c else 1.0 for f, c in zip(base.shape, shape, strict=True)) if base else (1.0,) * len(shape)
+        )
+        scale = dataset.scale if dataset.scale is not None and len(dataset.scale) == len(shape) else None
+        translation = dataset.translation
+        if translation is None or len(translation) != len(shape):
+            translation = base.translation if base and dataset.scale is None else (0.0,) * len(shape)
+        if scale is None:
+            scale = tuple(s * r for s, r in zip(base.scale, ratios, strict=True)) if base else (1.0,) * len(shape)
+        factors = (
+            tuple(_factor(s / b, r) for s, b, r in zip(scale, base.scale, ratios, strict=True)) if base else ratios
+        )
+        levels.append(Level(node.path, shape, scale, translation, factors, node))
+    ordered = sorted(levels, key=lambda level: -int(np.prod(level.shape, dtype=object)))
+    if ordered[0] is not levels[0]:
+        warnings.append("The levels are not listed from fine to coarse; they are shown in that order.")
+        finest = ordered[0]
+        ordered = [
+            replace(v, factors=tuple(f / b for f, b in zip(v.factors, finest.factors, strict=True))) for v in ordered
+        ]
+    return tuple(ordered), axes, tuple(warnings)
+
+
+def _factor(stated: float, ratio: float) -> float:
+    """How much coarser a level is: what the scales say where the shapes bear it out (odd lengths round), else the
+    shapes, which are what indices run over."""
+    return stated if stated > 0 and abs(stated - ratio) <= 0.34 * ratio else ratio
+
+
+def _fit_axes(axes: tuple[Axis, ...] | None, array: Any, warnings: list[str]) -> tuple[Axis, ...]:
+    """The stated axes where they fit the array; else its dimension names; else the last ones of t, c, z, y, x."""
+    rank = array.ndim
+    if axes is not None and len(axes) == rank:
+        return axes
+    if axes is not None:
+        warnings.append(f"The image describes {len(axes)} axes, its arrays have {rank}; their names are guessed.")
+    names = array.metadata.dimension_names
+    if names is None and rank <= len(ome.HISTORICAL_AXES):
+        return tuple(Axis(n, TYPE_OF_NAME[n]) for n in ome.HISTORICAL_AXES[len(ome.HISTORICAL_AXES) - rank :])
+    return _guess_axes(array)

@@ -1,0 +1,331 @@
+"""From numbers to a picture: planes of values to RGB bytes. numpy only, no state but small tables; runs in workers.
+
+Each channel is stretched from (low, high) to (0, 1), bent by gamma, inverted if asked, multiplied by its colour, and
+the channels are added up, as light adds up. Types of one and two bytes go through a table of all their values (built
+once per look and kept), others are scaled to 4,096 steps first. NaN is drawn as nothing unless a colour is given for
+it; infinities are the ends of the scale; of complex values the magnitude is drawn, of times their count of units.
+
+Promises: the result is a new uint8 array (h, w, 3); no input is changed; no value of any numeric type raises or warns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from zarrscope.errors import Unsupported
+
+Plane = np.ndarray[Any, Any]
+Picture = np.ndarray[Any, np.dtype[np.uint8]]
+
+STEPS = 4096
+"""Of values that have no table of their own: finer than a screen, so gamma shows no bands."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLook:
+    """How one channel is drawn. `lo` and `hi` are values of the data; hi == lo draws a hard threshold at it."""
+
+    color: tuple[int, int, int] = (255, 255, 255)
+    lo: float = 0.0
+    hi: float = 1.0
+    gamma: float = 1.0
+    visible: bool = True
+    inverted: bool = False
+
+
+def render(
+    planes: Sequence[Plane | None], channels: Sequence[ChannelLook], nan: tuple[int, int, int] | None = None
+) -> Picture:
+    """The visible channels' planes (all of one shape (h, w)) as one picture, uint8 (h, w, 3).
+
+    A plane may be None where its channel is not visible. `nan`: the colour of NaN in any channel that is drawn.
+    Raises Unsupported for types that are no numbers; ValueError when no plane tells the size.
+    """
+    shape = next((plane.shape for plane in planes if plane is not None), None)
+    if shape is None:
+        raise ValueError("render needs at least one plane")
+    total: np.ndarray[Any, np.dtype[np.uint64]] | None = None
+    missing: Plane | None = None
+    for plane, look in zip(planes, channels, strict=True):
+        if plane is None or not look.visible:
+            continue
+        plane = np.ascontiguousarray(_drawable(plane))
+        if nan is not None and plane.dtype.kind in "fc":
+            mask = np.isnan(plane)
+            missing = mask if missing is None else missing | mask
+        table, indices = _table(plane, look)
+        light = table[indices]
+        if total is None:
+            total = light
+        else:
+            total += light
+    if total is None:
+        return np.zeros((*shape, 3), np.uint8)
+    lanes = total.view(np.uint16).reshape(*shape, 4)
+    picture: Picture = np.minimum(lanes, 255, out=lanes).astype(np.uint8)[..., :3].copy()
+    if missing is not None:
+        picture[missing] = np.array(nan, np.uint8)
+    return picture
+
+
+def _drawable(plane: Plane) -> Plane:
+    """The plane as numbers that can be compared: bool, int, float."""
+    kind = plane.dtype.kind
+    if kind == "c":
+        with np.errstate(all="ignore"):
+            return np.abs(plane)
+    if kind in "mM":
+        units = plane.view(np.int64).astype(np.float64)
+        units[np.isnat(plane)] = np.nan
+        return units
+    if kind in "buif":
+        return plane if plane.dtype.isnative else plane.astype(plane.dtype.newbyteorder("="))
+    if kind == "V" and plane.dtype.names is None and plane.dtype.itemsize <= 4 and _is_float(plane.dtype):
+        return plane.astype(np.float32)
+    raise Unsupported(
+        f"Values of type {plane.dtype} cannot be drawn as a picture",
+        feature=f"picture of {plane.dtype}",
+        advice="Look at them as values.",
+    )
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """The small floats of ml_dtypes (bfloat16, float8 …) announce themselves as void, but convert."""
+    return np.can_cast(dtype, np.float32, "safe")
+
+
+def _table(plane: Plane, look: ChannelLook) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
+    """A table of light per value and the plane as indices into it."""
+    if plane.dtype.itemsize <= 2:
+        name = "u1" if plane.dtype.itemsize == 1 else "u2"
+        return _value_table(plane.dtype.str, look), plane.view(name)
+    scaled: Plane
+    with np.errstate(all="ignore"):
+        if plane.dtype.itemsize <= 4 and plane.dtype.kind == "f":
+            scaled = plane - np.float32(look.lo)
+        elif plane.dtype.kind in "iu":
+            scaled = _difference(plane, look.lo)
+        else:
+            scaled = plane.astype(np.float64) - look.lo
+        span = look.hi - look.lo
+        if span > 0 and math.isfinite(span):
+            scaled = scaled * scaled.dtype.type((STEPS - 1) / span)
+        else:
+            scaled = np.where(scaled >= 0, scaled.dtype.type(STEPS), scaled.dtype.type(-1))
+        # fmin and fmax, unlike clip, take the number where the other is NaN.
+        np.fmin(np.fmax(scaled, 0, out=scaled), STEPS - 1, out=scaled)
+        return _step_table(look), np.rint(scaled, out=scaled).astype(np.uint16)
+
+
+def _difference(plane: Plane, low: float) -> Plane:
+    """plane - low as float32. The difference comes first: 64-bit integers near each other stay apart, which they would
+    not as floats."""
+    if plane.dtype.itemsize < 8 or not math.isfinite(low):
+        return (plane.astype(np.float64) - low).astype(np.float32)
+    info = np.iinfo(plane.dtype)
+    whole = min(max(round(low), int(info.min)), int(info.max))
+    below = plane < whole
+    # Modulo 2**64 the subtraction gives the true distance as an unsigned integer, whatever the signs.
+    away: Plane = (plane.view(np.uint64) - np.uint64(whole % 2**64)).astype(np.float32)
+    away += np.float32(whole - low)
+    away[below] = -1
+    return away
+
+
+@lru_cache(maxsize=48)
+def _value_table(dtype: str, look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """The light of every value of a type of one or two bytes, indexed by its bits."""
+    kind = np.dtype(dtype)
+    bits = np.arange(256**kind.itemsize, dtype=f"u{kind.itemsize}")
+    values = (bits != 0) if kind.kind == "b" else bits.view(kind)
+    numbers = values.astype(np.float32)
+    span = look.hi - look.lo
+    with np.errstate(all="ignore"):
+        level = (
+            (numbers - np.float32(look.lo)) / np.float32(span) if span > 0 else np.where(numbers >= look.lo, 1.0, 0.0)
+        )
+    return _light(level, look)
+
+
+@lru_cache(maxsize=48)
+def _step_table(look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    # NaN arrives here as step 0, like all below the window.
+    return _light(np.linspace(0, 1, STEPS, dtype=np.float32), look)
+
+
+def _light(level: Plane, look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Packed light of levels 0 to 1: red, green and blue in 16 bits each, so that one addition adds all three of a
+    channel, and 257 channels cannot overflow."""
+    level = np.fmin(np.fmax(level, 0), 1).astype(np.float32)
+    if look.gamma > 0 and look.gamma != 1.0:
+        level = level ** np.float32(look.gamma)
+    if look.inverted:
+        level = 1 - level
+    packed = np.zeros(level.shape, np.uint64)
+    lanes = packed.view(np.uint16).reshape(*level.shape, 4)
+    for lane, part in enumerate(look.color):
+        lanes[..., lane] = np.rint(level * np.float32(min(255, max(0, part)))).astype(np.uint16)
+    packed.setflags(write=False)
+    return packed
+
+
+# ---------------------------------------------------------------------- labels
+def label_colors(
+    plane: Plane, colors: Mapping[int, tuple[int, int, int, int]] | None = None, outline: bool = False
+) -> Picture:
+    """A picture of labels, uint8 (h, w, 4): one colour per value, the same in every tile and on every day.
+
+    0 is transparent unless `colors` (label value → r, g, b, a) says otherwise. `outline` draws only the pixels that
+    touch another label. Raises Unsupported for values that are no integers.
+    """
+    if plane.dtype.kind == "b":
+        plane = plane.view(np.uint8)
+    if plane.dtype.kind not in "iu":
+        raise Unsupported(f"Labels are integers, these are {plane.dtype}", feature=f"labels of {plane.dtype}")
+    picture: Picture = _label_palette()[_label_slot(plane)]
+    picture[plane == 0] = 0
+    if colors:
+        info = np.iinfo(plane.dtype)
+        stated = {value: rgba for value, rgba in colors.items() if info.min <= value <= info.max}
+        if stated:
+            values = np.array(sorted(stated), plane.dtype)
+            rgba = np.array([stated[int(v)] for v in values], np.uint8)
+            at = np.minimum(np.searchsorted(values, plane), len(values) - 1)
+            known = values[at] == plane
+            picture[known] = rgba[at[known]]
+    if outline:
+        picture[~_edges(plane)] = 0
+    return picture
+
+
+def overlay(picture: Picture, labels: Picture, opacity: float = 0.5) -> Picture:
+    """`labels` (h, w, 4) laid over `picture` (h, w, 3), as a new picture."""
+    weight = labels[..., 3:].astype(np.uint16) * round(min(1.0, max(0.0, opacity)) * 256) // 255
+    mixed = picture.astype(np.uint16) * (256 - weight) + labels[..., :3].astype(np.uint16) * weight
+    return (mixed >> 8).astype(np.uint8)
+
+
+def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """A palette entry per label: the low 16 bits, stirred with the high ones where there are any. Neighbouring
+    numbers, which segmentations give to neighbouring cells, stay a golden turn apart."""
+    if plane.dtype.itemsize <= 2:
+        return plane.astype(np.uint16, copy=False)
+    bits: Plane = np.ascontiguousarray(plane).view(f"u{plane.dtype.itemsize}")
+    stirred: Plane = bits ^ (bits >> np.asarray(16, bits.dtype)) * np.asarray(40503, bits.dtype)
+    slots: Plane = stirred & np.asarray(0xFFFF, bits.dtype)
+    return slots.astype(np.uint16)
+
+
+@lru_cache(maxsize=1)
+def _label_palette() -> Picture:
+    """65,536 vivid colours; entries that follow each other differ strongly in hue."""
+    n = np.arange(65536, dtype=np.float64)
+    hue = (n * 0.6180339887498949 + 0.08) % 1.0
+    saturation = 0.55 + 0.40 * ((n * 0.7548776662466927) % 1.0)
+    value = 0.75 + 0.25 * ((n * 0.5698402909980532) % 1.0)
+    palette = np.full((65536, 4), 255, np.uint8)
+    for i, offset in enumerate((5.0, 3.0, 1.0)):
+        k = (offset + hue * 6.0) % 6.0
+        palette[:, i] = np.rint(255 * (value - value * saturation * np.clip(np.minimum(k, 4 - k), 0, 1)))
+    palette.setflags(write=False)
+    return palette
+
+
+def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    edges = np.zeros(plane.shape, bool)
+    for axis in (0, 1):
+        ahead = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
+        behind = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
+        step = plane[ahead] != plane[behind]
+        edges[ahead] |= step
+        edges[behind] |= step
+    return edges
+
+
+# ---------------------------------------------------------------------- contrast
+@dataclass(frozen=True)
+class Histogram:
+    """`counts` per bin, `edges` (one more) in data values. NaN and infinities are not counted but told."""
+
+    counts: np.ndarray[Any, np.dtype[np.int64]]
+    edges: np.ndarray[Any, np.dtype[np.float64]]
+    not_finite: int = 0
+
+
+def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[float, float]:
+    """Contrast limits (lo, hi), lo < hi, from percentiles of the finite values.
+
+    A plane that is almost constant (one value makes up nearly all of it) takes the extremes instead, so that what
+    little there is shows; a constant one takes (0, value) or (value, value + 1).
+    """
+    values = _finite_values(sample)
+    if not values.size:
+        return 0.0, 1.0
+    lo, hi = (float(v) for v in np.percentile(values, (low, high)))
+    if not lo < hi:
+        lo, hi = float(values.min()), float(values.max())
+    if not lo < hi:
+        lo, hi = (0.0, lo) if lo > 0 else (lo, lo + max(1.0, abs(lo) * 1e-6))
+    return lo, hi
+
+
+def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None = None) -> Histogram:
+    """How often values occur, over `limits` or else from the smallest to the largest one. Integers that span fewer
+    values than `bins` get one bin per value."""
+    numbers = _drawable(sample).reshape(-1)
+    values = _finite_values(sample)
+    lost = numbers.size - values.size
+    if limits is None:
+        limits = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+        if numbers.dtype.kind in "biu":
+            limits = (limits[0], limits[1] + 1)
+            if limits[1] - limits[0] < bins:
+                bins = max(1, int(limits[1] - limits[0]))
+    lo, hi = limits
+    if not lo < hi:
+        hi = lo + max(1.0, abs(lo) * 1e-6)
+    # Not np.histogram: it refuses ranges so narrow, or so wide, that its edges cannot all differ.
+    with np.errstate(all="ignore"):
+        place = (values.astype(np.float64) / 2 - lo / 2) / (hi / 2 - lo / 2)
+        inside = place[(place >= 0) & (place <= 1)]
+        edges = lo + (hi / bins - lo / bins) * np.arange(bins + 1)
+    counts = np.bincount(np.minimum((inside * bins).astype(np.int64), bins - 1), minlength=bins)
+    return Histogram(counts.astype(np.int64), edges.astype(np.float64), lost)
+
+
+def _finite_values(sample: Plane) -> Plane:
+    """The finite values, flat, as floats where need be; of big samples an even selection of a million."""
+    flat = _drawable(sample).reshape(-1)
+    if flat.size > 1_000_000:
+        flat = flat[:: -(-flat.size // 1_000_000)]
+    if flat.dtype.kind == "f":
+        flat = flat[np.isfinite(flat)]
+        return flat.astype(np.float32) if flat.dtype.itemsize < 4 else flat
+    return flat.view(np.uint8) if flat.dtype.kind == "b" else flat
+
+
+# ---------------------------------------------------------------------- what stands where there is no data
+def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Where to draw the sign of a tile without data, bool (height, width).
+
+    (y, x), the place of its corner in the picture, keeps neighbouring tiles in step.
+    "fill": faint dots (nothing is stored) · "failed": crosshatch · "undecodable": diagonal hatch.
+    """
+    rows: Plane = np.arange(y, y + height)[:, None]
+    columns: Plane = np.arange(x, x + width)[None, :]
+    marks: np.ndarray[Any, np.dtype[np.bool_]]
+    if state == "fill":
+        marks = (rows % 8 == 4) & ((columns + rows // 8 % 2 * 4) % 8 == 4)
+    elif state == "undecodable":
+        marks = (rows + columns) % 12 == 0
+    elif state == "failed":
+        marks = ((rows + columns) % 12 == 0) | ((rows - columns) % 12 == 0)
+    else:
+        raise ValueError(f"no pattern for {state!r}")
+    return marks
