@@ -4,7 +4,7 @@ A DataType is canonical: named as in v3 ("int16", "string", "r24" …), in memor
 order is the `bytes` codec's business; fields of structured types keep their own). A type we cannot decode has no
 `numpy`: its array still lists and shows its metadata. Fill values are in fill.py.
 
-Specification: v3 core "Data types", zarr-extensions data-types, numpy's array interface for type strings; spec A.13, C.2.
+Specification: v3 core "Data types", zarr-extensions data-types, numpy's array interface; spec A.13, C.2.
 Errors are BadMetadata (the document is wrong) with a pointer relative to the data type; an unknown name is no error.
 """
 
@@ -108,12 +108,16 @@ CORE_NAMES = frozenset(_CORE) - {"complex_float32", "complex_float64"}
 """The core types of v3 but r<bits>: written as plain strings."""
 
 _SMALL = (
-    "bfloat16 int2 int4 uint2 uint4 float8_e3m4 float8_e4m3 float8_e5m2 float8_e4m3fn float8_e4m3b11fnuz"
-    " float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn"
-).split()
+    "bfloat16",
+    *("int2", "int4", "uint2", "uint4"),
+    *("float8_e3m4", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"),
+    *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
+    *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
+)
 _PAIRS = [f"complex_{name}" for name in ("float16", *_SMALL) if "int" not in name]
 
-_UNITS = {unit: unit for unit in "Y M W D h m s ms us ns ps fs as generic".split()} | {"μs": "us", "µs": "us"}
+_UNITS = {unit: unit for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")}
+_UNITS |= {"μs": "us", "µs": "us"}
 
 
 def _core(name: str, configuration: Configuration) -> DataType:
@@ -292,9 +296,9 @@ def data_type(value: Json, depth: int = 0) -> DataType:
 
     Raises BadMetadata where the value is no extension at all, or its configuration is wrong.
     """
-    if isinstance(value, str):
-        name, configuration = value, {}
-    elif isinstance(value, Mapping):
+    name: Any = value
+    configuration: Any = {}
+    if isinstance(value, Mapping):
         name, configuration = value.get("name"), value.get("configuration", {})
         if not isinstance(name, str):
             raise BadMetadata(f"A data type needs a name, a string, not {spell(name)}", pointer="/name")
@@ -302,7 +306,7 @@ def data_type(value: Json, depth: int = 0) -> DataType:
             raise BadMetadata(
                 f"The configuration of a data type is an object, not {spell(configuration)}", pointer="/configuration"
             )
-    else:
+    elif not isinstance(value, str):
         raise BadMetadata(f"A data type is a string or an object, not {spell(value)}", pointer="")
     if not name:
         raise BadMetadata("A data type has an empty name", pointer="")
@@ -446,8 +450,9 @@ def typestr(dtype: DataType, endian: str | None = None) -> Json:
 
 def _descr(kind: np.dtype[Any]) -> list[list[Any]]:
     fields: list[list[Any]] = []
+    members: Mapping[str, Any] = kind.fields or {}
     for name in kind.names or ():
-        inner = (kind.fields or {})[name][0]
+        inner = members[name][0]
         shape = [*inner.shape]
         base = inner.base
         form: Json = _descr(base) if base.fields else base.str

@@ -133,9 +133,8 @@ def _integer(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     if form.raw == "hexadecimal" and isinstance(value, str) and _BITS.fullmatch(value):
         return _from_bits(value, dtype, kind)
     if form.loose:
-        if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value):
-            number = int(value)
-        elif isinstance(value, float) and value.is_integer():
+        text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
+        if text or (isinstance(value, float) and value.is_integer()):
             number = int(value)
     if type(number) is not int or not limits.min <= number <= limits.max:
         raise _wrong(value, dtype, f"a whole number from {limits.min} to {limits.max}")

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from zarrscope.dtype import DataType, Fill
+from zarrscope.errors import Unsupported
 
 Json = Any
 """null, bool, int, float, str, list or dict, as json.loads gives them."""
@@ -133,6 +134,9 @@ class ExtensionReport:
     required: bool
     outcome: Outcome
     advice: str = ""
+    pointer: str = ""
+    """Where the document says it."""
+    configuration: Configuration = field(default_factory=Configuration)
 
 
 @dataclass(frozen=True)
@@ -149,12 +153,22 @@ class ArrayMetadata:
     dimension_names: tuple[str | None, ...] | None = None
     transformers: tuple[CodecSpec, ...] = ()
     extensions: tuple[ExtensionReport, ...] = ()
+    alternative_keys: tuple[ChunkKeys, ...] = ()
+    """Keys that other writers used where these find nothing: the first chunk found decides for the whole array."""
 
     kind = "array"
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def problem(self) -> Unsupported | None:
+        """Why this array cannot be read, as far as its documents tell; None when only its codecs can tell.
+
+        Where the chunk grid itself is unknown, `grid` is one chunk of the array's shape, and must not be used.
+        """
+        return _problem(self.extensions)
 
 
 @dataclass(frozen=True)
@@ -165,3 +179,20 @@ class GroupMetadata:
     extensions: tuple[ExtensionReport, ...] = ()
 
     kind = "group"
+
+    @property
+    def problem(self) -> Unsupported | None:
+        """The extension that this group demands and that is not understood here."""
+        return _problem(self.extensions)
+
+
+def _problem(reports: tuple[ExtensionReport, ...]) -> Unsupported | None:
+    for report in reports:
+        if report.outcome is Outcome.REFUSED:
+            return Unsupported(
+                f"The {report.point} {report.name!r} is not supported here",
+                feature=f"{report.point} {report.name}",
+                pointer=report.pointer,
+                advice=report.advice or None,
+            )
+    return None

@@ -2,95 +2,25 @@
 
 A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
 consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
+
+`DIALECTS` lists them in probing order; `detect` finds the one of a hierarchy from the documents at its root, fetched
+under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.py knows how codecs translate.
 """
 
-from __future__ import annotations
+from zarrscope.dialects.detection import DIALECTS, PROBES, beneath, detect, dialect_named
+from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Kind, Node, Source
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-from zarrscope.errors import ZarrscopeError
-from zarrscope.metadata import ArrayMetadata, GroupMetadata
-from zarrscope.store import Entry
-
-Kind = Literal["array", "group"]
-Source = bytes | Mapping[str, Any]
-"""A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """What the documents of one path say."""
-
-    path: str
-    metadata: ArrayMetadata | GroupMetadata
-    attributes: Mapping[str, Any]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Child:
-    """A name found under a group. `kind` None: only its documents can tell (fetch dialect.documents(path))."""
-
-    name: str
-    kind: Kind | None = None
-    metadata: ArrayMetadata | GroupMetadata | None = None
-    error: ZarrscopeError | None = None
-
-
-@dataclass(frozen=True)
-class Erasure:
-    """What to erase to remove a node and all beneath it."""
-
-    keys: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Detected:
-    """The dialect of a hierarchy; `also` names others whose documents lie beside it; warnings are for a person."""
-
-    dialect: Dialect
-    also: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
-
-
-class Dialect(Protocol):
-    """`path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key."""
-
-    name: str
-    """The id: "v3", "v2", "n5", "v1", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05"."""
-    title: str
-    """For a person: "Zarr v3"."""
-
-    def documents(self, path: str) -> tuple[str, ...]:
-        """Keys to fetch side by side to learn what is at `path`, the kind unknown."""
-
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
-        """The node, or None when these documents (absent ones left out) do not make one."""
-
-    def listing(self, path: str) -> str:
-        """The prefix whose list_dir holds the children of `path`."""
-
-    def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
-        """Names, and kinds where the listing tells them, in the order of arrival; each name once."""
-
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
-        """All documents that the root's `documents` carry along, by store key; None when there are none."""
-
-    def write(
-        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
-    ) -> dict[str, bytes]:
-        """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""
-
-    def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> Any:
-        """The ChunkKeys a new array at `path` gets."""
-
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
-        """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
-
-    def erase(self, path: str, kind: Kind) -> Erasure: ...
-
-    def check_name(self, name: str) -> None:
-        """Raises Refused when a node may not be called that on writing."""
+__all__ = [
+    "DIALECTS",
+    "PROBES",
+    "Child",
+    "Detected",
+    "Dialect",
+    "Erasure",
+    "Kind",
+    "Node",
+    "Source",
+    "beneath",
+    "detect",
+    "dialect_named",
+]

@@ -1,0 +1,108 @@
+"""Dialects: which documents a node has, where its chunks lie, and what the documents say in canonical terms.
+
+A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
+consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, GroupMetadata
+from zarrscope.store import Entry
+
+Kind = Literal["array", "group"]
+Source = bytes | Mapping[str, Any]
+"""A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """What the documents of one path say."""
+
+    path: str
+    metadata: ArrayMetadata | GroupMetadata
+    attributes: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Child:
+    """A name found under a group. `kind` None: only its documents can tell (fetch dialect.documents(path))."""
+
+    name: str
+    kind: Kind | None = None
+    metadata: ArrayMetadata | GroupMetadata | None = None
+    error: ZarrscopeError | None = None
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """What to erase to remove a node and all beneath it."""
+
+    keys: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detected:
+    """The dialect of a hierarchy; `also` names others whose documents lie beside it; warnings are for a person."""
+
+    dialect: Dialect
+    also: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+class Dialect(Protocol):
+    """`path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key."""
+
+    @property
+    def name(self) -> str:
+        """The id: "v3", "v2", "n5", "v1", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05"."""
+
+    @property
+    def title(self) -> str:
+        """For a person: "Zarr v3"."""
+
+    @property
+    def lenient(self) -> bool:
+        """Opens what demands extensions that are not understood here: then nothing may be written."""
+
+    @property
+    def implicit(self) -> Literal["prefix", "descendant"]:
+        """When a prefix without documents is a group: always where nodes have their own key space (drafts, N5), else
+        only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
+
+    def documents(self, path: str) -> tuple[str, ...]:
+        """Keys to fetch side by side to learn what is at `path`, the kind unknown."""
+
+    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+        """The node, or None when these documents (absent ones left out) do not make one."""
+
+    def listing(self, path: str) -> str:
+        """The prefix whose list_dir holds the children of `path`."""
+
+    def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
+        """Names, and kinds where the listing tells them, in the order of arrival; each name once."""
+
+    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+        """All documents that the root's `documents` carry along, by store key; None when there are none."""
+
+    def write(
+        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
+    ) -> dict[str, bytes]:
+        """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""
+
+    def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
+        """The ChunkKeys a new array at `path` gets."""
+
+    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+        """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
+
+    def erase(self, path: str, kind: Kind) -> Erasure: ...
+
+    def check_name(self, name: str) -> None:
+        """Raises Refused when a node may not be called that on writing."""

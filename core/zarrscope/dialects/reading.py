@@ -1,0 +1,146 @@
+"""Reading JSON documents member by member: every fault names its key, its pointer and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.dtype import spell
+from zarrscope.errors import BadMetadata
+from zarrscope.jsontext import NODE_LIMIT, parse_json
+
+Json = Any
+MAX_RANK = 32
+MAX_LENGTH = 2**63 - 1
+_KINDS: dict[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def token(name: str | int) -> str:
+    """One step of a JSON pointer: "/" and the escaped name (RFC 6901)."""
+    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+
+
+class Members:
+    """A JSON object being read. `pointer` is its place; `left()` tells what nobody asked for."""
+
+    def __init__(self, value: Json, pointer: str = "", what: str = "document") -> None:
+        if not isinstance(value, Mapping):
+            raise BadMetadata(f"The {what} must be a JSON object, not {spell(value)}", pointer=pointer)
+        self.value: Mapping[str, Json] = value
+        self.pointer = pointer
+        self.what = what
+        self._asked: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.value
+
+    def at(self, name: str) -> str:
+        return self.pointer + token(name)
+
+    def any(self, name: str, default: Json = None) -> Json:
+        """The member whatever its type, or the default."""
+        self._asked.add(name)
+        return self.value.get(name, default)
+
+    def need(self, name: str, *kinds: type) -> Json:
+        """The member, of one of these types (bool is no int). Raises BadMetadata when absent or of another type."""
+        self._asked.add(name)
+        if name not in self.value:
+            raise BadMetadata(
+                f"The {self.what} has no member {name!r}, which its format demands",
+                pointer=self.pointer,
+                advice="Add it, or restore the document from a copy.",
+            )
+        return self.get(name, *kinds)
+
+    def get(self, name: str, *kinds: type, default: Json = None) -> Json:
+        """The member, or the default when absent. Raises BadMetadata when it is of another type."""
+        self._asked.add(name)
+        if name not in self.value:
+            return default
+        value = self.value[name]
+        if kinds and not any(_is(value, kind) for kind in kinds):
+            wanted = " or ".join(_KINDS.get(kind, kind.__name__) for kind in kinds)
+            raise BadMetadata(f"{name} must be {wanted}, not {spell(value)}", pointer=self.at(name))
+        return value
+
+    def ints(
+        self, name: str, *, minimum: int = 0, maximum: int = MAX_LENGTH, length: int | None = None
+    ) -> tuple[int, ...]:
+        """A list of whole numbers within limits: a shape, one entry per dimension (spec D.5.11, F.1)."""
+        value = self.need(name, list)
+        if len(value) > MAX_RANK:
+            raise BadMetadata(
+                f"{name} has {len(value)} dimensions; zarrscope reads at most {MAX_RANK}", pointer=self.at(name)
+            )
+        for i, n in enumerate(value):
+            if type(n) is not int or not minimum <= n <= maximum:
+                raise BadMetadata(
+                    f"{name} must hold whole numbers from {minimum}, not {spell(n)}", pointer=self.at(name) + token(i)
+                )
+        if length is not None and len(value) != length:
+            raise BadMetadata(
+                f"{name} has {len(value)} entries, the array has {length} dimensions", pointer=self.at(name)
+            )
+        return tuple(value)
+
+    def choice(self, name: str, *allowed: str, default: str | None = None) -> str:
+        """One of a few words."""
+        value = self.get(name, str, default=default) if default is not None else self.need(name, str)
+        if value not in allowed:
+            raise BadMetadata(
+                f"{name} must be {' or '.join(spell(a) for a in allowed)}, not {spell(value)}", pointer=self.at(name)
+            )
+        return str(value)
+
+    def left(self) -> list[str]:
+        """Names that were not asked for, in the order of the document."""
+        return [name for name in self.value if name not in self._asked]
+
+
+def _is(value: Json, kind: type) -> bool:
+    if kind is dict:
+        return isinstance(value, Mapping)
+    return type(value) is kind
+
+
+def load(
+    documents: Mapping[str, bytes | Mapping[str, Any]],
+    key: str,
+    notes: list[str],
+    *,
+    limit: int = NODE_LIMIT,
+    what: str = "document",
+) -> Members | None:
+    """The document stored at `key` as Members, or None when it is not among those at hand. Raises BadMetadata."""
+    source = documents.get(key)
+    if source is None:
+        return None
+    try:
+        if isinstance(source, bytes | bytearray | memoryview):
+            return Members(parse_json(bytes(source), limit=limit, notes=notes), what=what)
+        return Members(source, what=what)
+    except BadMetadata as error:
+        raise error.located(key=key) from None
+
+
+def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, Any]:
+    """The attributes, an object; absent and null mean none."""
+    value = members.any(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadMetadata(f"{name} must be an object, not {spell(value)}", pointer=members.at(name))
+    return value
+
+
+def prefix_of(path: str) -> str:
+    """The store prefix of a node where keys follow paths: "" for the root, else "a/b/"."""
+    return path.strip("/") + "/" if path.strip("/") else ""

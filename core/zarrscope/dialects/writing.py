@@ -1,0 +1,49 @@
+"""Writing documents: JSON that every reader takes, and the names that any store can hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.dialects.reading import token
+from zarrscope.errors import BadMetadata, Refused
+
+
+def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
+    """The bytes of a JSON document. Raises BadMetadata, with the pointer, for what JSON cannot hold."""
+    _check(value, "")
+    return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8", "surrogatepass")
+
+
+def _check(value: Any, pointer: str, depth: int = 0) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadMetadata(
+            f"{value} is not JSON, and other readers would reject the whole document",
+            pointer=pointer,
+            advice='Write it as text, such as "NaN".',
+        )
+    if depth > 500:
+        raise BadMetadata("The value nests deeper than 500 levels", pointer="")
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            if not isinstance(name, str):
+                raise BadMetadata(f"{name!r} is no name of a JSON member", pointer=pointer)
+            _check(member, pointer + token(name), depth + 1)
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            _check(item, pointer + token(i), depth + 1)
+    elif value is not None and not isinstance(value, str | bool | int | float):
+        raise BadMetadata(f"A value of type {type(value).__name__} is not JSON", pointer=pointer)
+
+
+def check_plain_name(name: str, title: str) -> None:
+    """Rules that hold in every dialect. Raises Refused."""
+    if not name or "/" in name or not name.strip("."):
+        raise Refused(
+            f"{name!r} cannot be the name of a node in {title}",
+            advice='A name is not empty, has no "/" and is not made of periods only.',
+        )
+    if "\0" in name or any(0xD800 <= ord(c) < 0xE000 for c in name):
+        raise Refused(f"{name!r} has characters that no key can hold", advice="Choose another name.")
