@@ -19,8 +19,7 @@ from zarrscope_app.presenters.edit import (
 from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
 from zarrscope_app.presenters.metadata import Info, Item, MetadataPresenter, Section
 from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.session import TABS, Session, SessionState, SessionStatus, Tab
-from zarrscope_app.presenters.slice import (
+from zarrscope_app.presenters.scene import (
     AxisView,
     ChannelView,
     Frame,
@@ -29,11 +28,12 @@ from zarrscope_app.presenters.slice import (
     Line,
     Rect,
     ScaleBar,
-    SlicePresenter,
     SliceState,
     Tile,
     TileState,
 )
+from zarrscope_app.presenters.session import TABS, Session, SessionState, SessionStatus, Tab
+from zarrscope_app.presenters.slice import SlicePresenter
 from zarrscope_app.presenters.tree import ROOT, Row, RowState, TreePresenter
 from zarrscope_app.presenters.turn import OncePerTurn, Post
 from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter

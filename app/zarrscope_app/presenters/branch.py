@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from zarrscope.background import Ticket
 from zarrscope.dialects import Child
+from zarrscope.metadata import ArrayMetadata
 from zarrscope_app.presenters import words
 
 FIRST_BATCH = 256
@@ -84,7 +85,7 @@ def arriving(children: Iterable[Child], send: Callable[[Batch], None], cancelled
 def detail(child: Child) -> str:
     """The quiet second column."""
     metadata = child.metadata
-    if metadata is None or metadata.kind != "array":
+    if not isinstance(metadata, ArrayMetadata):
         return ""
     return words.rank(metadata.shape, words.clean(metadata.dtype.name, 24))
 
@@ -94,7 +95,7 @@ def icon(child: Child) -> str:
         return "labels" if child.name == "labels" else "group"
     if child.kind == "array":
         metadata = child.metadata
-        if metadata is not None and metadata.kind == "array":
+        if isinstance(metadata, ArrayMetadata):
             numpy = metadata.dtype.numpy
             if numpy is not None and (numpy.kind in "OSU" or numpy.names):
                 return "text"

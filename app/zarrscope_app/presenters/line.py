@@ -1,0 +1,71 @@
+"""A 1-D array as a line: lowest and highest value of each column, chunk by chunk as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from zarrscope.background import Owner, Ticket
+from zarrscope.chunks import ChunkLoader, ChunkResult, State
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.scene import Line
+from zarrscope_app.presenters.tiles import MAX_BYTES, MAX_CHUNKS
+
+COLUMNS = 2000
+
+
+class LineReader:
+    def __init__(self, owner: Owner, loader: ChunkLoader, painted: Callable[[], None]) -> None:
+        self._owner, self._loader, self._painted = owner, loader, painted
+        self._ticket: Ticket | None = None
+        self.line: Line | None = None
+        self.sentence = ""
+
+    def clear(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self.line, self.sentence = None, ""
+
+    def show(self, array: Any) -> None:
+        self.clear()
+        length = array.shape[0]
+        if array.dtype.kind not in "buifmM" or array.dtype.names:
+            self.sentence = words.NO_IMAGE
+            return
+        chunks = array.chunk_grid_shape[0]
+        if chunks > MAX_CHUNKS or array.nbytes > MAX_BYTES:
+            self.sentence = words.too_much(chunks, array.nbytes)
+            return
+        step = max(1, -(-length // COLUMNS))
+        columns = -(-length // step)
+        low = np.full(columns, np.nan)
+        high = np.full(columns, np.nan)
+        failed: list[str] = []
+
+        def came(result: ChunkResult) -> None:
+            start = result.index[0] * array.chunks[0]
+            stop = min(length, start + array.chunks[0])
+            if result.state is State.FAILED:
+                failed.append(words.failed_chunk(result.error) if result.error else "")
+                return
+            data = result.data if result.data is not None else np.full(stop - start, array.fill_value, array.dtype)
+            first = start // step
+            cuts = np.maximum(np.arange(first, (stop - 1) // step + 1) * step - start, 0)
+            numbers = data.astype(np.float64) if data.dtype.kind not in "mM" else data.view("i8").astype(np.float64)
+            into = slice(first, first + len(cuts))
+            low[into] = np.fmin(low[into], np.fmin.reduceat(numbers, cuts))
+            high[into] = np.fmax(high[into], np.fmax.reduceat(numbers, cuts))
+            tell(True)
+
+        def tell(loading: bool) -> None:
+            self.sentence = failed[0] if failed else ""
+            self.line = Line(0, step, low.copy(), high.copy(), loading, self.sentence)
+            self._painted()
+
+        tell(bool(length))
+        if length:
+            indices = [(i,) for i in range(chunks)]
+            self._ticket = self._loader.request(self._owner, array, indices, came, lambda: tell(False))

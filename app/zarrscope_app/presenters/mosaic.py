@@ -1,0 +1,336 @@
+"""The tiles under way: asks for their chunks, has workers paint them, and keeps what is on show.
+
+All methods on the owner's thread. A plan replaces the one before: what the new one does not need is dropped, chunks
+that both need are not asked for twice. A tile whose indices changed keeps its old picture until the new one is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from zarrscope.background import Outcome, Owner, Priority, Ticket
+from zarrscope.chunks import ChunkLoader, ChunkResult, State
+from zarrscope.errors import Unsupported
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.painting import (
+    Key,
+    Looks,
+    Mark,
+    Measure,
+    Picture,
+    Plane,
+    assemble,
+    fit_labels,
+    measure,
+    paint,
+)
+from zarrscope_app.presenters.scene import Tile, TileState
+from zarrscope_app.presenters.tiles import Index, Place, Source, Tiling
+
+TileKey = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to show: layers from coarse to fine, each a tiling and its places; `stamp` names the indices and axes."""
+
+    stamp: Hashable
+    layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
+    sources: tuple[Source, ...]
+
+
+@dataclass(eq=False)
+class _Tile:
+    key: TileKey
+    tiling: Tiling
+    place: Place
+    stamp: Hashable
+    planes: dict[Key, Plane] = field(default_factory=dict)
+    marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
+    errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
+    """(sentence, it can be decoded here)."""
+    fills: dict[Key, str] = field(default_factory=dict)
+    pieces: dict[Key, dict[Index, ChunkResult]] = field(default_factory=dict)
+    waiting: set[tuple[Key, str, Index]] = field(default_factory=set)
+    """Chunks still to come: (source, array, index)."""
+    parts: dict[Key, Any] = field(default_factory=dict)
+    rgb: Picture | None = None
+    version: int = 0
+    looks: Looks | None = None
+    """What `rgb` was painted with."""
+    job: Ticket | None = None
+    fresh: bool = False
+    """`rgb` belongs to the stamp."""
+    shown: Tile | None = None
+
+
+class Mosaic:
+    def __init__(
+        self,
+        owner: Owner,
+        loader: ChunkLoader,
+        painted: Callable[[], None],
+        measured: Callable[[dict[Key, Measure]], None],
+    ) -> None:
+        self._owner, self._loader = owner, loader
+        self._painted, self._measured = painted, measured
+        self._tiles: dict[tuple[Hashable, TileKey], _Tile] = {}
+        self._order: list[_Tile] = []
+        self._wanted: dict[tuple[str, Index], list[tuple[_Tile, Key]]] = {}
+        self._tickets: list[Ticket] = []
+        self._ahead: list[Ticket] = []
+        self._plan: Plan | None = None
+        self._looks = Looks(())
+        self._versions = 0
+
+    # ------------------------------------------------------------------ asking
+    def show(self, plan: Plan, looks: Looks) -> None:
+        """Makes `plan` what is on show."""
+        self._plan, self._looks = plan, looks
+        kept: dict[tuple[Hashable, TileKey], _Tile] = {}
+        order: list[_Tile] = []
+        for tiling, places in plan.layers:
+            for place in places:
+                key = (tiling.sheet.level, place.row, place.column)
+                at: tuple[Hashable, TileKey] = (tiling.stamp, key)
+                tile = self._tiles.get(at)
+                if tile is None or tile.stamp != plan.stamp:
+                    old, tile = tile, _Tile(key, tiling, place, plan.stamp)
+                    if old is not None:
+                        self._stop(old)
+                        tile.rgb, tile.version = old.rgb, old.version
+                kept[at] = tile
+                order.append(tile)
+        for where, before in self._tiles.items():
+            if kept.get(where) is not before:
+                self._stop(before)
+        self._tiles, self._order = kept, order
+        self._request()
+        self._repaint()
+        self._painted()
+
+    def restyle(self, looks: Looks) -> None:
+        """Other limits, colours or opacity for the same data."""
+        self._looks = looks
+        self._repaint()
+
+    def clear(self) -> None:
+        self._plan = None
+        self._looks = Looks(())
+        for tile in self._order:
+            self._stop(tile)
+        self._tiles, self._order, self._wanted = {}, [], {}
+        self._drop_tickets()
+
+    def _drop_tickets(self) -> None:
+        for ticket in (*self._tickets, *self._ahead):
+            ticket.cancel()
+        self._tickets, self._ahead = [], []
+
+    def retry(self, key: TileKey | None) -> None:
+        """Reads what failed again."""
+        if self._plan is None:
+            return
+        for tile in self._order:
+            if key is None or tile.key == key:
+                for source in [*tile.errors]:
+                    tile.errors.pop(source)
+                    tile.planes.pop(source, None)
+                    tile.marks.pop(source, None)
+                    tile.pieces.pop(source, None)
+                    tile.fresh = False
+                    tile.shown = None
+        self.show(self._plan, self._looks)
+
+    def _request(self) -> None:
+        """Asks for every chunk the tiles lack: new tickets first, then the old ones go, so what both want stays."""
+        assert self._plan is not None
+        arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
+        self._wanted = {}
+        for tile in self._order:
+            tile.waiting.clear()
+            for source in self._plan.sources:
+                if source.key in tile.planes:
+                    continue
+                part = tile.parts[source.key] = source.part(tile.tiling, tile.place)
+                array = part.sheet.array
+                have = tile.pieces.setdefault(source.key, {})
+                indices = arrays.setdefault(array.path, (array, {}))[1]
+                for index in part.chunks():
+                    if index in have:
+                        continue
+                    tile.waiting.add((source.key, array.path, index))
+                    self._wanted.setdefault((array.path, index), []).append((tile, source.key))
+                    indices[index] = None
+        old = [*self._tickets, *self._ahead]
+        self._tickets, self._ahead = [], []
+        for path, (array, indices) in arrays.items():
+            if indices:
+                self._tickets.append(self._loader.request(self._owner, array, indices, partial(self._came, path)))
+        for ticket in old:
+            ticket.cancel()
+
+    def ahead(self, plan: Plan) -> None:
+        """Asks for the chunks of a plan that may come next, when all that is on show has come."""
+        for ticket in self._ahead:
+            ticket.cancel()
+        self._ahead = []
+        for tiling, places in plan.layers:
+            for source in plan.sources:
+                parts = [source.part(tiling, place) for place in places]
+                if parts:
+                    indices = dict.fromkeys(index for part in parts for index in part.chunks())
+                    self._ahead.append(
+                        self._loader.request(
+                            self._owner, parts[0].sheet.array, indices, lambda _: None, priority=Priority.NEARBY
+                        )
+                    )
+
+    # ------------------------------------------------------------------ coming
+    def _came(self, path: str, result: ChunkResult) -> None:
+        for tile, key in self._wanted.pop((path, result.index), ()):
+            tile.pieces[key][result.index] = result
+            tile.waiting.discard((key, path, result.index))
+            if result.state is State.FAILED and result.error is not None:
+                tile.errors.setdefault(
+                    key, (words.failed_chunk(result.error), not isinstance(result.error, Unsupported))
+                )
+            elif result.state is State.FILL and key not in tile.fills:
+                array = tile.parts[key].sheet.array
+                tile.fills[key] = words.missing_chunk(words.exact(array.fill_value), chunk_key(array, result.index))
+            if not tile.waiting:
+                self._paint(tile)
+
+    def _repaint(self) -> None:
+        for tile in self._order:
+            if not tile.waiting and (not tile.fresh or tile.looks != self._looks):
+                self._paint(tile)
+
+    def _paint(self, tile: _Tile) -> None:
+        """Has a worker assemble and paint a tile, unless one is at it: then it comes here again when done."""
+        if tile.job is not None or self._plan is None:
+            return
+        looks, tiling, place = self._looks, tile.tiling, tile.place
+        keys = [source.key for source in self._plan.sources]
+        known = {key: tile.planes[key] for key in keys if key in tile.planes}
+        signs = dict(tile.marks)
+        parts = {key: (tile.parts[key], dict(tile.pieces.get(key, {}))) for key in keys if key not in known}
+        if not known and not parts:
+            return
+
+        def work() -> tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]:
+            planes, marks = dict(known), dict(signs)
+            for key, (part, pieces) in parts.items():
+                if key[0] == "channel":
+                    assembled = assemble(part, pieces, tiling.step)
+                    planes[key] = assembled.plane
+                    marks[key] = assembled.marks
+                else:
+                    planes[key] = fit_labels(assemble(part, pieces), part, tiling, place)
+                    marks[key] = ()
+            drawn = [m for key in keys for m in marks.get(key, ())]
+            picture, found = paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), looks)
+            return picture, found, planes, marks
+
+        def done(
+            outcome: Outcome[tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]],
+        ) -> None:
+            tile.job = None
+            if outcome.error is not None:
+                tile.errors[("picture", 0)] = (words.problem(outcome.error).headline, False)
+                tile.fresh, tile.looks, tile.shown = True, self._looks, None
+                self._painted()
+                return
+            assert outcome.value is not None
+            picture, found, tile.planes, tile.marks = outcome.value
+            for key in keys:
+                tile.pieces.pop(key, None)
+            if found:
+                self._measured(found)
+            # A picture with limits of its own would stand out among its neighbours.
+            if not found or tile.rgb is None or looks == self._looks:
+                self._versions += 1
+                tile.rgb, tile.version, tile.looks, tile.fresh, tile.shown = picture, self._versions, looks, True, None
+            if not tile.waiting and tile.looks != self._looks:
+                self._paint(tile)
+            self._painted()
+
+        tile.job = self._owner.decode(work, done, Priority.VISIBLE)
+
+    def _stop(self, tile: _Tile) -> None:
+        if tile.job is not None:
+            tile.job.cancel()
+            tile.job = None
+
+    # ------------------------------------------------------------------ showing
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """Coarse ones beneath fine ones; a layer that finer tiles cover whole is left out."""
+        last = self._order[-1].key[0] if self._order else 0
+        whole = all(tile.fresh for tile in self._order if tile.key[0] == last)
+        return tuple(self._shown(tile) for tile in self._order if not whole or tile.key[0] == last)
+
+    @property
+    def loading(self) -> int:
+        return sum(not tile.fresh for tile in self._order)
+
+    @property
+    def failed(self) -> int:
+        return sum(bool(tile.errors) for tile in self._order)
+
+    @property
+    def settled(self) -> bool:
+        """Everything on show is there, in the looks asked for."""
+        return all(tile.fresh and tile.job is None for tile in self._order)
+
+    def planes(self, key: Key) -> list[Plane]:
+        """What is at hand of a source, of the finest layer on show."""
+        last = self._order[-1].key[0] if self._order else 0
+        found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
+        return found or [t.planes[key] for t in self._order if key in t.planes]
+
+    def measure(self, keys: tuple[Key, ...], done: Callable[[dict[Key, Measure]], None]) -> None:
+        """Measures sources from what is on show."""
+        samples = {key: planes for key in keys if (planes := self.planes(key))}
+
+        def work() -> dict[Key, Measure]:
+            return {key: measure(planes) for key, planes in samples.items()}
+
+        if samples:
+            self._owner.decode(work, lambda outcome: done(outcome.value or {}))
+
+    def _shown(self, tile: _Tile) -> Tile:
+        if tile.shown is not None and tile.shown.version == tile.version:
+            return tile.shown
+        state, sentence = TileState.LOADING, ""
+        if tile.fresh:
+            state = TileState.PRESENT
+            keys = [key for key in tile.planes if key[0] == "channel"]
+            if tile.errors:
+                sentence, decodable = next(iter(tile.errors.values()))
+                state = TileState.FAILED if decodable else TileState.UNDECODABLE
+            elif keys and all(tile.fills.get(key) and _all_fill(tile.marks.get(key, ()), tile) for key in keys):
+                state, sentence = TileState.FILL, tile.fills[keys[0]]
+        place = tile.place
+        rect = tile.tiling.sheet.rect(place.y0, place.x0, place.y1, place.x1)
+        made = Tile(tile.key, tile.version, tile.key[0], rect, state, tile.rgb, sentence)
+        tile.shown = made if tile.fresh else None
+        return made
+
+
+def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
+    step, place = tile.tiling.step, tile.place
+    whole = -(-(place.y1 - place.y0) // step) * -(-(place.x1 - place.x0) // step)
+    return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole
+
+
+def chunk_key(array: Any, index: Index) -> str:
+    """The key in the store that a chunk's bytes lie under."""
+    try:
+        at = array.locator.chunk_of(index)
+        return str(array.metadata.keys.key(at))
+    except Exception:
+        return ", ".join(map(str, index))

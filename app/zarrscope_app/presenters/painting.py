@@ -1,0 +1,179 @@
+"""From chunks to the bytes of a tile: what workers do for the picture. Pure functions over numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope.chunks import ChunkResult, State
+from zarrscope.errors import Unsupported
+from zarrscope.render import ChannelLook, auto_levels, histogram, label_colors, overlay, pattern, render
+from zarrscope_app.presenters.tiles import Index, Part, Place, Tiling
+
+Key = tuple[str, Any]
+Plane = npt.NDArray[Any]
+Picture = npt.NDArray[np.uint8]
+BINS = 64
+GREY = 31
+"""What stands where there are no data: 12 % grey."""
+SIGN = (200, 84, 64)
+
+
+@dataclass(frozen=True)
+class LabelLook:
+    opacity: float
+    colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How all sources are drawn. A channel's limits may be unknown yet (None): then the plane at hand decides."""
+
+    channels: tuple[tuple[Key, ChannelLook | None, ChannelLook], ...]
+    """(source, look, look to be given limits)."""
+    labels: tuple[tuple[Key, LabelLook], ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a sample says about a channel: limits that fit, the span of its values, and their histogram over that."""
+
+    lo: float
+    hi: float
+    low: float
+    high: float
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a tile without data, in pixels of the tile."""
+
+    state: str
+    y0: int
+    x0: int
+    y1: int
+    x1: int
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    plane: Plane
+    marks: tuple[Mark, ...]
+
+
+def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) -> Assembled:
+    """The plane of a part, every step-th pixel, from its chunks. What is missing or failed holds the fill value."""
+    sheet = part.sheet
+    array = sheet.array
+    height, width = part.y1 - part.y0, part.x1 - part.x0
+    out = np.empty((-(-height // step), -(-width // step)), array.dtype)
+    marks: list[Mark] = []
+    whole = [*part.chunks()]
+    if not (len(whole) == 1 and _has_data(results.get(whole[0]))):
+        out[...] = array.fill_value
+    for index in whole:
+        result = results.get(index)
+        starts = [i * c for i, c in zip(index, array.chunks, strict=True)]
+        ya, yb = _overlap(part.y0, part.y1, starts[sheet.y], array.chunks[sheet.y], step)
+        xa, xb = _overlap(part.x0, part.x1, starts[sheet.x], array.chunks[sheet.x], step)
+        if ya >= yb or xa >= xb:
+            continue
+        rows = slice((ya - part.y0) // step, (yb - 1 - part.y0) // step + 1)
+        columns = slice((xa - part.x0) // step, (xb - 1 - part.x0) // step + 1)
+        if result is None or result.data is None:
+            state = "fill"
+            if result is not None and result.state is State.FAILED:
+                state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
+            marks.append(Mark(state, rows.start, columns.start, rows.stop, columns.stop))
+            continue
+        pick: list[Any] = [i - s for i, s in zip(part.index, starts, strict=True)]
+        pick[sheet.y] = slice(ya - starts[sheet.y], yb - starts[sheet.y], step)
+        pick[sheet.x] = slice(xa - starts[sheet.x], xb - starts[sheet.x], step)
+        cut = result.data[tuple(pick)]
+        out[rows, columns] = cut if sheet.y < sheet.x else cut.T
+    return Assembled(out, tuple(marks))
+
+
+def _has_data(result: ChunkResult | None) -> bool:
+    return result is not None and result.data is not None
+
+
+def _overlap(low: int, high: int, start: int, length: int, step: int) -> tuple[int, int]:
+    """The part of low … high in a chunk, beginning at a pixel that is drawn (low, low + step, …)."""
+    first = max(low, start)
+    first += -(first - low) % step
+    return first, min(high, start + length)
+
+
+def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:
+    """A label plane stretched over a tile's pixels: nearest, for labels are names, not amounts."""
+    rows = np.arange(place.y0, place.y1, tile.step)
+    columns = np.arange(place.x0, place.x1, tile.step)
+    own, other = tile.sheet, part.sheet
+    y = (own.offset[0] + own.factor[0] * (rows + 0.5) - other.offset[0]) / other.factor[0]
+    x = (own.offset[1] + own.factor[1] * (columns + 0.5) - other.offset[1]) / other.factor[1]
+    plane = assembled.plane
+    if not plane.size:
+        return np.zeros((len(rows), len(columns)), plane.dtype)
+    at_y = np.clip(np.floor(y).astype(int) - part.y0, 0, plane.shape[0] - 1)
+    at_x = np.clip(np.floor(x).astype(int) - part.x0, 0, plane.shape[1] - 1)
+    fitted: Plane = plane[at_y[:, None], at_x[None, :]]
+    return fitted
+
+
+def paint(planes: Mapping[Key, Plane], marks: Sequence[Mark], looks: Looks) -> tuple[Picture, dict[Key, Measure]]:
+    """The picture of a tile, and what was measured for channels without limits."""
+    found: dict[Key, Measure] = {}
+    drawn: list[Plane | None] = []
+    used: list[ChannelLook] = []
+    for key, look, unlimited in looks.channels:
+        plane = planes.get(key)
+        if plane is None:
+            continue
+        if look is None:
+            found[key] = measure([plane])
+            look = replace(unlimited, lo=found[key].lo, hi=found[key].hi)
+        drawn.append(plane)
+        used.append(look)
+    shape = next(iter(planes.values())).shape
+    picture = render(drawn, used) if drawn else np.zeros((*shape, 3), np.uint8)
+    for key, label in looks.labels:
+        plane = planes.get(key)
+        if plane is not None:
+            picture = overlay(picture, label_colors(plane, dict(label.colors)), label.opacity)
+    return sign(picture, marks), found
+
+
+def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
+    """The picture with the signs of what is not there drawn into it."""
+    for mark in marks:
+        part = picture[mark.y0 : mark.y1, mark.x0 : mark.x1]
+        mask = pattern(mark.state, part.shape[0], part.shape[1], mark.y0, mark.x0)
+        if mark.state == "fill":
+            part[mask] = np.where(part[mask] > 127, part[mask] - 36, part[mask] + 36)
+        else:
+            part[...] = GREY
+            part[mask] = SIGN if mark.state == "failed" else (150, 150, 150)
+    return picture
+
+
+def measure(samples: Sequence[Plane]) -> Measure:
+    """Limits and histogram of some planes, thinned to about a quarter of a million values."""
+    total = sum(plane.size for plane in samples)
+    every = max(1, total // 250_000)
+    flat = np.concatenate([plane.reshape(-1)[::every] for plane in samples]) if samples else np.zeros(0)
+    if flat.dtype.kind == "b":
+        counts = np.bincount(flat.view(np.uint8), minlength=2)
+        return Measure(0.0, 1.0, 0.0, 1.0, (int(counts[0]), int(counts[1])))
+    lo, hi = auto_levels(flat)
+    spread = histogram(flat, BINS)
+    low, high = float(spread.edges[0]), float(spread.edges[-1])
+    if flat.dtype.kind in "iu" and flat.dtype.itemsize == 1:
+        low, high = (0.0, 255.0) if flat.dtype.kind == "u" else (-128.0, 127.0)
+        spread = histogram(flat, BINS, (low, high + 1))
+    return Measure(lo, hi, min(low, lo), max(high, hi), tuple(int(n) for n in spread.counts))

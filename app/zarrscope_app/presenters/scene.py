@@ -1,0 +1,159 @@
+"""Snapshots of a picture: a plane of an n-D image as tiles, with its axes, channels and overlays.
+
+Coordinates are those of the displayed plane at full resolution (level 0), in indices: pixel i spans i … i+1, so the
+whole plane is the rectangle (0, 0, height, width). Rectangles are (y0, x0, y1, x1), floats. A host
+paints `frame.tiles` in their order, later ones over earlier ones; the signs for missing, failed and undecodable chunks
+are already drawn into `rgb`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Rect = tuple[float, float, float, float]
+"""(y0, x0, y1, x1) in indices of level 0."""
+
+
+class TileState(Enum):
+    LOADING = "loading"
+    """`rgb` may already hold a coarser picture or the one of the index before."""
+    PRESENT = "present"
+    FILL = "fill"
+    """No chunk is stored there: the fill value, with faint dots."""
+    FAILED = "failed"
+    """Crosshatch where chunks failed; `slice.retry(tile.key)` on a click."""
+    UNDECODABLE = "undecodable"
+    """Diagonal hatch; retrying does not help."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """`key` names the place (stable from frame to frame); a new `version` under the same key has another picture."""
+
+    key: tuple[int, int, int]
+    """(level, row, column) in the grid of tiles."""
+    version: int
+    level: int
+    rect: Rect
+    state: TileState
+    rgb: npt.NDArray[np.uint8] | None
+    """(h, w, 3), to be stretched over `rect`; C-contiguous. None: nothing to show yet."""
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What to paint now. `shape` (height, width) of the plane at level 0."""
+
+    shape: tuple[int, int] = (0, 0)
+    tiles: tuple[Tile, ...] = ()
+    level: int = 0
+    loading: int = 0
+    """Tiles still to come; 0 = the picture is whole."""
+    failed: int = 0
+    sentence: str = ""
+    """"12 tiles loading", or why there is no picture."""
+    blocked: str = ""
+    """"4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`. "" when nothing is held back."""
+    aspect: float = 1.0
+    """Height of an index / width of an index, physically: paint pixels that tall."""
+
+
+@dataclass(frozen=True)
+class AxisView:
+    name: str
+    type: str
+    """"space" | "time" | "channel" | ""."""
+    unit: str
+    """The symbol: "µm"."""
+    length: int
+    index: int
+    role: str
+    """"y" | "x" (displayed) | "channel" (shown all at once: see `channels`) | "slider" | "fixed" (length 1)."""
+    position: str
+    """Physical place of `index`: "15.5 µm", or ""."""
+    text: str
+    """ "31 / 63"."""
+    playing: bool = False
+
+
+@dataclass(frozen=True)
+class ChannelView:
+    label: str
+    color: tuple[int, int, int]
+    visible: bool
+    lo: float | None
+    """Contrast limits; None until the first data have come."""
+    hi: float | None
+    gamma: float
+    inverted: bool
+    low: float
+    """What the contrast strip spans."""
+    high: float
+    histogram: tuple[int, ...] = ()
+    """Counts over low … high of a coarse sample; empty until known."""
+    text: str = ""
+    """ "120–3400"."""
+
+
+@dataclass(frozen=True)
+class LabelView:
+    name: str
+    path: str
+    visible: bool
+    opacity: float
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class LevelView:
+    path: str
+    shape: tuple[int, ...]
+    text: str
+    """ "1 · 512 × 512 · 1.3 µm"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A 1-D array: for each of n columns the lowest and highest value; `step` elements per column."""
+
+    start: int
+    step: int
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    loading: bool = False
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class ScaleBar:
+    """For `Frame`: a bar of `length` indices along x that means `text`."""
+
+    length: float
+    text: str
+
+
+@dataclass(frozen=True)
+class SliceState:
+    """`kind`: "image" paint `frame`; "line" paint `line`; "none" show `sentence`."""
+
+    kind: str = "none"
+    name: str = ""
+    axes: tuple[AxisView, ...] = ()
+    channels: tuple[ChannelView, ...] = ()
+    labels: tuple[LabelView, ...] = ()
+    levels: tuple[LevelView, ...] = ()
+    level: int = 0
+    """The level now shown."""
+    locked: bool = False
+    """The person chose the level; False: what fits."""
+    level_text: str = ""
+    """ "level: auto (0)"."""
+    current_axis: str = ""
+    """The axis that arrow keys step."""
+    sentence: str = ""

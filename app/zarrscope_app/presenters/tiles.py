@@ -1,0 +1,255 @@
+"""Which tiles a viewport needs, and which chunks a tile needs: pure arithmetic.
+
+A *sheet* is the plane of one level: its size, its chunks along the two shown axes, and where its pixels lie in indices
+of level 0. A *tiling* cuts a sheet into tiles of about 256 to 512 pixels whose edges are chunk edges where that can be:
+small chunks are merged, large ones split. A *source* is what is drawn in a tile: a channel, or a label image on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from zarrscope.pyramid import Image
+from zarrscope_app.presenters.scene import Rect
+
+Index = tuple[int, ...]
+
+TILE = 512
+MAX_TILES = 100
+BASE_TILES = 4
+"""The coarsest level is put beneath everything else when it has no more tiles than this."""
+MAX_CHUNKS = 2048
+MAX_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One level of an image as a plane. `y`, `x`: the shown axes (y may come after x). Pixel edge i lies at
+    offset + factor · i in indices of level 0."""
+
+    array: Any
+    level: int
+    y: int
+    x: int
+    height: int
+    width: int
+    factor: tuple[float, float]
+    offset: tuple[float, float]
+
+    def rect(self, y0: float, x0: float, y1: float, x1: float) -> Rect:
+        """Pixels of this level → indices of level 0."""
+        (fy, fx), (oy, ox) = self.factor, self.offset
+        return oy + fy * y0, ox + fx * x0, oy + fy * y1, ox + fx * x1
+
+    def window(self, rect: Rect) -> tuple[int, int, int, int]:
+        """The pixels of this level that a rectangle of level 0 touches, clipped to the sheet."""
+        (fy, fx), (oy, ox) = self.factor, self.offset
+        y0 = min(max(0, math.floor((rect[0] - oy) / fy + 1e-9)), self.height)
+        x0 = min(max(0, math.floor((rect[1] - ox) / fx + 1e-9)), self.width)
+        y1 = min(max(y0, math.ceil((rect[2] - oy) / fy - 1e-9)), self.height)
+        x1 = min(max(x0, math.ceil((rect[3] - ox) / fx - 1e-9)), self.width)
+        return y0, x0, y1, x1
+
+    def pixel(self, y: float, x: float) -> tuple[int, int]:
+        """The pixel of this level at a place of level 0, clipped."""
+        (fy, fx), (oy, ox) = self.factor, self.offset
+        row, column = math.floor((y - oy) / fy), math.floor((x - ox) / fx)
+        return min(max(row, 0), self.height - 1), min(max(column, 0), self.width - 1)
+
+
+def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
+    at, finest = image.levels[level], image.levels[0]
+
+    def offset(axis: int) -> float:
+        # Files that give no translation for coarser levels mean, nearly all, that the edges of the image coincide.
+        if level == 0 or at.translation[axis] == finest.translation[axis] or not finest.scale[axis]:
+            return 0.0
+        shift = (at.translation[axis] - finest.translation[axis]) / finest.scale[axis]
+        edge = shift - at.factors[axis] / 2 + 0.5
+        return 0.0 if abs(edge) < 1e-6 else edge
+
+    return Sheet(
+        at.array, level, y, x, at.shape[y], at.shape[x], (at.factors[y], at.factors[x]), (offset(y), offset(x))
+    )
+
+
+def index_at(image: Image, level: int, index: Index) -> Index:
+    """The indices of another level that hold the same place."""
+    at = image.levels[level]
+    return tuple(
+        min(max(0, int((i + 0.5) / f)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
+        for i, f, n in zip(index, at.factors, at.shape, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tile of a tiling: pixels y0 … y1, x0 … x1 of its level."""
+
+    row: int
+    column: int
+    y0: int
+    x0: int
+    y1: int
+    x1: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """`step`: every step-th pixel is drawn, where the screen has fewer pixels than the level."""
+
+    sheet: Sheet
+    tile_height: int
+    tile_width: int
+    step: int = 1
+
+    @cached_property
+    def stamp(self) -> tuple[Any, ...]:
+        """Equal for tilings whose tiles are interchangeable."""
+        s = self.sheet
+        return s.array.path, s.level, s.y, s.x, self.tile_height, self.tile_width, self.step
+
+    def window(self, rect: Rect) -> tuple[range, range]:
+        y0, x0, y1, x1 = self.sheet.window(rect)
+        if y0 >= y1 or x0 >= x1:
+            return range(0), range(0)
+        return (
+            range(y0 // self.tile_height, (y1 - 1) // self.tile_height + 1),
+            range(x0 // self.tile_width, (x1 - 1) // self.tile_width + 1),
+        )
+
+    def places(self, rect: Rect) -> list[Place]:
+        """The tiles that a rectangle of level 0 touches, those nearest its centre first."""
+        rows, columns = self.window(rect)
+        y0, x0, y1, x1 = self.sheet.window(rect)
+        cy, cx = (y0 + y1) / 2, (x0 + x1) / 2
+        found = [self.place(row, column) for row, column in product(rows, columns)]
+        found.sort(key=lambda p: ((p.y0 + p.y1) / 2 - cy) ** 2 + ((p.x0 + p.x1) / 2 - cx) ** 2)
+        return found
+
+    def place(self, row: int, column: int) -> Place:
+        y0, x0 = row * self.tile_height, column * self.tile_width
+        return Place(
+            row,
+            column,
+            y0,
+            x0,
+            min(y0 + self.tile_height, self.sheet.height),
+            min(x0 + self.tile_width, self.sheet.width),
+        )
+
+
+def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
+    """The tiling of a sheet for a viewport: tiles grow until at most MAX_TILES are in sight."""
+    y0, x0, y1, x1 = sheet.window(rect)
+    per_pixel = min((y1 - y0) / max(1, pixels[0]), (x1 - x0) / max(1, pixels[1]))
+    step = 1 << max(0, math.floor(math.log2(per_pixel))) if per_pixel >= 2 else 1
+    chunks = sheet.array.chunks
+    grow = step
+    while True:
+        found = Tiling(
+            sheet,
+            tile_length(chunks[sheet.y], sheet.height, TILE * grow),
+            tile_length(chunks[sheet.x], sheet.width, TILE * grow),
+            step,
+        )
+        rows, columns = found.window(rect)
+        if len(rows) * len(columns) <= MAX_TILES:
+            return found
+        grow *= 2
+
+
+def tile_length(chunk: int, extent: int, wanted: int) -> int:
+    """About `wanted`, and a multiple or a divisor of the chunk's length where there is one near."""
+    chunk = max(1, min(chunk, max(1, extent)))
+    if chunk <= wanted:
+        return chunk * (wanted // chunk)
+    for parts in range(math.ceil(chunk / wanted), max(2, 2 * chunk // wanted) + 1):
+        if chunk % parts == 0:
+            return chunk // parts
+    return wanted
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one source gives to one tile: a window of an array's plane. `index`: one per axis, those shown ignored."""
+
+    sheet: Sheet
+    index: Index
+    y0: int
+    x0: int
+    y1: int
+    x1: int
+
+    def chunks(self) -> Iterator[Index]:
+        """The chunks that hold it."""
+        lengths = self.sheet.array.chunks
+        spans = [range(i // c, i // c + 1) for i, c in zip(self.index, lengths, strict=True)]
+        for axis, low, high in ((self.sheet.y, self.y0, self.y1), (self.sheet.x, self.x0, self.x1)):
+            spans[axis] = range(low // lengths[axis], (max(low, high - 1)) // lengths[axis] + 1)
+        yield from product(*spans)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """`key`: ("channel", n) or ("label", path). `index` at level 0 of `image`; None for axes that are shown."""
+
+    key: tuple[str, Any]
+    image: Image
+    index: Index
+    y: int
+    x: int
+
+    def part(self, tile: Tiling, place: Place) -> Part:
+        """For the picture's own channels the tile's window; for a label image what lies at the same place."""
+        own = tile.sheet
+        if self.key[0] == "channel":
+            return Part(own, index_at(self.image, own.level, self.index), place.y0, place.x0, place.y1, place.x1)
+        level = self.level_near(own.factor)
+        mine = sheet(self.image, level, self.y, self.x)
+        window = mine.window(own.rect(place.y0, place.x0, place.y1, place.x1))
+        return Part(mine, index_at(self.image, level, self.index), *window)
+
+    def level_near(self, factor: tuple[float, float]) -> int:
+        """The coarsest level that is as fine as `factor`."""
+        fits = [
+            k
+            for k, level in enumerate(self.image.levels)
+            if level.factors[self.y] <= factor[0] * 1.1 and level.factors[self.x] <= factor[1] * 1.1
+        ]
+        return max(fits, key=lambda k: self.image.levels[k].factors[self.x], default=0)
+
+
+def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tuple[int, int]:
+    """(chunks, bytes once decoded) that a set of tiles needs. Counted, not listed: it may be millions."""
+    if not places or not sources:
+        return 0, 0
+    hull = Place(
+        0,
+        0,
+        min(p.y0 for p in places),
+        min(p.x0 for p in places),
+        max(p.y1 for p in places),
+        max(p.x1 for p in places),
+    )
+    total = nbytes = 0
+    channels: set[tuple[Index, ...]] = set()
+    for source in sources:
+        part = source.part(tile, hull)
+        lengths = part.sheet.array.chunks
+        y, x = part.sheet.y, part.sheet.x
+        fixed = tuple(i // c for a, (i, c) in enumerate(zip(part.index, lengths, strict=True)) if a not in (y, x))
+        stamp = ((id(part.sheet.array),), fixed)
+        if stamp in channels:
+            continue
+        channels.add(stamp)
+        rows = max(0, (max(part.y0, part.y1 - 1)) // lengths[y] - part.y0 // lengths[y] + 1)
+        columns = max(0, (max(part.x0, part.x1 - 1)) // lengths[x] - part.x0 // lengths[x] + 1)
+        total += rows * columns
+        nbytes += rows * columns * math.prod(lengths) * part.sheet.array.dtype.itemsize
+    return total, nbytes
