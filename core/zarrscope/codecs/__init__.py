@@ -1,4 +1,46 @@
 """Codecs: from a chunk's bytes to its elements and back, named per dialect on the codec and nowhere else.
 
 Codecs are resolved when an array is opened: configuration and compatibility errors come then, never in mid-scroll.
+
+    pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
+    elements = pipeline.decode(data, out)      pipeline.encode(elements)      pipeline.shard: inner chunks by byte range
+
+codec.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, compress, zstd, sharding
+and the rest hold the codecs. Importing this imports none of the libraries that do the work.
 """
+
+from zarrscope.codecs import array, compress, sharding, zstd  # noqa: F401  (each fills the registry)
+from zarrscope.codecs.codec import (
+    CODECS,
+    ArraySpec,
+    ArrayToArray,
+    ArrayToBytes,
+    BytesSpec,
+    BytesToBytes,
+    Codec,
+    codec,
+    is_fill,
+)
+from zarrscope.codecs.pipeline import CodecPipeline
+from zarrscope.codecs.resolve import codec_id, codec_name, resolve
+from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.sharding import Shard, ShardIndex
+
+__all__ = [
+    "CODECS",
+    "ArraySpec",
+    "ArrayToArray",
+    "ArrayToBytes",
+    "BytesSpec",
+    "BytesToBytes",
+    "Codec",
+    "CodecPipeline",
+    "Settings",
+    "Shard",
+    "ShardIndex",
+    "codec",
+    "codec_id",
+    "codec_name",
+    "is_fill",
+    "resolve",
+]

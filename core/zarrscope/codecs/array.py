@@ -1,0 +1,251 @@
+"""Codecs of elements that numpy does alone: bytes, transpose, reshape, and the two for strings of any length.
+
+Stored order of bytes (v3 codec "bytes"; spec C.1, D.4): C order of the elements, each little- or big-endian. Structured
+types keep the order of their fields; `endian: big` turns fields whose type names none.
+
+    [{"name": "transpose", "configuration": {"order": [1, 0]}},
+     {"name": "bytes", "configuration": {"endian": "little"}}]
+"""
+
+from __future__ import annotations
+
+import sys
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs.codec import (
+    MAX_CHUNK_BYTES,
+    ArraySpec,
+    ArrayToArray,
+    ArrayToBytes,
+    Buffer,
+    BytesSpec,
+    Elements,
+    codec,
+)
+from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk
+
+# Types that take a byte each under `bytes`, of which only the low bits count (spec C.2): name → (bits, signed).
+SMALL = {
+    "int2": (2, True),
+    "int4": (4, True),
+    "uint2": (2, False),
+    "uint4": (4, False),
+    "float4_e2m1fn": (4, False),
+    "float6_e2m3fn": (6, False),
+    "float6_e3m2fn": (6, False),
+}
+
+
+@codec("bytes", v3="endian", draft="endian")
+class BytesCodec(ArrayToBytes):
+    """Elements one after the other."""
+
+    plain = True
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        size = decoded.nbytes
+        if size is None:
+            raise settings.unfit(
+                f"cannot store elements of varying size ({decoded.dtype.name!r}): that takes vlen-utf8 or the like"
+            )
+        self.dtype = decoded.numpy
+        self.size = size
+        self.word = _word(self.dtype)
+        """Bytes that are turned together: the component of a complex number, a code point of a string."""
+        structured = self.dtype.names is not None
+        if settings.has("endian") or (self.word > 1 and not structured):
+            self.endian = settings.choice("endian", ("little", "big"))
+        else:
+            self.endian = "little"
+        self.turned = self.word > 1 and self.endian != sys.byteorder
+        self.stored = self.dtype
+        if structured and self.endian == "big" and not _has_big_fields(self.dtype):
+            self.stored = self.dtype.newbyteorder(">")
+        self.plain = self.stored == self.dtype and size > 0
+        self.small = SMALL.get(decoded.dtype.name)
+        self.encoded = BytesSpec.exactly(size, max(1, self.dtype.itemsize))
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        if len(data) != self.size:
+            raise BadChunk(
+                f"{self.name}: the chunk has {len(data):,} bytes where {self.size:,} are expected "
+                f"({'×'.join(map(str, self.decoded.shape)) or '1'} elements of {self.dtype.itemsize})",
+                codec=self.name,
+            )
+        if out is None:
+            out = np.empty(self.decoded.shape, self.dtype)
+        if self.size:
+            raw = np.frombuffer(data, np.uint8)
+            if self.plain and out.flags.c_contiguous:
+                out.reshape(-1).view(np.uint8)[:] = raw
+                self.settle(out)
+            else:
+                found = raw.view(self.stored).reshape(self.decoded.shape)
+                if self.plain and (self.turned or self.small or self.dtype.kind == "b"):
+                    found = found.copy()
+                    self.settle(found)
+                out[...] = found
+        return out
+
+    def settle(self, array: Elements) -> None:
+        if self.turned:
+            array.reshape(-1).view(f"u{self.word}").byteswap(inplace=True)
+        elif self.dtype.kind == "b":
+            raw = array.view(np.uint8)
+            np.not_equal(raw, 0, out=array)
+        elif self.small:
+            bits, signed = self.small
+            raw = array.view(np.int8 if signed else np.uint8)
+            if signed:
+                np.left_shift(raw, 8 - bits, out=raw)
+                np.right_shift(raw, 8 - bits, out=raw)
+            else:
+                np.bitwise_and(raw, (1 << bits) - 1, out=raw)
+
+    def encode(self, array: Elements) -> bytes:
+        if self.turned:
+            array = np.array(array, order="C")
+            array.reshape(-1).view(f"u{self.word}").byteswap(inplace=True)
+        elif self.stored != self.dtype:
+            array = array.astype(self.stored)
+        return array.tobytes()
+
+
+def _word(dtype: np.dtype[Any]) -> int:
+    if dtype.names is not None or dtype.type in (np.void, np.bytes_):
+        return 1
+    if dtype.kind == "c":
+        return dtype.itemsize // 2
+    return 4 if dtype.kind == "U" else dtype.itemsize
+
+
+def _has_big_fields(dtype: np.dtype[Any]) -> bool:
+    if dtype.subdtype is not None:
+        return _has_big_fields(dtype.subdtype[0])
+    if dtype.names is None:
+        return dtype.byteorder == ">"
+    return any(_has_big_fields(dtype[name]) for name in dtype.names)
+
+
+@codec("transpose", draft="transpose")
+class Transpose(ArrayToArray):
+    """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are the interim spelling (A.7)."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        axes = tuple(range(len(decoded.shape)))
+        order = settings.value("order")
+        if order in ("C", "F"):
+            self.order = axes if order == "C" else axes[::-1]
+        else:
+            self.order = settings.integers("order", length=len(axes))
+        if tuple(sorted(self.order)) != axes:
+            raise settings.fault("order", f"must name each of the {len(axes)} axes once, not {list(self.order)}")
+        self.inverse = tuple(self.order.index(axis) for axis in axes)
+        self.encoded = ArraySpec(tuple(decoded.shape[axis] for axis in self.order), decoded.dtype, decoded.fill)
+
+    def decode(self, array: Elements) -> Elements:
+        return array.transpose(self.inverse)
+
+    def encode(self, array: Elements) -> Elements:
+        return array.transpose(self.order)
+
+    def view(self, out: Elements) -> Elements:
+        return out.transpose(self.order)
+
+
+@codec("reshape")
+class Reshape(ArrayToArray):
+    """The same elements in C order under another shape; −1 takes what is left, [i, j] joins those axes."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        shape = settings.value("shape")
+        if not isinstance(shape, list | tuple):
+            raise settings.fault("shape", f"must be a list, not {shape!r}")
+        sizes, last = [], -1
+        for item in shape:
+            if isinstance(item, list | tuple):
+                axes = [axis for axis in item if type(axis) is int and 0 <= axis < len(decoded.shape)]
+                if len(axes) != len(item) or any(axis <= low for low, axis in zip([last, *axes], axes, strict=False)):
+                    raise settings.fault("shape", f"names axes out of order or out of range: {item!r}")
+                last = axes[-1] if axes else last
+                sizes.append(prod(decoded.shape[axis] for axis in axes))
+            elif type(item) is int and (item > 0 or item == -1 or (item == 0 and decoded.count == 0)):
+                sizes.append(item)
+            else:
+                raise settings.fault("shape", f"must have positive sizes, one −1, or lists of axes, not {item!r}")
+        known = prod(size for size in sizes if size != -1)
+        if sizes.count(-1) > 1 or (-1 in sizes and (known == 0 or decoded.count % known)):
+            raise settings.fault("shape", f"{shape!r} does not divide the chunk's {decoded.count} elements")
+        sizes = [decoded.count // known if size == -1 else size for size in sizes]
+        if prod(sizes) != decoded.count or len(sizes) > 32:
+            raise settings.fault("shape", f"{shape!r} does not hold the chunk's {decoded.count} elements")
+        self.encoded = ArraySpec(tuple(sizes), decoded.dtype, decoded.fill)
+
+    def decode(self, array: Elements) -> Elements:
+        return array.reshape(self.decoded.shape)
+
+    def encode(self, array: Elements) -> Elements:
+        return array.reshape(self.encoded.shape)
+
+    def view(self, out: Elements) -> Elements | None:
+        return out.reshape(self.encoded.shape) if out.flags.c_contiguous else None
+
+
+class VariableLength(ArrayToBytes):
+    """uint32 count, then per item uint32 length and its bytes, all little-endian, C order of the elements."""
+
+    worker = ""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if not decoded.dtype.variable:
+            raise settings.unfit(f"stores items of varying size, but the data type is {decoded.dtype.name!r}")
+        self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        if len(data) < 4:
+            raise BadChunk(f"{self.name}: {len(data)} bytes cannot hold the count of items", codec=self.name)
+        count = int.from_bytes(data[:4], "little")
+        if count != self.decoded.count:
+            raise BadChunk(
+                f"{self.name}: the chunk counts {count:,} items where {self.decoded.count:,} are expected",
+                codec=self.name,
+            )
+        if len(data) < 4 + 4 * count:
+            raise BadChunk(f"{self.name}: {len(data):,} bytes cannot hold {count:,} items", codec=self.name)
+        found = self._items(data)
+        if out is None:
+            return found.reshape(self.decoded.shape)
+        out[...] = found.reshape(self.decoded.shape)
+        return out
+
+    def encode(self, array: Elements) -> bytes:
+        # numcodecs flattens by the order in memory; the specification says C order.
+        return bytes(self._codec().encode(np.ascontiguousarray(array).reshape(-1)))
+
+    def _items(self, data: Buffer) -> Elements:
+        found: Elements = self._codec().decode(np.frombuffer(data, np.uint8))
+        return found
+
+    def _codec(self) -> Any:
+        raise NotImplementedError
+
+
+@codec("vlen-utf8", v3="numcodecs.vlen-utf8", v2="vlen-utf8", needs="numcodecs")
+class VlenUtf8(VariableLength):
+    def _codec(self) -> Any:
+        return needed("numcodecs.vlen").VLenUTF8()
+
+
+@codec("vlen-bytes", v3="numcodecs.vlen-bytes", v2="vlen-bytes", needs="numcodecs")
+class VlenBytes(VariableLength):
+    def _codec(self) -> Any:
+        return needed("numcodecs.vlen").VLenBytes()

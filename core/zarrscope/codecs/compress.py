@@ -1,0 +1,235 @@
+"""Compression and checksums of bytes: gzip, zlib, blosc, crc32c (zstd.py has its own file for its frames).
+
+Safety (spec F.3 to F.7): nothing is decoded beyond what the chunk can hold. Where a library would believe a length in
+the data and allocate it, or read past a cut buffer, the header is checked first.
+
+Speed (perf/README): all of these release the GIL. Each has a fast way and a plain one that is always there:
+gzip: libdeflate, isal, zlib · crc32c: google-crc32c, a table in Python.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.libraries import library, needed
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk
+
+
+class Deflated(BytesToBytes):
+    """A deflate stream in a wrapper that zlib knows by its window bits, one or several members long (spec F.7)."""
+
+    window: ClassVar[int]
+
+    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+        super().__init__(settings, decoded)
+        self.level = self._level(settings)
+
+    def _level(self, settings: Settings) -> int:
+        return settings.integer("level", default=5, low=-1, high=9)
+
+    def _expand(self, data: Buffer, limit: int) -> Buffer:
+        fast = library("isal.isal_zlib") or zlib
+        parts: list[bytes] = []
+        total, rest = 0, data
+        while True:
+            stream: Any = fast.decompressobj(self.window)
+            while not stream.eof:
+                try:
+                    part = stream.decompress(rest, limit + 1 - total)
+                except Exception as error:
+                    raise self.damaged(error) from None
+                rest = stream.unconsumed_tail
+                total += len(part)
+                if total > limit:
+                    raise self.too_long(limit)
+                parts.append(part)
+                if not stream.eof and not rest and not part:
+                    raise self.damaged("the stream is cut off")
+            rest = stream.unused_data
+            if not rest or not bytes(rest).strip(b"\0"):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+            if self.window != 31:
+                raise self.damaged(f"{len(rest)} bytes follow the end of the stream")
+
+
+@codec("gzip", v3="numcodecs.gzip", v2="gzip", draft="gzip", n5="gzip")
+class Gzip(Deflated):
+    """RFC 1952: members one after the other; zeros may follow the last."""
+
+    window = 31
+
+    def _expand_into(self, data: Buffer, out: Octets) -> None:
+        deflate = library("deflate")
+        # libdeflate stops at the first member and believes its length field: only where both fit is it used.
+        if deflate is not None and int.from_bytes(data[-4:], "little") == out.size:
+            try:
+                result = deflate.gzip_decompress(data, out.size)
+            except Exception:
+                result = b""
+            if len(result) == out.size:
+                out[:] = np.frombuffer(result, np.uint8)
+                return
+        super()._expand_into(data, out)
+
+    def encode(self, data: bytes) -> bytes:
+        stream = zlib.compressobj(self.level, zlib.DEFLATED, self.window)
+        return stream.compress(data) + stream.flush()
+
+
+@codec("numcodecs.zlib", v2="zlib", draft="zlib")
+class Zlib(Deflated):
+    """RFC 1950."""
+
+    window = 15
+
+    def _level(self, settings: Settings) -> int:
+        return settings.integer("level", default=1, low=-1, high=9)
+
+    def encode(self, data: bytes) -> bytes:
+        return zlib.compress(data, self.level)
+
+
+@codec("blosc", v2="blosc", draft="blosc", n5="blosc", needs="numcodecs")
+class Blosc(BytesToBytes):
+    """One c-blosc 1 buffer. v3 spells the shuffle, v2 and the drafts number it; both are understood."""
+
+    shuffles: ClassVar = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2, -1: -1}
+    compressors = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
+
+    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+        super().__init__(settings, decoded)
+        self.cname = settings.choice("cname", self.compressors, default="lz4")
+        self.clevel = settings.integer("clevel", default=5, low=0, high=9)
+        self.shuffle = self.shuffles[settings.choice("shuffle", tuple(self.shuffles), default="shuffle")]
+        self.blocksize = settings.integer("blocksize", default=0, low=0, high=(1 << 31) - 1)
+        self.typesize = settings.integer("typesize", default=decoded.itemsize, low=1, high=(1 << 31) - 1)
+
+    def _expand_into(self, data: Buffer, out: Octets) -> None:
+        self._check_header(data, out.size, exact=True)
+        if out.size:
+            self._decompress(data, out)
+
+    def _expand(self, data: Buffer, limit: int) -> Buffer:
+        out = np.empty(self._check_header(data, limit, exact=False), np.uint8)
+        if out.size:
+            self._decompress(data, out)
+        return out.data
+
+    def _decompress(self, data: Buffer, out: Octets) -> None:
+        blosc = needed("numcodecs.blosc")
+        try:
+            blosc.decompress(data, out)
+        except Exception as error:
+            raise self.damaged(error) from None
+
+    def _check_header(self, data: Buffer, limit: int, *, exact: bool) -> int:
+        """The decoded size. The library trusts the header, so it must be true first (spec F.4)."""
+        if len(data) < 16:
+            raise self.damaged(f"{len(data)} bytes cannot hold the header of 16")
+        version, flags, typesize = data[0], data[2], data[3]
+        size, block, stored = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
+        if version != 2 or typesize < 1 or block > size or (size and block < 1):
+            raise self.damaged("the header is not a blosc 1 header")
+        if stored != len(data):
+            raise self.damaged(f"the header counts {stored:,} bytes, the chunk has {len(data):,}")
+        if exact:
+            self.check_size(size, limit)
+        elif size > limit:
+            raise self.too_long(limit)
+        if flags & 2:
+            if stored != size + 16:
+                raise self.damaged(f"{stored:,} stored bytes cannot hold {size:,} uncompressed ones")
+        elif size and 16 + 4 * -(-size // block) > stored:
+            raise self.damaged(f"{stored:,} bytes cannot hold the table of its blocks")
+        return size
+
+    def encode(self, data: bytes) -> bytes:
+        blosc = needed("numcodecs.blosc")
+        # The library takes the element size, which shapes the shuffle, from the buffer it is given.
+        whole = len(data) > 0 and len(data) % self.typesize == 0
+        source = np.frombuffer(data, np.dtype(f"V{self.typesize if whole else 1}"))
+        return bytes(blosc.compress(source, self.cname.encode(), self.clevel, self.shuffle, self.blocksize))
+
+
+@codec("numcodecs.blosc", needs="numcodecs")
+class NumcodecsBlosc(Blosc):
+    """blosc with the configuration of numcodecs."""
+
+
+@cache
+def _castagnoli() -> tuple[int, ...]:
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+def crc32c(data: Buffer) -> int:
+    """CRC-32C (Castagnoli, RFC 3720) of the bytes."""
+    google = library("google_crc32c")
+    if google is not None:
+        return int(google.value(bytes(data)))
+    table, value = _castagnoli(), 0xFFFFFFFF
+    for byte in bytes(data):
+        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
+class Checksummed(BytesToBytes):
+    """A checksum of `width` bytes, little-endian, before or after the bytes it covers."""
+
+    width = 4
+    place = "end"
+
+    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+        super().__init__(settings, decoded)
+        self.at_start = settings.choice("location", ("start", "end"), default=self.place) == "start"
+        self.encoded = decoded.longer(self.width)
+
+    def digest(self, data: Buffer) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, data: Buffer) -> Buffer:
+        body = self._verified(data)
+        if self.decoded.size is not None:
+            self.check_size(len(body), self.decoded.size)
+        return body
+
+    def decode_into(self, data: Buffer, out: Octets) -> None:
+        body = self._verified(data)
+        self.check_size(len(body), out.size)
+        out[:] = np.frombuffer(body, np.uint8)
+
+    def _verified(self, data: Buffer) -> memoryview:
+        whole = memoryview(data)
+        if len(whole) < self.width:
+            raise self.damaged(f"{len(whole)} bytes cannot hold the checksum of {self.width}")
+        if self.at_start:
+            body, found = whole[self.width :], bytes(whole[: self.width])
+        else:
+            body, found = whole[: -self.width], bytes(whole[-self.width :])
+        expected = self.digest(body)
+        if found != expected:
+            raise BadChunk(
+                f"{self.name}: the checksum is {found.hex()}, of these {len(body):,} bytes it is {expected.hex()}: "
+                "the chunk is damaged",
+                codec=self.name,
+            )
+        return body
+
+    def encode(self, data: bytes) -> bytes:
+        return self.digest(data) + data if self.at_start else data + self.digest(data)
+
+
+@codec("crc32c", v3="numcodecs.crc32c", v2="crc32c")
+class Crc32c(Checksummed):
+    def digest(self, data: Buffer) -> bytes:
+        return crc32c(data).to_bytes(4, "little")

@@ -1,0 +1,74 @@
+"""From a name in a document to a codec: the registry first, then installed plugins, then a sentence that helps."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+from zarrscope.codecs.codec import CODECS, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass, Registered
+from zarrscope.errors import Unsupported
+
+ENTRY_POINTS = "zarrscope.codecs"
+REGISTRY_PAGE = "https://github.com/zarr-developers/zarr-extensions"
+
+
+def codec_name(family: str, identifier: str) -> str:
+    """The canonical name of what a family of dialects ("v3", "v2", "draft", "n5") calls `identifier`.
+
+    A name nobody knows stays as it is ("numcodecs." before it in v2), so that a message can say it.
+    """
+    for row in CODECS.values():
+        if identifier in row.ids[family]:
+            return row.name
+    if family == "v2" and not identifier.startswith("imagecodecs_"):
+        return f"numcodecs.{identifier}"
+    return identifier
+
+
+def codec_id(family: str, name: str) -> str | None:
+    """What a family of dialects writes for the codec of this canonical name; None when it has no word for it."""
+    row = CODECS.get(name)
+    return row.ids[family][0] if row is not None and row.ids[family] else None
+
+
+def resolve(name: str) -> CodecClass:
+    """The class of the codec of this name. Raises Unsupported, saying what to install or where to look."""
+    row = CODECS.get(name) or CODECS.get(codec_name("v3", name))
+    if row is not None:
+        if not row.installed:
+            raise Unsupported(
+                f"The codec {name!r} needs a package that is not installed",
+                feature=f"codec {name}",
+                advice=f"Run: pip install {row.package or row.libraries[0]}",
+            )
+        return row.make
+    if name.startswith("imagecodecs_"):
+        raise Unsupported(
+            f"The codec {name!r} needs a package that is not installed",
+            feature=f"codec {name}",
+            advice="Run: pip install imagecodecs",
+        )
+    return _plugged_in(name)
+
+
+def _plugged_in(name: str) -> CodecClass:
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            made: Any = point.load()
+        except Exception as error:
+            raise Unsupported(
+                f"The codec {name!r} is installed but cannot be loaded: {type(error).__name__}: {error}",
+                feature=f"codec {name}",
+                advice=f"Reinstall the package that brings {point.value}.",
+            ) from error
+        if isinstance(made, type) and issubclass(made, ArrayToArray | ArrayToBytes | BytesToBytes):
+            if name not in CODECS:
+                made.name = name
+                ids = {"v3": (name,), "v2": (), "draft": (), "n5": ()}
+                CODECS[name] = Registered(name, made.kind, made, ids, (), "", True, True)
+            return made
+    raise Unsupported(
+        f"The codec {name!r} is not known here",
+        feature=f"codec {name}",
+        advice=f"See {REGISTRY_PAGE} for what it is; packages may offer codecs as entry points {ENTRY_POINTS!r}.",
+    )

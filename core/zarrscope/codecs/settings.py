@@ -1,0 +1,155 @@
+"""Reading a codec's configuration: each value checked for type and range, each fault with its JSON pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.metadata import CodecSpec, Configuration
+
+MAX_CODECS = 64
+MAX_DEPTH = 4
+"""How deep codecs may lie in the configuration of others (spec F.14)."""
+
+_ABSENT: Any = object()
+T = TypeVar("T")
+
+
+@dataclass
+class Budget:
+    """How many codecs one array has had so far, nested ones included."""
+
+    spent: int = 0
+    depth: int = 0
+    total: list[int] = field(default_factory=lambda: [0])
+
+    def spend(self, count: int) -> None:
+        self.total[0] += count
+        if self.total[0] > MAX_CODECS:
+            raise BadMetadata(f"This array has more than {MAX_CODECS} codecs", pointer="")
+
+    def deeper(self) -> Budget:
+        if self.depth + 1 > MAX_DEPTH:
+            raise BadMetadata(f"Codecs lie more than {MAX_DEPTH} deep within codecs", pointer="")
+        return Budget(depth=self.depth + 1, total=self.total)
+
+
+class Settings:
+    """One codec's `configuration`. Faults are BadMetadata with a pointer such as "/configuration/level"."""
+
+    def __init__(self, name: str, members: Mapping[str, Any], budget: Budget | None = None) -> None:
+        self.name = name
+        self.members = members
+        self.budget = budget or Budget()
+
+    def fault(self, member: str, problem: str) -> BadMetadata:
+        return BadMetadata(f"Codec {self.name}: {member!r} {problem}", pointer=self.pointer(member))
+
+    def pointer(self, member: str = "") -> str:
+        escaped = member.replace("~", "~0").replace("/", "~1")
+        return f"/configuration/{escaped}" if member else "/configuration"
+
+    def unfit(self, problem: str) -> BadMetadata:
+        """The codec stands where it cannot work; not one member is at fault."""
+        return BadMetadata(f"Codec {self.name} {problem}", pointer="")
+
+    def has(self, member: str) -> bool:
+        return self.members.get(member) is not None
+
+    def value(self, member: str, default: Any = _ABSENT) -> Any:
+        found = self.members.get(member, _ABSENT)
+        if found is _ABSENT:
+            found = default
+        if found is _ABSENT:
+            raise BadMetadata(f"Codec {self.name} needs {member!r} in its configuration", pointer=self.pointer())
+        return found
+
+    def integer(self, member: str, default: Any = _ABSENT, low: int | None = None, high: int | None = None) -> int:
+        found = self.value(member, default)
+        if type(found) is not int:
+            raise self.fault(member, f"must be an integer, not {shown(found)}")
+        if (low is not None and found < low) or (high is not None and found > high):
+            raise self.fault(member, f"must lie in {low}…{'' if high is None else high}, not {found}")
+        return found
+
+    def number(self, member: str, default: Any = _ABSENT) -> float | int:
+        found = self.value(member, default)
+        if type(found) not in (int, float):
+            raise self.fault(member, f"must be a number, not {shown(found)}")
+        return found  # type: ignore[no-any-return]
+
+    def boolean(self, member: str, default: Any = _ABSENT) -> bool:
+        found = self.value(member, default)
+        if type(found) is not bool:
+            raise self.fault(member, f"must be true or false, not {shown(found)}")
+        return found
+
+    def text(self, member: str, default: Any = _ABSENT) -> str:
+        found = self.value(member, default)
+        if not isinstance(found, str):
+            raise self.fault(member, f"must be a string, not {shown(found)}")
+        return found
+
+    def choice(self, member: str, choices: Sequence[T], default: Any = _ABSENT) -> T:
+        found = self.value(member, default)
+        for choice in choices:
+            if type(found) is type(choice) and found == choice:
+                return choice
+        raise self.fault(member, f"must be one of {', '.join(map(shown, choices))}, not {shown(found)}")
+
+    def integers(self, member: str, length: int | None = None, low: int | None = None) -> tuple[int, ...]:
+        found = self.value(member)
+        if not isinstance(found, list | tuple) or any(type(item) is not int for item in found):
+            raise self.fault(member, f"must be a list of integers, not {shown(found)}")
+        if length is not None and len(found) != length:
+            raise self.fault(member, f"must have {length} entries, one per axis, not {len(found)}")
+        if low is not None and any(item < low for item in found):
+            raise self.fault(member, f"must have entries of at least {low}, not {shown(found)}")
+        return tuple(found)
+
+    def codecs(self, member: str, default: Any = _ABSENT) -> tuple[CodecSpec, ...]:
+        """A list of codecs inside this one's configuration: strings or {name, configuration, must_understand}."""
+        found = self.value(member, default)
+        if not isinstance(found, list | tuple):
+            raise self.fault(member, f"must be a list of codecs, not {shown(found)}")
+        return tuple(self._codec(item, f"{self.pointer(member)}/{i}") for i, item in enumerate(found))
+
+    def _codec(self, item: Any, pointer: str) -> CodecSpec:
+        if isinstance(item, CodecSpec):
+            return item
+        if isinstance(item, str):
+            return CodecSpec(item, spelled=item)
+        if not isinstance(item, Mapping) or not isinstance(item.get("name"), str):
+            raise BadMetadata(
+                f"Codec {self.name}: a codec in it must be a name or an object with one, not {shown(item)}",
+                pointer=pointer,
+            )
+        configuration = item.get("configuration")
+        if configuration is not None and not isinstance(configuration, Mapping):
+            raise BadMetadata(
+                f"Codec {item['name']}: its configuration must be an object, not {shown(configuration)}",
+                pointer=pointer + "/configuration",
+            )
+        required = item.get("must_understand", True)
+        if type(required) is not bool:
+            raise BadMetadata(
+                f"Codec {item['name']}: must_understand must be true or false, not {shown(required)}",
+                pointer=pointer + "/must_understand",
+            )
+        return CodecSpec(item["name"], Configuration(configuration), required, spelled=item["name"])
+
+    def unsupported(self, member: str, feature: str, advice: str | None = None) -> Unsupported:
+        return Unsupported(
+            f"Codec {self.name}: {feature} is not supported",
+            feature=feature,
+            pointer=self.pointer(member),
+            advice=advice,
+        )
+
+
+def shown(value: object) -> str:
+    """A JSON value in a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

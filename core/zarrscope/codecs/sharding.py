@@ -1,0 +1,221 @@
+"""sharding_indexed: a chunk made of chunks, with an index of where each lies (v3 codec; spec A.6.1, C.1, F.13).
+
+A shard is the encoded inner chunks in any order, gaps allowed, and an index at its end or start: per inner chunk, in C
+order, offset and length as uint64, both 2^64−1 for a chunk that is not there. An inner chunk that is not there is all
+fill value. The 2022 storage transformer is the same with `index_codecs` of little-endian bytes and no checksum.
+
+    {"name": "sharding_indexed", "configuration": {"chunk_shape": [32, 32], "codecs": [{"name": "bytes"}, …],
+     "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+     "index_location": "end"}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope.codecs.codec import (
+    ArraySpec,
+    ArrayToBytes,
+    Buffer,
+    BytesSpec,
+    Elements,
+    codec,
+    is_fill,
+)
+from zarrscope.codecs.pipeline import PLAIN, CodecPipeline
+from zarrscope.codecs.settings import Settings
+from zarrscope.dtype import DataType, Fill
+from zarrscope.errors import BadChunk, BadMetadata
+from zarrscope.store import ByteRange
+
+MAX_ENTRIES = 1 << 24
+NOWHERE = (1 << 64) - 1
+NAME = "sharding_indexed"
+
+Index = tuple[int, ...]
+
+
+class ShardIndex:
+    """Where each inner chunk lies within its shard, in bytes from the shard's start; checked when asked (F.13)."""
+
+    __slots__ = ("_at_start", "_index_size", "_size", "entries")
+
+    def __init__(self, entries: npt.NDArray[np.uint64], index_size: int, at_start: bool, size: int | None) -> None:
+        self.entries = entries
+        """uint64, grid + (2,): offset and length."""
+        self._index_size = index_size
+        self._at_start = at_start
+        self._size = size
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which inner chunks are there, in the shape of the grid."""
+        present: npt.NDArray[np.bool_] = ~(self.entries == NOWHERE).all(axis=-1)
+        return present
+
+    def locate(self, index: Index) -> ByteRange | None:
+        """The bytes of an inner chunk; None when it is not there. Raises BadChunk for an entry that cannot be true.
+
+        Without the shard's size an entry past the end is not seen here: reading it gives too few bytes.
+        """
+        offset, length = self.entries[index].tolist()
+        if offset == NOWHERE and length == NOWHERE:
+            return None
+        problem = self._problem(offset, length)
+        if problem:
+            raise BadChunk(
+                f"{NAME}: the index places inner chunk {index} at byte {offset:,}, {length:,} long: {problem}",
+                codec=NAME,
+            )
+        return ByteRange(offset, length)
+
+    def _problem(self, offset: int, length: int) -> str | None:
+        if offset == NOWHERE or length == NOWHERE:
+            return "only one of the two numbers says that it is absent"
+        if offset + length > (1 << 63) - 1:
+            return "that is beyond any shard"
+        low = self._index_size if self._at_start else 0
+        high = NOWHERE
+        if self._size is not None:
+            high = self._size if self._at_start else self._size - self._index_size
+        if offset < low:
+            return "the index itself lies there"
+        if offset + length > high:
+            return f"the chunks end at byte {high:,}"
+        return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardIndex, (self.entries, self._index_size, self._at_start, self._size)
+
+
+class Shard:
+    """How to read and write one inner chunk without the others."""
+
+    def __init__(
+        self, grid: Index, inner: CodecPipeline, index: CodecPipeline, at_start: bool, spec: ArraySpec
+    ) -> None:
+        self.grid = grid
+        """Inner chunks per shard, per axis."""
+        self.inner = inner
+        self._index = index
+        assert index.encoded.size is not None
+        self.index_size: int = index.encoded.size
+        """Bytes of the encoded index."""
+        self.at_start = at_start
+        self.spec = spec
+
+    @property
+    def index_range(self) -> ByteRange:
+        return ByteRange(0, self.index_size) if self.at_start else ByteRange.last(self.index_size)
+
+    def decode_index(self, data: Buffer, size: int | None = None) -> ShardIndex:
+        """The index from its own bytes (`index_range` of the shard); the shard's `size`, if known, sharpens checks."""
+        if len(data) != self.index_size:
+            raise BadChunk(
+                f"{NAME}: the shard gives {len(data):,} bytes of index where {self.index_size:,} are expected: "
+                "it is cut off",
+                codec=NAME,
+            )
+        return ShardIndex(self._index.decode(data), self.index_size, self.at_start, size)
+
+    def split(self, data: Buffer) -> dict[Index, memoryview]:
+        """The encoded inner chunks of a whole shard, those that are there."""
+        whole = memoryview(data)
+        if len(whole) < self.index_size:
+            raise BadChunk(
+                f"{NAME}: the shard has {len(whole):,} bytes, its index alone {self.index_size:,}", codec=NAME
+            )
+        found = self.decode_index(
+            whole[: self.index_size] if self.at_start else whole[len(whole) - self.index_size :], len(whole)
+        )
+        chunks = {}
+        for index in map(tuple, np.argwhere(found.present).tolist()):
+            part = found.locate(index)
+            assert part is not None
+            assert part.start is not None
+            assert part.length is not None
+            chunks[index] = whole[part.start : part.start + part.length]
+        return chunks
+
+    def assemble(self, chunks: Mapping[Index, Buffer]) -> bytes:
+        """A shard of these encoded inner chunks, in C order, and its index: the others stay absent."""
+        entries = np.full((*self.grid, 2), NOWHERE, np.uint64)
+        at = self.index_size if self.at_start else 0
+        parts = []
+        for index in sorted(chunks):
+            data = chunks[index]
+            entries[index] = at, len(data)
+            at += len(data)
+            parts.append(data)
+        encoded = self._index.encode(entries)
+        return b"".join([encoded, *parts] if self.at_start else [*parts, encoded])
+
+    def indices(self) -> Iterator[Index]:
+        """All inner chunks in C order."""
+        return product(*map(range, self.grid))
+
+    def place(self, index: Index) -> tuple[slice, ...]:
+        """The elements of the shard that an inner chunk holds."""
+        return tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, self.inner.spec.shape, strict=True))
+
+
+@codec(NAME)
+class Sharding(ArrayToBytes):
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        shape = settings.integers("chunk_shape", length=len(decoded.shape), low=1)
+        for whole, part in zip(decoded.shape, shape, strict=True):
+            if whole % part:
+                raise settings.fault("chunk_shape", f"{list(shape)} does not divide the shard {list(decoded.shape)}")
+        grid = tuple(whole // part for whole, part in zip(decoded.shape, shape, strict=True))
+        if prod(grid) > MAX_ENTRIES:
+            raise settings.fault("chunk_shape", f"makes {prod(grid):,} chunks per shard; the limit is {MAX_ENTRIES:,}")
+        try:
+            budget = settings.budget.deeper()
+        except BadMetadata as error:
+            raise error.beneath(settings.pointer("codecs")) from None
+        inner = CodecPipeline(
+            settings.codecs("codecs", default=[]),
+            ArraySpec(shape, decoded.dtype, decoded.fill),
+            at=settings.pointer("codecs"),
+            implicit=True,
+            budget=budget,
+        )
+        index = CodecPipeline(
+            settings.codecs("index_codecs", default=[PLAIN]),
+            ArraySpec((*grid, 2), DataType("uint64", np.dtype("u8"), 8), Fill(np.uint64(NOWHERE))),
+            at=settings.pointer("index_codecs"),
+            implicit=True,
+            budget=budget,
+        )
+        if index.encoded.size is None:
+            raise settings.fault("index_codecs", "must give an index of fixed size: no compression there")
+        at_start = settings.choice("index_location", ("end", "start"), default="end") == "start"
+        self.shard = Shard(grid, inner, index, at_start, decoded)
+        self.encoded = BytesSpec(None, inner.encoded.limit * prod(grid) + index.encoded.size)
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        shard = self.shard
+        if out is None:
+            out = np.empty(self.decoded.shape, self.decoded.numpy)
+        chunks = shard.split(data)
+        if len(chunks) < prod(shard.grid):
+            out[...] = self.decoded.fill.value
+        for index, part in chunks.items():
+            shard.inner.decode(part, out[shard.place(index)])
+        return out
+
+    def encode(self, array: Elements) -> bytes:
+        shard = self.shard
+        chunks = {}
+        for index in shard.indices():
+            part = array[shard.place(index)]
+            if not is_fill(part, self.decoded.fill):
+                chunks[index] = shard.inner.encode(part)
+        return shard.assemble(chunks)
