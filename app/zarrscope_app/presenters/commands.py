@@ -93,3 +93,61 @@ def key_sheet() -> list[tuple[str, str]]:
     """(keys, what they do) for every command that has keys."""
     rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in COMMANDS if found.keys]
     return [*rows, *MORE_KEYS]
+
+
+LABELS = {
+    "add": "Add",
+    "add-child-name": "Name of the node",
+    "address": "Address",
+    "alpha": "Opacity",
+    "attributes": "Attributes",
+    "auto": "Auto",
+    "channels": "Channels",
+    "clear-recent": "Clear",
+    "close-title": "Save the changes?",
+    "color": "Colour",
+    "copy": "Copy",
+    "copy-all": "Copy all",
+    "details": "Details",
+    "discard": "Discard",
+    "dismiss": "Dismiss",
+    "document": "Show the document",
+    "error": "Problem",
+    "filter": "Filter",
+    "gamma": "Gamma",
+    "image": "Image",
+    "invert": "Invert",
+    "keep-mine": "Keep mine",
+    "kind": "Kind",
+    "labels": "Labels",
+    "level": "Level",
+    "level-auto": "auto",
+    "mine": "Mine",
+    "more-colors": "Other…",
+    "move-down": "Move down",
+    "move-up": "Move up",
+    "name": "Name",
+    "new-name": "name",
+    "nothing-yet": "No attributes yet.",
+    "open-file-title": "Open a .zip, an .ozx or a metadata file",
+    "open-folder-title": "Open a .zarr folder",
+    "open-url-title": "Type or paste a folder, a file or a link",
+    "places": "Recent places",
+    "progress": "Progress",
+    "remove": "Remove",
+    "rename": "Rename",
+    "retry": "Retry",
+    "slice": "Axis",
+    "take-theirs": "Take theirs",
+    "theirs": "Theirs",
+    "tree": "Nodes",
+    "value": "Value",
+    "values": "Values",
+    "visible": "Visible",
+}
+"""Short texts of buttons, headings and tool tips, by name."""
+
+ABOUT = (
+    "zarrscope {version}\n\nOpens anything that ever called itself Zarr, from anywhere, shows it at once, and edits "
+    "its metadata safely.\n\nBSD-3-Clause."
+)

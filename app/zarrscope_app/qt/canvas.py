@@ -1,0 +1,321 @@
+"""The picture of a slice: tiles over tiles, zoomed and panned on the spot, with the state of each drawn into it.
+
+It paints `SlicePresenter.frame` and tells the presenter what is on the screen (`viewport`) and under the cursor
+(`hover`). Zoom and centre are its own: they are the only things here that no other host has to agree with.
+
+A plain widget and QPainter, because tiles are ready-made RGB: one blit per tile. pyqtgraph's scene was tried for the
+same job; it adds a second coordinate system and a dependency, and drew no faster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal
+from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter, QPen
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from zarrscope_app.presenters import OncePerTurn, Post, Rect, SlicePresenter, Tile, TileState
+
+from .look import Role, image_background, mix, quiet, warning
+
+_ZOOM_STEP = 1.25
+_SETTLE_MS = 120
+_BAR_PIXELS = 140
+
+
+class ImageCanvas(QWidget):
+    """`attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed."""
+
+    zoomed = Signal()
+
+    def __init__(self, post: Post, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: SlicePresenter | None = None
+        self._images: dict[tuple[int, int, int], tuple[int, QImage]] = {}
+        self._shape = (0, 0)
+        self._aspect = 1.0
+        self._zoom = 1.0
+        self._center = (0.0, 0.0)
+        self._fitted = True
+        self._pressed: QPointF | None = None
+        self._pressed_center = self._center
+        self._dragged = False
+        self._tell = OncePerTurn(post, self._tell_viewport)
+        # While the view moves, pixels are taken as they are; once it rests, shrunken tiles are smoothed.
+        self._settled = QTimer(self)
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(_SETTLE_MS)
+        self._settled.timeout.connect(self.update)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(160, 120)
+        self.setCursor(Qt.CursorShape.CrossCursor)
+
+    def attach(self, presenter: SlicePresenter | None) -> None:
+        """Show another presenter's picture, fitted into the window."""
+        if self._presenter is not None:
+            self._presenter.painted.disconnect(self._painted)
+        self._presenter = presenter
+        self._images.clear()
+        self._shape = (0, 0)
+        self._fitted = True
+        if presenter is not None:
+            presenter.painted.connect(self._painted)
+            self._painted()
+
+    # ---------------------------------------------------------------- the view
+    @property
+    def zoom(self) -> float:
+        """Screen pixels per index along x."""
+        return self._zoom
+
+    @property
+    def visible_rect(self) -> Rect:
+        """What of the plane the widget spans, beyond the plane's edges too."""
+        half_w, half_h = self.width() / 2 / self._zoom, self.height() / 2 / (self._zoom * self._aspect)
+        y, x = self._center
+        return (y - half_h, x - half_w, y + half_h, x + half_w)
+
+    def fit(self) -> None:
+        """The whole plane, as large as it goes."""
+        height, width = self._shape
+        if not height or not width:
+            return
+        self._fitted = True
+        self._center = (height / 2, width / 2)
+        self._set_zoom(min(self.width() / width, self.height() / (height * self._aspect)))
+
+    def zoom_by(self, factor: float, at: QPointF | None = None) -> None:
+        """Magnify around `at` (widget coordinates; None: the middle), which stays where it is."""
+        at = QPointF(self.rect().center()) if at is None else at
+        y, x = self.to_plane(at)
+        height, width = self._shape
+        # Never smaller than a quarter of the window, never a pixel beyond half of it.
+        least = min(self.width() / max(width, 1), self.height() / max(height * self._aspect, 1)) / 4
+        most = max(64.0, min(self.width(), self.height()) / 2)
+        zoom = min(max(self._zoom * factor, min(least, 1.0)), most)
+        cy = y - (at.y() - self.height() / 2) / (zoom * self._aspect)
+        cx = x - (at.x() - self.width() / 2) / zoom
+        self._fitted = False
+        self._center = self._kept(cy, cx)
+        self._set_zoom(zoom)
+
+    def to_plane(self, at: QPointF) -> tuple[float, float]:
+        """(y, x) of a point of the widget, in indices of level 0."""
+        y0, x0, _, _ = self.visible_rect
+        return y0 + at.y() / (self._zoom * self._aspect), x0 + at.x() / self._zoom
+
+    def to_widget(self, rect: Rect) -> QRectF:
+        """A rectangle of the plane in widget coordinates."""
+        y0, x0, _, _ = self.visible_rect
+        sy, sx = self._zoom * self._aspect, self._zoom
+        return QRectF((rect[1] - x0) * sx, (rect[0] - y0) * sy, (rect[3] - rect[1]) * sx, (rect[2] - rect[0]) * sy)
+
+    def _kept(self, y: float, x: float) -> tuple[float, float]:
+        # The middle of the window stays on the plane, so an image cannot be lost off the screen.
+        height, width = self._shape
+        return min(max(y, 0.0), float(height)), min(max(x, 0.0), float(width))
+
+    def _set_zoom(self, zoom: float) -> None:
+        self._zoom = max(zoom, 1e-6)
+        self._moved()
+        self.zoomed.emit()
+
+    def _moved(self) -> None:
+        self._settled.start()
+        self._tell.soon()
+        self.update()
+
+    def _tell_viewport(self) -> None:
+        if self._presenter is not None and self._shape[0] and self.width() > 1:
+            ratio = self.devicePixelRatioF()
+            self._presenter.viewport(self.visible_rect, (round(self.height() * ratio), round(self.width() * ratio)))
+
+    def _painted(self) -> None:
+        assert self._presenter is not None
+        frame = self._presenter.frame
+        if frame.shape != self._shape or frame.aspect != self._aspect:
+            self._shape, self._aspect = frame.shape, frame.aspect
+            self.fit()
+        self.update()
+
+    # ---------------------------------------------------------------- painting
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        background = image_background(self.palette())
+        painter.fillRect(self.rect(), background)
+        if self._presenter is None:
+            return
+        frame = self._presenter.frame
+        height, width = self._shape
+        if frame.tiles:
+            plane = self.to_widget((0.0, 0.0, float(height), float(width)))
+            painter.fillRect(plane, mix(background, QColor(128, 128, 128), 0.12))
+        seen: dict[tuple[int, int, int], tuple[int, QImage]] = {}
+        resting = not self._settled.isActive() and self._pressed is None
+        window = QRectF(self.rect())
+        marked: list[tuple[Tile, QRect]] = []
+        for tile in frame.tiles:
+            place = self.to_widget(tile.rect)
+            if not place.intersects(window):
+                if tile.key in self._images:
+                    seen[tile.key] = self._images[tile.key]
+                continue
+            # Edges on whole pixels, rounded the same for neighbours: no seams.
+            target = QRect(
+                round(place.left()),
+                round(place.top()),
+                max(1, round(place.right()) - round(place.left())),
+                max(1, round(place.bottom()) - round(place.top())),
+            )
+            if tile.rgb is not None and tile.rgb.size:
+                image = self._image(tile)
+                seen[tile.key] = (tile.version, image)
+                shrunken = target.width() < image.width() * 0.98
+                painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
+                _blit(painter, image, target, self.rect())
+            if tile.state in (TileState.FILL, TileState.FAILED, TileState.UNDECODABLE):
+                marked.append((tile, target))
+        for tile, target in marked:
+            self._mark(painter, tile.state, target.intersected(self.rect()))
+        self._images = seen
+        self._draw_scale_bar(painter)
+
+    def _image(self, tile: Tile) -> QImage:
+        held = self._images.get(tile.key)
+        if held is not None and held[0] == tile.version:
+            return held[1]
+        rgb = tile.rgb
+        assert rgb is not None
+        image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]
+        # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
+        # the array may go.
+        return image.convertToFormat(QImage.Format.Format_RGB32)
+
+    def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
+        ink = QColor(self.palette().color(Role.WindowText))
+        if state is TileState.FILL:
+            ink = QColor(128, 128, 128, 110)
+            pattern = Qt.BrushStyle.Dense7Pattern
+        elif state is TileState.FAILED:
+            ink = warning(self.palette())
+            ink.setAlpha(190)
+            pattern = Qt.BrushStyle.DiagCrossPattern
+        else:
+            ink.setAlpha(110)
+            pattern = Qt.BrushStyle.BDiagPattern
+        painter.fillRect(area, QBrush(ink, pattern))
+        if state is not TileState.FILL:
+            painter.setPen(QPen(ink, 1))
+            painter.drawRect(area.adjusted(0, 0, -1, -1))
+
+    def _draw_scale_bar(self, painter: QPainter) -> None:
+        assert self._presenter is not None
+        bar = self._presenter.scale_bar(min(_BAR_PIXELS, self.width() / 3) / self._zoom)
+        if bar is None or not self._shape[0]:
+            return
+        length = bar.length * self._zoom
+        metrics = QFontMetricsF(self.font())
+        width = max(length, metrics.horizontalAdvance(bar.text)) + 16
+        box = QRectF(self.width() - width - 12, self.height() - 46, width, 34)
+        veil = QColor(self.palette().color(Role.Window))
+        veil.setAlpha(190)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(veil)
+        painter.drawRoundedRect(box, 4, 4)
+        ink = quiet(self.palette(), 0.95)
+        painter.setPen(ink)
+        painter.drawText(box.adjusted(0, 2, 0, -12), Qt.AlignmentFlag.AlignCenter, bar.text)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        left = box.center().x() - length / 2
+        painter.fillRect(QRectF(round(left), round(box.bottom() - 9), round(length), 3), ink)
+
+    # ---------------------------------------------------------------- gestures
+    def resizeEvent(self, event: Any) -> None:
+        if self._fitted:
+            self.fit()
+        else:
+            self._moved()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        self.update()
+
+    def wheelEvent(self, event: Any) -> None:
+        turns = event.angleDelta().y() or event.angleDelta().x()
+        if self._presenter is None or not turns:
+            return
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._presenter.step(1 if turns > 0 else -1)
+        else:
+            self.zoom_by(_ZOOM_STEP ** (turns / 120), event.position())
+            self._hover(event.position())
+        event.accept()
+
+    def mousePressEvent(self, event: Any) -> None:
+        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+            self._pressed, self._pressed_center, self._dragged = event.position(), self._center, False
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        at = event.position()
+        if self._pressed is not None:
+            moved = at - self._pressed
+            if not self._dragged and moved.manhattanLength() < _drag_distance():
+                return
+            self._dragged, self._fitted = True, False
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            y, x = self._pressed_center
+            self._center = self._kept(y - moved.y() / (self._zoom * self._aspect), x - moved.x() / self._zoom)
+            self._moved()
+        self._hover(at)
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        clicked = self._pressed is not None and not self._dragged and event.button() == Qt.MouseButton.LeftButton
+        self._pressed = None
+        self.setCursor(Qt.CursorShape.CrossCursor)
+        self._settled.start()
+        if clicked and self._presenter is not None:
+            y, x = self.to_plane(event.position())
+            for tile in reversed(self._presenter.frame.tiles):
+                y0, x0, y1, x1 = tile.rect
+                if tile.state is TileState.FAILED and y0 <= y < y1 and x0 <= x < x1:
+                    self._presenter.retry(tile.key)
+                    return
+
+    def mouseDoubleClickEvent(self, event: Any) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.fit()
+
+    def leaveEvent(self, event: Any) -> None:
+        if self._presenter is not None:
+            self._presenter.leave()
+
+    def _hover(self, at: QPointF) -> None:
+        if self._presenter is not None:
+            self._presenter.hover(*self.to_plane(at))
+
+
+def _blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:
+    """Draw `image` over `target`, but only the source pixels that land in `window`: far zoomed in, a tile is many
+    windows wide, and Qt would walk all of it."""
+    if target.width() <= 2 * window.width() and target.height() <= 2 * window.height():
+        painter.drawImage(target, image)
+        return
+    shown = target.intersected(window)
+    sx, sy = image.width() / target.width(), image.height() / target.height()
+    left, top = int((shown.left() - target.left()) * sx), int((shown.top() - target.top()) * sy)
+    right = min(image.width(), int((shown.right() + 1 - target.left()) * sx) + 1)
+    bottom = min(image.height(), int((shown.bottom() + 1 - target.top()) * sy) + 1)
+    part = QRectF(left, top, right - left, bottom - top)
+    painter.drawImage(
+        QRectF(target.left() + left / sx, target.top() + top / sy, part.width() / sx, part.height() / sy), image, part
+    )
+
+
+def _drag_distance() -> int:
+    hints = QGuiApplication.styleHints()
+    return max(2, hints.startDragDistance() // 2) if hints is not None else 4

@@ -1,0 +1,180 @@
+"""The contrast strip: a histogram with two handles between which the values are spread.
+
+Plain numbers in, two signals out; it knows nothing of channels. Mouse: drag a handle, or between the handles to move
+both; double-click asks for auto. Keyboard: Left and Right move the low handle, with Ctrl the high one; Shift: by ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QColor, QPainter, QPainterPath, QPen
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from .look import Role, mix, quiet
+
+_MARGIN = 7.0
+_GRIP = 9.0
+
+
+class ContrastStrip(QWidget):
+    """`levels_dragged(lo, hi)` while dragging, `auto_asked()` on a double-click."""
+
+    levels_dragged = Signal(float, float)
+    auto_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._counts: tuple[float, ...] = ()
+        self._range = (0.0, 1.0)
+        self._levels = (0.0, 1.0)
+        self._color = QColor(128, 128, 128)
+        self._grabbed: str | None = None
+        self._grabbed_at = 0.0
+        self._grabbed_levels = self._levels
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMouseTracking(True)
+
+    def sizeHint(self) -> QSize:
+        return QSize(160, 44)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 44)
+
+    def show_levels(
+        self, counts: Sequence[float], span: tuple[float, float], levels: tuple[float, float], color: QColor
+    ) -> None:
+        """Draw `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; a drag keeps its own."""
+        fresh = tuple(counts), span, color
+        if self._grabbed is None and levels != self._levels:
+            self._levels = levels
+            self.update()
+        if fresh != (self._counts, self._range, self._color):
+            self._counts, self._range, self._color = fresh
+            self.update()
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The handles' values, low first."""
+        return self._levels
+
+    # ---- values and pixels
+
+    def _span(self) -> tuple[float, float]:
+        # Handles may lie outside the data's range (a window from the file, say): the axis grows to show them.
+        lo, hi = min(self._range[0], self._levels[0]), max(self._range[1], self._levels[1])
+        return (lo, hi) if hi > lo else (lo, lo + 1.0)
+
+    def _x(self, value: float) -> float:
+        lo, hi = self._span()
+        return _MARGIN + (value - lo) / (hi - lo) * (self.width() - 2 * _MARGIN)
+
+    def _value_per_pixel(self) -> float:
+        lo, hi = self._span()
+        return (hi - lo) / max(1.0, self.width() - 2 * _MARGIN)
+
+    # ---- drawing
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        palette = self.palette()
+        area = QRectF(self.rect()).adjusted(_MARGIN, 2, -_MARGIN, -10)
+        painter.fillRect(area, palette.color(Role.Base))
+        low, high = self._x(self._levels[0]), self._x(self._levels[1])
+        painter.fillRect(
+            QRectF(low, area.top(), high - low, area.height()), mix(palette.color(Role.Base), self._color, 0.22)
+        )
+        if self._counts:
+            left, right = self._x(self._range[0]), self._x(self._range[1])
+            step = (right - left) / len(self._counts)
+            path = QPainterPath(QPointF(left, area.bottom()))
+            for place, count in enumerate(self._counts):
+                top = area.bottom() - min(1.0, count) * area.height()
+                path.lineTo(left + place * step, top)
+                path.lineTo(left + (place + 1) * step, top)
+            path.lineTo(right, area.bottom())
+            ink = mix(palette.color(Role.WindowText), self._color, 0.55)
+            ink.setAlpha(170)
+            painter.fillPath(path, ink)
+        painter.setPen(QPen(quiet(palette, 0.35), 1))
+        painter.drawLine(QPointF(area.left(), area.bottom()), QPointF(area.right(), area.bottom()))
+        painter.setPen(QPen(quiet(palette, 0.8), 1.4))
+        painter.drawLine(QPointF(low, area.bottom()), QPointF(high, area.top()))
+        for x, which in ((low, "low"), (high, "high")):
+            accent = self._grabbed == which or self.hasFocus()
+            painter.setPen(QPen(palette.color(Role.Window), 1))
+            painter.setBrush(palette.color(Role.Highlight if accent else Role.WindowText))
+            top = area.bottom() - 1
+            painter.drawPolygon([QPointF(x, top), QPointF(x + 5, top + 9), QPointF(x - 5, top + 9)])
+            painter.setPen(QPen(palette.color(Role.WindowText), 1))
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+
+    # ---- gestures
+
+    def _at(self, x: float) -> str:
+        low, high = self._x(self._levels[0]), self._x(self._levels[1])
+        near_low, near_high = abs(x - low), abs(x - high)
+        if min(near_low, near_high) <= _GRIP:
+            # When both handles lie on one spot, the side of the pointer decides, so neither gets stuck.
+            if near_low == near_high:
+                return "high" if x >= high else "low"
+            return "low" if near_low < near_high else "high"
+        if low < x < high:
+            return "both"
+        return "low" if x < low else "high"
+
+    def mousePressEvent(self, event: Any) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        x = event.position().x()
+        self._grabbed = self._at(x)
+        self._grabbed_at, self._grabbed_levels = x, self._levels
+        self.update()
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        x = event.position().x()
+        if self._grabbed is None:
+            both = self._at(x) == "both"
+            self.setCursor(Qt.CursorShape.SizeAllCursor if both else Qt.CursorShape.SizeHorCursor)
+            return
+        moved = (x - self._grabbed_at) * self._value_per_pixel()
+        low, high = self._grabbed_levels
+        self._move(
+            low + (moved if self._grabbed in ("low", "both") else 0),
+            high + (moved if self._grabbed in ("high", "both") else 0),
+        )
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        self._grabbed = None
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: Any) -> None:
+        self._grabbed = None
+        self.auto_asked.emit()
+
+    def keyPressEvent(self, event: Any) -> None:
+        sign = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())
+        if sign is None:
+            super().keyPressEvent(event)
+            return
+        modifiers = event.modifiers()
+        step = sign * self._value_per_pixel() * (10 if modifiers & Qt.KeyboardModifier.ShiftModifier else 1)
+        low, high = self._levels
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
+            self._move(low, high + step)
+        else:
+            self._move(low + step, high)
+
+    def _move(self, low: float, high: float) -> None:
+        lo, hi = self._span()
+        low, high = min(max(low, lo), hi), min(max(high, lo), hi)
+        if low > high:
+            low, high = (high, high) if self._grabbed == "low" else (low, low)
+        if (low, high) != self._levels:
+            self._levels = (low, high)
+            self.update()
+            self.levels_dragged.emit(low, high)

@@ -1,0 +1,261 @@
+"""The Image tab: the canvas or the line, a slider for each axis that is not shown, and words where no picture is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QSize, Qt, QTimer, Signal
+from qtpy.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import AxisView, Post, SlicePresenter, words
+from zarrscope_app.presenters.commands import command
+
+from .canvas import ImageCanvas
+from .line import LinePlot
+from .look import icon
+
+_TICK_MS = 60
+
+
+class ImagePane(QWidget):
+    """`attach` a slice presenter, or None."""
+
+    zoomed = Signal()
+
+    def __init__(self, post: Post, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: SlicePresenter | None = None
+        self.canvas = ImageCanvas(post)
+        self.canvas.zoomed.connect(self.zoomed)
+        self.canvas.setAccessibleName("Image")
+        self.line = LinePlot(post)
+        self.sentence = QLabel()
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.sentence.setWordWrap(True)
+        self.sentence.setMargin(24)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._stack = QStackedWidget()
+        for page in (self.canvas, self.line, self.sentence):
+            self._stack.addWidget(page)
+        self._veil = _Veil(self.canvas)
+        self._veil.load.clicked.connect(self._load_anyway)
+        self.sliders = AxisSliders()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self._stack, 1)
+        column.addWidget(self.sliders)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_TICK_MS)
+        self._timer.timeout.connect(self._tick)
+
+    def attach(self, presenter: SlicePresenter | None) -> None:
+        """Show another session's picture."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+            self._presenter.painted.disconnect(self._painted)
+        self._presenter = presenter
+        self.canvas.attach(presenter)
+        self.line.attach(presenter)
+        self.sliders.attach(presenter)
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            presenter.painted.connect(self._painted)
+            self._changed()
+            self._painted()
+
+    def fit(self) -> None:
+        """The whole plane or line."""
+        self.line.fit() if self._stack.currentWidget() is self.line else self.canvas.fit()
+
+    def zoom_by(self, factor: float) -> None:
+        """Magnify around the middle."""
+        self.line.zoom_by(factor) if self._stack.currentWidget() is self.line else self.canvas.zoom_by(factor)
+
+    def zoom_text(self) -> str:
+        """The magnification for the status bar, "" without a picture."""
+        shown = self._presenter is not None and self._presenter.state.kind == "image"
+        return words.percent(self.canvas.zoom) if shown else ""
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        state = self._presenter.state
+        page = {"image": self.canvas, "line": self.line}.get(state.kind, self.sentence)
+        if page is self.sentence:
+            self.sentence.setText(state.sentence)
+        self._stack.setCurrentWidget(page)
+        self.sliders.setVisible(page is not self.sentence)
+        playing = any(axis.playing for axis in state.axes)
+        if playing != self._timer.isActive():
+            self._timer.start() if playing else self._timer.stop()
+
+    def _painted(self) -> None:
+        assert self._presenter is not None
+        frame = self._presenter.frame
+        self._veil.say(frame.blocked or ("" if frame.tiles or frame.loading else frame.sentence), bool(frame.blocked))
+
+    def _load_anyway(self) -> None:
+        if self._presenter is not None:
+            self._presenter.load_anyway()
+
+    def _tick(self) -> None:
+        if self._presenter is not None:
+            self._presenter.tick()
+
+
+class _Veil(QFrame):
+    """A sentence in the middle of the picture, with a button where something is held back."""
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self._over = over
+        self.setAutoFillBackground(True)
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.load = QPushButton(words.LOAD_ANYWAY)
+        column = QVBoxLayout(self)
+        column.addWidget(self._text)
+        column.addWidget(self.load, 0, Qt.AlignmentFlag.AlignHCenter)
+        over.installEventFilter(self)
+        self.hide()
+
+    def say(self, sentence: str, loadable: bool) -> None:
+        """Show `sentence`, or hide when there is none."""
+        self.setVisible(bool(sentence))
+        if sentence:
+            self._text.setText(sentence)
+            self.load.setVisible(loadable)
+            self._place()
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
+        if event.type() == event.Type.Resize:
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        width = min(420, self._over.width() - 16)
+        self.setFixedWidth(max(width, 80))
+        self.adjustSize()
+        self.move((self._over.width() - self.width()) // 2, (self._over.height() - self.height()) // 2)
+
+
+class AxisSliders(QWidget):
+    """A row for each axis of the role "slider": name, slider, index, physical position, play."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: SlicePresenter | None = None
+        self._names: tuple[tuple[str, int], ...] = ()
+        self._rows: dict[str, _AxisRow] = {}
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(8, 0, 8, 4)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(1, 1)
+
+    def attach(self, presenter: SlicePresenter | None) -> None:
+        """Show the axes of `presenter`."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        self._build(())
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def slider(self, axis: str) -> QSlider | None:
+        """The slider of an axis, if it has one."""
+        return self._rows[axis].slider if axis in self._rows else None
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        state = self._presenter.state
+        shown = tuple(axis for axis in state.axes if axis.role == "slider")
+        if tuple((axis.name, axis.length) for axis in shown) != self._names:
+            self._build(shown)
+        for axis in shown:
+            self._rows[axis.name].show_axis(axis, axis.name == state.current_axis)
+
+    def _build(self, axes: tuple[AxisView, ...]) -> None:
+        for row in self._rows.values():
+            row.remove()
+        self._rows.clear()
+        self._names = tuple((axis.name, axis.length) for axis in axes)
+        for place, axis in enumerate(axes):
+            row = _AxisRow(axis, self)
+            row.slider.valueChanged.connect(lambda value, name=axis.name: self._set(name, value))
+            row.slider.sliderPressed.connect(lambda name=axis.name: self._choose(name))
+            row.play.clicked.connect(lambda _=False, name=axis.name: self._play(name))
+            row.place(self._grid, place)
+            self._rows[axis.name] = row
+
+    def _set(self, name: str, value: int) -> None:
+        if self._presenter is not None:
+            self._presenter.set_index(name, value)
+
+    def _choose(self, name: str) -> None:
+        if self._presenter is not None:
+            self._presenter.choose_axis(name)
+
+    def _play(self, name: str) -> None:
+        if self._presenter is not None:
+            self._presenter.play(name)
+
+
+class _AxisRow:
+    def __init__(self, axis: AxisView, parent: QWidget) -> None:
+        self.name = QLabel(words.clean(axis.name, 24), parent)
+        self.slider = QSlider(Qt.Orientation.Horizontal, parent)
+        self.slider.setRange(0, axis.length - 1)
+        self.slider.setPageStep(max(1, min(10, axis.length // 4)))
+        self.slider.setMinimumWidth(80)
+        self.slider.setAccessibleName(words.clean(axis.name, 24))
+        self.index = QLabel(parent)
+        self.index.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.position = QLabel(parent)
+        # Widths that do not jump while the numbers change.
+        metrics = self.index.fontMetrics()
+        self.index.setMinimumWidth(metrics.horizontalAdvance(words.step(axis.length - 1, axis.length)) + 4)
+        self.position.setMinimumWidth(metrics.horizontalAdvance("0000.00 µm") if axis.position else 0)
+        self.play = QToolButton(parent)
+        self.play.setAutoRaise(True)
+        self.play.setIconSize(QSize(16, 16))
+        self.play.setAccessibleName(f"{command('play').label} {axis.name}")
+        self.play.setToolTip(command("play").label)
+        self._playing: bool | None = None
+
+    def place(self, grid: QGridLayout, row: int) -> None:
+        for column, widget in enumerate((self.name, self.slider, self.index, self.position, self.play)):
+            grid.addWidget(widget, row, column)
+
+    def show_axis(self, axis: AxisView, current: bool) -> None:
+        self.slider.blockSignals(True)
+        self.slider.setValue(axis.index)
+        self.slider.blockSignals(False)
+        self.index.setText(axis.text)
+        self.position.setText(axis.position)
+        if self.name.font().bold() != current:
+            font = self.name.font()
+            font.setBold(current)
+            self.name.setFont(font)
+        if axis.playing != self._playing:
+            self._playing = axis.playing
+            self.play.setIcon(icon("pause" if axis.playing else "play"))
+
+    def remove(self) -> None:
+        for widget in (self.name, self.slider, self.index, self.position, self.play):
+            widget.hide()
+            widget.deleteLater()

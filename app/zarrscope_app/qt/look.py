@@ -1,0 +1,92 @@
+"""Icons and colours, always taken from the desktop's palette of the moment, so light and dark switch while running.
+
+No colour is written down here but the neutral greys that a microscope image needs around it: what is drawn is mixed
+from the palette's own roles.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from qtpy.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from qtpy.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from qtpy.QtSvg import QSvgRenderer
+
+from zarrscope_resources import icons
+
+Role = QPalette.ColorRole
+
+
+def icon(name: str) -> QIcon:
+    """The icon `name` of the resources. It looks up its colour when painted, hence follows the palette."""
+    return QIcon(_Engine(name))
+
+
+def is_dark(palette: QPalette) -> bool:
+    """Whether this palette writes light on dark."""
+    return bool(palette.color(Role.Window).lightness() < palette.color(Role.WindowText).lightness())
+
+
+def quiet(palette: QPalette, strength: float = 0.62) -> QColor:
+    """The text colour taken back towards the background: for second columns, units, hints."""
+    return mix(palette.color(Role.Window), palette.color(Role.WindowText), strength)
+
+
+def mix(one: QColor, other: QColor, share: float) -> QColor:
+    """`other` laid over `one` with the opacity `share`."""
+    return QColor(
+        *(round(a + (b - a) * share) for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True))  # type: ignore[operator]
+    )
+
+
+def image_background(palette: QPalette) -> QColor:
+    """The neutral grey around an image: 12 % in the dark, 92 % in the light, no hue, so that colours read true."""
+    return QColor.fromRgbF(0.12, 0.12, 0.12) if is_dark(palette) else QColor.fromRgbF(0.92, 0.92, 0.92)
+
+
+def warning(palette: QPalette) -> QColor:
+    """The colour of trouble, dark enough on light and light enough on dark."""
+    return QColor(255, 150, 110) if is_dark(palette) else QColor(176, 56, 16)
+
+
+def added(palette: QPalette) -> QColor:
+    """The colour of a line added in a diff."""
+    return QColor(120, 210, 140) if is_dark(palette) else QColor(16, 112, 48)
+
+
+def fixed_font() -> QFont:
+    """The desktop's font of one width, for numbers that change in place and for text of documents."""
+    return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+
+
+@lru_cache(maxsize=256)
+def _renderer(name: str, color: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(icons.svg(name, color).encode()))
+
+
+class _Engine(QIconEngine):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def paint(self, painter: QPainter | None, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        palette = QGuiApplication.palette()
+        group = QPalette.ColorGroup.Disabled if mode == QIcon.Mode.Disabled else QPalette.ColorGroup.Active
+        role = Role.HighlightedText if mode == QIcon.Mode.Selected else Role.WindowText
+        side = min(rect.width(), rect.height())
+        square = QRect(0, 0, side, side)
+        square.moveCenter(rect.center())
+        _renderer(self._name, palette.color(group, role).name()).render(painter, QRectF(square))
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        pixmap = QPixmap(size)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
+        painter.end()
+        return pixmap
+
+    def clone(self) -> Any:
+        return _Engine(self._name)

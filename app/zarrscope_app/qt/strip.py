@@ -1,0 +1,128 @@
+"""The error strip under the address line: one sentence, what one can do about it, and a way to wave it off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QGuiApplication, QPalette
+from qtpy.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from .look import fixed_font, icon, mix, warning
+
+
+class ErrorStrip(QFrame):
+    """Hidden until `show_error`. `retry` is offered only where something can be tried again."""
+
+    def __init__(self, words: dict[str, str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._retry: Callable[[], None] | None = None
+        self._dismissed: Callable[[], None] | None = None
+        self.setAutoFillBackground(True)
+        self._icon = QLabel()
+        self._icon.setPixmap(icon("warning").pixmap(16, 16))
+        self._sentence = QLabel()
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._details_button = QPushButton(words["details"])
+        self._details_button.setCheckable(True)
+        self._details_button.toggled.connect(self._show_details)
+        self._retry_button = QPushButton(icon("retry"), words["retry"])
+        self._retry_button.clicked.connect(self._try_again)
+        copy = QPushButton(icon("copy"), words["copy"])
+        copy.clicked.connect(self._copy)
+        close = QToolButton()
+        close.setIcon(icon("close"))
+        close.setAutoRaise(True)
+        close.setToolTip(words["dismiss"])
+        close.setAccessibleName(words["dismiss"])
+        close.clicked.connect(self.dismiss)
+        self._details = QPlainTextEdit()
+        self._details.setReadOnly(True)
+        self._details.setFont(fixed_font())
+        self._details.setMaximumHeight(120)
+        self._details.hide()
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        for widget in (self._icon, self._sentence, self._details_button, self._retry_button, copy, close):
+            row.addWidget(widget)
+        row.setStretch(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.addLayout(row)
+        column.addWidget(self._details)
+        self.setAccessibleName(words["error"])
+        self.hide()
+
+    def show_error(
+        self,
+        sentence: str,
+        details: str,
+        retry: Callable[[], None] | None = None,
+        dismissed: Callable[[], None] | None = None,
+    ) -> None:
+        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross."""
+        self._sentence.setText(sentence)
+        self._details.setPlainText(details)
+        self._details_button.setVisible(bool(details) and details != sentence)
+        self._details_button.setChecked(False)
+        self._retry, self._dismissed = retry, dismissed
+        self._retry_button.setVisible(retry is not None)
+        self._tint()
+        self.show()
+
+    @property
+    def sentence(self) -> str:
+        """What it says now; empty when hidden."""
+        return "" if self.isHidden() else self._sentence.text()
+
+    def clear(self) -> None:
+        """The trouble is over: hide without telling anybody."""
+        self._retry = self._dismissed = None
+        self.hide()
+
+    def dismiss(self) -> None:
+        """As the cross does."""
+        dismissed = self._dismissed
+        self.clear()
+        if dismissed is not None:
+            dismissed()
+
+    def changeEvent(self, event: object) -> None:
+        super().changeEvent(event)  # type: ignore[arg-type]
+        if getattr(event, "type", lambda: None)() == event.Type.ApplicationPaletteChange:  # type: ignore[attr-defined]
+            self._tint()
+
+    def _tint(self) -> None:
+        palette = QGuiApplication.palette()
+        palette.setColor(
+            QPalette.ColorRole.Window, mix(palette.color(QPalette.ColorRole.Window), warning(palette), 0.16)
+        )
+        self.setPalette(palette)
+        self._icon.setPixmap(icon("warning").pixmap(16, 16))
+
+    def _show_details(self, shown: bool) -> None:
+        self._details.setVisible(shown)
+
+    def _try_again(self) -> None:
+        retry = self._retry
+        self.clear()
+        if retry is not None:
+            retry()
+
+    def _copy(self) -> None:
+        clipboard = QGuiApplication.clipboard()
+        if clipboard is not None:
+            clipboard.setText(f"{self._sentence.text()}\n{self._details.toPlainText()}".strip())
