@@ -1,0 +1,286 @@
+"""Panes made of lines, painted only as far as they are seen: the tree, the form, the table, information, problems."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from zarrscope_app.presenters import Field, Row, Session, words
+from zarrscope_app.presenters.words import Problem
+
+Piece = tuple[str, str]
+"""(text, role); roles are the component classes below without their "lines--"."""
+
+
+class Lines(ScrollView, can_focus=True):
+    """A list of lines with a cursor. Subclasses say how many there are and what one says."""
+
+    DEFAULT_CSS = """
+    Lines { height: 1fr; scrollbar-size: 1 1; }
+    Lines .lines--quiet { color: $text-muted; }
+    Lines .lines--accent { color: $accent; text-style: bold; }
+    Lines .lines--warning { color: $warning; }
+    Lines .lines--error { color: $error; }
+    Lines .lines--added { color: $success; }
+    Lines .lines--cursor { background: $surface-lighten-2; }
+    Lines:focus .lines--cursor { background: $primary 60%; }
+    """
+    COMPONENT_CLASSES = {
+        f"lines--{role}" for role in ("quiet", "accent", "warning", "error", "added", "cursor")
+    }  # noqa: RUF012 -- Textual declares it so
+    has_cursor = True
+
+    class Chosen(Message):
+        """Enter or a click on the line under the cursor."""
+
+        def __init__(self, lines: Lines, line: int) -> None:
+            super().__init__()
+            self.lines = lines
+            self.line = line
+
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(id=id)
+        self.session = session
+        self.cursor = 0
+        self._known = -1
+        self._wide = 0
+
+    # ------------------------------------------------------------------ for subclasses
+    def count(self) -> int:
+        raise NotImplementedError
+
+    def pieces(self, line: int) -> list[Piece]:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ painting
+    def show(self) -> None:
+        """Something has changed: paints what is seen of it."""
+        count = self.count()
+        if count != self._known:
+            self._known = count
+            self.virtual_size = Size(self.size.width, count)
+        self.cursor = max(0, min(self.cursor, count - 1))
+        self.refresh()
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._known = -1
+        self.show()
+
+    def render_line(self, y: int) -> Strip:
+        line = y + self.scroll_offset.y
+        width = self.size.width
+        if line >= self.count():
+            return Strip.blank(width, self.rich_style)
+        base = self.rich_style
+        if self.has_cursor and line == self.cursor:
+            base += self.get_component_rich_style("lines--cursor")
+        segments = [Segment(text, self._style(role, base)) for text, role in self.pieces(line)]
+        return Strip(segments).adjust_cell_length(width, base).simplify()
+
+    def _style(self, role: str, base: Style) -> Style:
+        if not role:
+            return base
+        color = self.get_component_rich_style(f"lines--{role}")
+        return base + Style(color=color.color, bold=color.bold)
+
+    # ------------------------------------------------------------------ moving
+    def move(self, to: int) -> None:
+        self.cursor = max(0, min(to, self.count() - 1))
+        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
+        self.refresh()
+
+    def on_key(self, event: events.Key) -> None:
+        page = max(1, self.size.height - 1)
+        moves = {
+            "up": -1, "k": -1, "down": 1, "j": 1, "pageup": -page, "pagedown": page,
+            "home": -self.count(), "g": -self.count(), "end": self.count(), "G": self.count(),
+        }  # fmt: skip
+        by = moves.get(event.character if event.character in ("k", "j", "g", "G") else event.key)
+        if by is not None:
+            if self.has_cursor:
+                self.move(self.cursor + by)
+            else:
+                self.scroll_relative(y=by, animate=False)
+        elif event.key == "enter" and self.count():
+            self.post_message(self.Chosen(self, self.cursor))
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_click(self, event: events.Click) -> None:
+        line = event.y + self.scroll_offset.y
+        if self.has_cursor and 0 <= line < self.count():
+            self.move(line)
+            self.post_message(self.Chosen(self, line))
+
+
+class TreeLines(Lines):
+    def count(self) -> int:
+        return self.session.tree.flat_count
+
+    def row(self, line: int) -> Row | None:
+        found = self.session.tree.flat(line, line + 1)
+        return found[0] if found else None
+
+    def pieces(self, line: int) -> list[Piece]:
+        row = self.row(line)
+        if row is None:
+            return []
+        here = row.path == self.session.state.path
+        mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
+        name = f"{'• ' if row.dirty else ''}{row.name}"
+        pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
+        if row.badge:
+            pieces.append((" !", "warning"))
+        note = row.sentence if row.retry or (row.expanded and row.sentence) else row.detail
+        room = self.size.width - sum(len(text) for text, _ in pieces) - 1
+        if note and room > 3:
+            pieces.append((" " + words.clean(note, room), "error" if row.retry else "quiet"))
+        return pieces
+
+    def on_key(self, event: events.Key) -> None:
+        row = self.row(self.cursor)
+        tree = self.session.tree
+        if row is None:
+            return
+        if event.key in ("right", "l") and row.expandable and not row.expanded:
+            tree.expand(row.id)
+        elif event.key in ("left", "h") and row.expanded:
+            tree.collapse(row.id)
+        elif event.key in ("left", "h") and row.parent >= 0:
+            self.move(self._line_of(row.parent))
+        elif event.key == "space" and row.expandable:
+            tree.toggle(row.id)
+        elif event.key == "escape" and row.state.value == "loading":
+            tree.cancel(row.id)
+        elif event.character == "r" and row.retry:
+            tree.retry(row.id)
+        elif event.key not in ("right", "l", "left", "h"):
+            super().on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+
+    def _line_of(self, id: int) -> int:
+        for line in range(self.cursor, -1, -1):
+            row = self.row(line)
+            if row is not None and row.id == id:
+                return line
+        return self.cursor
+
+
+class FormLines(Lines):
+    def count(self) -> int:
+        return len(self.session.edit.state.fields)
+
+    def field(self) -> Field | None:
+        fields = self.session.edit.state.fields
+        return fields[self.cursor] if self.cursor < len(fields) else None
+
+    def pieces(self, line: int) -> list[Piece]:
+        field = self.session.edit.state.fields[line]
+        mark = ("▸ " if field.folded else "▾ ") if field.kind in ("list", "object") else "  "
+        pieces = [("  " * field.depth + mark, "quiet"), (f"{field.label}  ", "quiet"), (field.summary, "")]
+        if field.changed:
+            pieces.append((" •", "accent"))
+        if field.error:
+            pieces.append((f"  {field.error}", "error"))
+        return pieces
+
+
+class TextLines(Lines):
+    """A text that somebody else has made; long lines are folded to the width."""
+
+    has_cursor = False
+
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(session, id=id)
+        self._text = ""
+        self._folded: list[Piece] = []
+        self._width = 0
+
+    def set_text(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self._width = 0
+            self._known = -1
+        self.show()
+
+    def count(self) -> int:
+        width = max(10, self.size.width)
+        if self._width != width:
+            self._width = width
+            self._folded = [piece for line in self._text.split("\n") for piece in _fold(line, width)]
+        return len(self._folded)
+
+    def pieces(self, line: int) -> list[Piece]:
+        return [self._folded[line]]
+
+
+def _fold(line: str, width: int) -> list[Piece]:
+    role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
+    indent = len(line) - len(line.lstrip())
+    folded, rest = [], line
+    while len(rest) > width:
+        cut = rest.rfind(" ", indent + 1, width)
+        cut = cut if cut > indent else width
+        folded.append((rest[:cut], role))
+        rest = " " * min(indent + 2, width // 2) + rest[cut:].lstrip()
+    return [*folded, (rest, role)]
+
+
+class ProblemLines(Lines):
+    def count(self) -> int:
+        return max(1, self.session.problems.count)
+
+    def pieces(self, line: int) -> list[Piece]:
+        items: tuple[Problem, ...] = self.session.problems.items
+        if not items:
+            return [(self.session.problems.sentence, "quiet")]
+        return [("! ", items[line].severity), (f"{items[line].path} " if items[line].path else "", "quiet"), (items[line].headline, "")]
+
+
+class TableLines(Lines):
+    """A table of exact values; left and right move through its columns."""
+
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(session, id=id)
+        self.first_column = 0
+
+    def count(self) -> int:
+        table = self.session.values.state
+        return table.rows + 1 if table.rows else 1
+
+    @property
+    def _columns(self) -> int:
+        return max(1, (self.size.width - 8) // 12)
+
+    def pieces(self, line: int) -> list[Piece]:
+        values, first = self.session.values, self.first_column
+        table = values.state
+        if not table.rows:
+            return [(table.sentence, "quiet")]
+        columns = min(self._columns, table.columns - first)
+        if line == 0:
+            heads = [values.label(0, first + c)[1] for c in range(columns)]
+            return [(" " * 7, ""), *((f"{words.clean(h, 11):>12}", "quiet") for h in heads)]
+        cells = values.cells(line - 1, first, 1, columns)
+        side = words.clean(values.label(line - 1, first)[0], 6)
+        return [(f"{side:>6} ", "quiet"), *((f"{words.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else []))]
+
+    def on_key(self, event: events.Key) -> None:
+        by = {"right": self._columns, "left": -self._columns}.get(event.key)
+        if by is None:
+            super().on_key(event)
+            return
+        last = max(0, self.session.values.state.columns - 1)
+        self.first_column = max(0, min(last, self.first_column + by))
+        self.refresh()
+        event.stop()
+        event.prevent_default()
