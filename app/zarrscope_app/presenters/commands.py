@@ -151,3 +151,15 @@ ABOUT = (
     "zarrscope {version}\n\nOpens anything that ever called itself Zarr, from anywhere, shows it at once, and edits "
     "its metadata safely.\n\nBSD-3-Clause."
 )
+
+FOOTERS = {
+    "tree": "↑↓ move  →← open close  Enter show  / find  Tab pane  ? keys  q quit",
+    "image": "←→ step  ↑↓ axis  1-9 channel  a auto  v value  +-0 zoom  Tab pane  ? keys  q quit",
+    "attributes": "Enter edit  n add  x remove  u undo  d diff  Ctrl+S save  Tab pane  ? keys  q quit",
+    "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
+    "info": "↑↓ scroll  Tab pane  ? keys  q quit",
+    "problems": "↑↓ move  Tab pane  ? keys  q quit",
+    "input": "Enter accept  Esc cancel",
+    "diff": "s save  x discard  Esc back",
+}
+"""What the last line of a terminal says, by the pane in front."""

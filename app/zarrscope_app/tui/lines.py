@@ -30,9 +30,7 @@ class Lines(ScrollView, can_focus=True):
     Lines .lines--cursor { background: $surface-lighten-2; }
     Lines:focus .lines--cursor { background: $primary 60%; }
     """
-    COMPONENT_CLASSES = {
-        f"lines--{role}" for role in ("quiet", "accent", "warning", "error", "added", "cursor")
-    }  # noqa: RUF012 -- Textual declares it so
+    COMPONENT_CLASSES = {f"lines--{role}" for role in ("quiet", "accent", "warning", "error", "added", "cursor")}  # noqa: RUF012 -- Textual declares it so
     has_cursor = True
 
     class Chosen(Message):
@@ -243,7 +241,11 @@ class ProblemLines(Lines):
         items: tuple[Problem, ...] = self.session.problems.items
         if not items:
             return [(self.session.problems.sentence, "quiet")]
-        return [("! ", items[line].severity), (f"{items[line].path} " if items[line].path else "", "quiet"), (items[line].headline, "")]
+        return [
+            ("! ", items[line].severity),
+            (f"{items[line].path} " if items[line].path else "", "quiet"),
+            (items[line].headline, ""),
+        ]
 
 
 class TableLines(Lines):
@@ -272,7 +274,10 @@ class TableLines(Lines):
             return [(" " * 7, ""), *((f"{words.clean(h, 11):>12}", "quiet") for h in heads)]
         cells = values.cells(line - 1, first, 1, columns)
         side = words.clean(values.label(line - 1, first)[0], 6)
-        return [(f"{side:>6} ", "quiet"), *((f"{words.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else []))]
+        return [
+            (f"{side:>6} ", "quiet"),
+            *((f"{words.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else [])),
+        ]
 
     def on_key(self, event: events.Key) -> None:
         by = {"right": self._columns, "left": -self._columns}.get(event.key)
