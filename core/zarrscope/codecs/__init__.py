@@ -9,7 +9,8 @@ codec.py says what a codec is and holds the registry; pipeline.py runs a list of
 and the rest hold the codecs. Importing this imports none of the libraries that do the work.
 """
 
-from zarrscope.codecs import array, compress, sharding, zstd  # noqa: F401  (each fills the registry)
+# Each of these fills the registry, in the order in which tables show it.
+from zarrscope.codecs import array, compress, zstd, sharding, numeric, streams, objects, n5  # noqa: F401, I001
 from zarrscope.codecs.codec import (
     CODECS,
     ArraySpec,

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.codecs.settings import Settings
-from zarrscope.dtype import DataType, Fill
+from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import BadChunk, Unsupported
 
 Buffer = bytes | bytearray | memoryview
@@ -66,7 +66,9 @@ class ArraySpec:
 
     def zero(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArraySpec:
         """The same chunk in another guise whose fill value has no meaning (delta, bit packing …)."""
-        return ArraySpec(shape, native_type(dtype), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False))
+        return ArraySpec(
+            shape, from_numpy(dtype.newbyteorder("=")), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False)
+        )
 
 
 @dataclass(frozen=True)
@@ -244,14 +246,6 @@ def codec(
 
 def _several(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def native_type(dtype: np.dtype[Any]) -> DataType:
-    """The canonical type of a simple numpy dtype, its byte order forgotten."""
-    native = dtype.newbyteorder("=") if dtype.names is None else dtype
-    if native.kind == "O":
-        return DataType("object", native, 0)
-    return DataType(native.name, native, native.itemsize)
 
 
 def is_fill(array: Elements, fill: Fill) -> bool:

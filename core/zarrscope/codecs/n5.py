@@ -1,0 +1,157 @@
+"""N5's blocks: a header, then elements, big-endian, compressed (spec A.10), and Java's LZ4.
+
+    uint16 mode · uint16 number of axes · uint32 size per axis, fastest first · payload
+
+`n5_block` is what the N5 dialect uses: the array's axes are N5's reversed, so the payload is in C order. A block may be
+smaller than the chunk, at the array's border; what it lacks is 0. `n5_default` is the registered codec of v3, for which
+the axes stay in N5's order: its configuration spells out the transpose that this takes.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
+from zarrscope.codecs.libraries import library, needed
+from zarrscope.codecs.pipeline import CodecPipeline
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk, Unsupported
+from zarrscope.metadata import CodecSpec, Configuration
+
+BIG = CodecSpec("bytes", Configuration({"endian": "big"}))
+MAX_SHAPES = 256
+
+
+@codec("n5_block")
+class N5Block(ArrayToBytes):
+    """Configuration: `codecs`, the compression as bytes→bytes codecs (none or one)."""
+
+    reversed_axes = False
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if not 1 <= len(decoded.shape) < 1 << 16 or decoded.nbytes is None:
+            raise settings.unfit("stores blocks of numbers with at least one axis")
+        self.block = decoded.shape[::-1] if self.reversed_axes else decoded.shape
+        self.specs = (BIG, *self._compression(settings))
+        self.budget = settings.budget.deeper()
+        self.whole = self._pipeline(self.block, settings.pointer("codecs"))
+        self.pipelines: dict[tuple[int, ...], CodecPipeline] = {self.block: self.whole}
+        self.encoded = BytesSpec(None, self.whole.encoded.limit + 8 + 4 * len(decoded.shape))
+
+    def _compression(self, settings: Settings) -> tuple[CodecSpec, ...]:
+        return settings.codecs("codecs", default=[])
+
+    def _pipeline(self, shape: tuple[int, ...], at: str = "/codecs") -> CodecPipeline:
+        spec = ArraySpec(shape, self.decoded.dtype, self.decoded.fill)
+        return CodecPipeline(self.specs, spec, at=at)
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        shape, start = self._header(data)
+        if out is None:
+            out = np.empty(self.decoded.shape, self.decoded.numpy)
+        target = out.transpose() if self.reversed_axes else out
+        pipeline = self.pipelines.get(shape)
+        if pipeline is None:
+            pipeline = self._pipeline(shape)
+            if len(self.pipelines) < MAX_SHAPES:
+                self.pipelines[shape] = pipeline
+        if shape != self.block:
+            target[...] = np.zeros((), target.dtype)
+        pipeline.decode(memoryview(data)[start:], target[tuple(map(slice, shape))])
+        return out
+
+    def _header(self, data: Buffer) -> tuple[tuple[int, ...], int]:
+        """The block's shape in C order and where its payload begins."""
+        axes = len(self.block)
+        if len(data) < 4 + 4 * axes:
+            raise BadChunk(f"{self.name}: {len(data)} bytes cannot hold the header of a block", codec=self.name)
+        mode, ndim = (int.from_bytes(data[at : at + 2], "big") for at in (0, 2))
+        if mode not in (0, 1) or ndim != axes:
+            raise BadChunk(
+                f"{self.name}: the block says mode {mode} and {ndim} axes; mode 0 or 1 and {axes} axes can be read",
+                codec=self.name,
+            )
+        start = 4 + 4 * axes
+        sizes = np.frombuffer(data[4:start], ">u4").tolist()
+        shape = tuple(sizes[::-1])
+        if any(size > most for size, most in zip(shape, self.block, strict=True)):
+            raise BadChunk(f"{self.name}: the block has shape {shape}, at most {self.block} fits", codec=self.name)
+        if mode == 1:
+            count = int.from_bytes(data[start : start + 4], "big")
+            start += 4
+            if count != prod(shape) or len(data) < start:
+                raise BadChunk(f"{self.name}: the block counts {count:,} elements for shape {shape}", codec=self.name)
+        return shape, start
+
+    def encode(self, array: Elements) -> bytes:
+        target = array.transpose() if self.reversed_axes else array
+        header = np.array([0, len(self.block)], ">u2").tobytes() + np.array(self.block[::-1], ">u4").tobytes()
+        return header + self.whole.encode(target)
+
+
+@codec("n5_default")
+class N5Default(N5Block):
+    """Configuration: `codecs` = transpose by the full reversal, big-endian bytes, and at most one compression."""
+
+    reversed_axes = True
+
+    def _compression(self, settings: Settings) -> tuple[CodecSpec, ...]:
+        order, *rest = settings.codecs("codecs") or (CodecSpec(""),)
+        axes = len(self.decoded.shape)
+        if order.name != "transpose" or [*order.configuration.get("order", [])] != [*range(axes)][::-1]:
+            raise settings.fault("codecs", "must begin with a transpose that reverses all axes")
+        ordered = self.decoded.dtype.itemsize > 1
+        if not rest or rest[0].name != "bytes" or (ordered and rest[0].configuration.get("endian") != "big"):
+            raise settings.fault("codecs", "must have big-endian bytes after the transpose")
+        if len(rest) > 2:
+            raise settings.fault("codecs", "may have one compression only")
+        return tuple(rest[1:])
+
+
+@codec("n5.lz4", n5="lz4", needs="numcodecs", writes=False)
+class JavaLz4(BytesToBytes):
+    """lz4-java's LZ4BlockOutputStream: blocks with "LZ4Block", method, two sizes and a checksum (xxHash32)."""
+
+    magic = b"LZ4Block"
+    head = 21
+
+    def _expand(self, data: Buffer, limit: int) -> Buffer:
+        parts: list[bytes] = []
+        total = at = 0
+        while True:
+            head = bytes(data[at : at + self.head])
+            if len(head) < self.head or head[:8] != self.magic:
+                raise self.damaged(f"no block begins at byte {at:,}")
+            method = head[8] & 0xF0
+            stored, size, check = (int.from_bytes(head[i : i + 4], "little") for i in (9, 13, 17))
+            at += self.head
+            if size == 0:
+                return b"".join(parts)
+            body = bytes(data[at : at + stored])
+            at += stored
+            total += size
+            if total > limit:
+                raise self.too_long(limit)
+            if len(body) != stored or method not in (0x10, 0x20) or (method == 0x10 and size != stored):
+                raise self.damaged("a block is cut off or of an unknown method")
+            part = body if method == 0x10 else self._block(body, size)
+            xxhash = library("xxhash")
+            if xxhash is not None and xxhash.xxh32_intdigest(part, 0x9747B28C) & 0x0FFFFFFF != check:
+                raise self.damaged("the checksum of a block does not fit")
+            parts.append(part)
+
+    def _block(self, body: bytes, size: int) -> bytes:
+        out = np.empty(size, np.uint8)
+        try:
+            needed("numcodecs.lz4").decompress(size.to_bytes(4, "little") + body, out)
+        except Exception as error:
+            raise self.damaged(error) from None
+        return out.tobytes()
+
+    def encode(self, data: bytes) -> bytes:
+        raise Unsupported(
+            "N5's lz4 can only be read", feature="writing n5 lz4", advice="Choose another compression to write."
+        )

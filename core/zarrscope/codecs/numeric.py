@@ -1,0 +1,415 @@
+"""Array→array codecs that change values: those of numcodecs (v2 filters) and their registered successors.
+
+The dtypes in configurations ("<i4") name types; their byte order is the `bytes` codec's business and is dropped here.
+Decoding is exactly the arithmetic of the writer (spec C.1): x/scale+offset, cumulative sums, a cast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs.codec import ArraySpec, ArrayToArray, Elements, codec
+from zarrscope.codecs.settings import Settings
+from zarrscope.dtype import Fill, data_type, from_numpy
+from zarrscope.errors import BadChunk, Refused, ZarrscopeError
+from zarrscope.fill import parse_fill
+
+
+def named_dtype(settings: Settings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
+    """The native dtype that a configuration names. `default` where it names none."""
+    if not settings.has(member) and default is not None:
+        return default
+    text = settings.text(member)
+    try:
+        dtype = np.dtype(text).newbyteorder("=")
+    except (TypeError, ValueError) as error:
+        raise settings.fault(member, f"is not a dtype: {error}") from None
+    if dtype.names is not None or dtype.subdtype is not None or dtype.kind not in "biufcmMSUVO":
+        raise settings.fault(member, f"must be a simple dtype, not {text!r}")
+    return dtype
+
+
+class Elementwise(ArrayToArray):
+    """Each element by itself; `made` is the encoded dtype."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec, made: np.dtype[Any]) -> None:
+        super().__init__(settings, decoded)
+        self.made = made
+        dtype = decoded.dtype if made == decoded.numpy else from_numpy(made)
+        self.encoded = ArraySpec(decoded.shape, dtype, Fill(np.zeros((), made)[()], defined=False))
+
+    def follow_fill(self) -> None:
+        """The fill value of the encoded elements is the encoded fill value, where it can be encoded."""
+        item = np.empty(1, self.decoded.numpy)
+        item[0] = self.decoded.fill.value
+        try:
+            with np.errstate(all="ignore"):
+                made = self.encode(item)[0]
+        except (ZarrscopeError, ArithmeticError, ValueError):
+            return
+        self.encoded = ArraySpec(self.encoded.shape, self.encoded.dtype, Fill(made, self.decoded.fill.defined))
+
+
+class Identity(Elementwise):
+    """Encoding rounds within the dtype, decoding does nothing."""
+
+    def decode(self, array: Elements) -> Elements:
+        return array
+
+    def view(self, out: Elements) -> Elements:
+        return out
+
+
+@codec("bitround")
+class BitRound(Identity):
+    """Keeps that many bits of the mantissa, ties to even. Reading is the identity; integers are only read."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded, decoded.numpy)
+        self.keepbits = settings.integer("keepbits", low=0, high=128)
+        self.follow_fill()
+
+    def encode(self, array: Elements) -> Elements:
+        if array.dtype.kind == "c":
+            parts = np.ascontiguousarray(array).view(array.real.dtype)
+            return self.encode(parts).view(array.dtype)
+        if array.dtype.kind != "f":
+            raise Refused(
+                f"{self.name} is written here for floating-point numbers only, not {array.dtype}",
+                advice="Choose other codecs for integers.",
+            )
+        drop = np.finfo(array.dtype).nmant - self.keepbits
+        if drop <= 0:
+            return array
+        word = np.dtype(f"u{array.dtype.itemsize}")
+        bits = np.ascontiguousarray(array).view(word)
+        one = word.type(1)
+        odd = (bits >> word.type(drop)) & one
+        half = word.type((1 << (drop - 1)) - 1)
+        mask = word.type(~((1 << drop) - 1) & ((1 << 8 * word.itemsize) - 1))
+        rounded = ((bits + odd + half) & mask).view(array.dtype)
+        return np.where(np.isfinite(array), rounded, array)
+
+
+@codec("numcodecs.bitround", v2="bitround")
+class NumcodecsBitRound(BitRound):
+    pass
+
+
+@codec("numcodecs.quantize", v2="quantize")
+class Quantize(Elementwise):
+    """Floats rounded to `digits` decimal places by a power of two."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        dtype = named_dtype(settings, "dtype", decoded.numpy)
+        super().__init__(settings, decoded, named_dtype(settings, "astype", dtype))
+        if dtype.kind != "f" or self.made.kind != "f":
+            raise settings.fault("dtype", "must be a floating-point type")
+        exponent = -settings.integer("digits", low=-400, high=400)
+        self.scale = 2.0 ** np.ceil(np.log2(10.0**-exponent))
+        self.follow_fill()
+
+    def decode(self, array: Elements) -> Elements:
+        return array.astype(self.decoded.numpy)
+
+    def encode(self, array: Elements) -> Elements:
+        return (np.around(self.scale * array) / self.scale).astype(self.made)
+
+
+@codec("numcodecs.astype", v2="astype")
+class AsType(Elementwise):
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded, named_dtype(settings, "encode_dtype", None))
+        named_dtype(settings, "decode_dtype", decoded.numpy)
+        self.follow_fill()
+
+    def decode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            return array.astype(self.decoded.numpy)
+
+    def encode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            return array.astype(self.made)
+
+
+@codec("numcodecs.fixedscaleoffset", v2="fixedscaleoffset")
+class FixedScaleOffset(Elementwise):
+    """Encoded round((x − offset) · scale), decoded x / scale + offset, in floating point."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        dtype = named_dtype(settings, "dtype", decoded.numpy)
+        super().__init__(settings, decoded, named_dtype(settings, "astype", dtype))
+        self.offset = settings.number("offset", default=0)
+        self.scale = settings.number("scale", default=1)
+        if self.scale == 0:
+            raise settings.fault("scale", "must not be 0")
+        self.follow_fill()
+
+    def decode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            made: Elements = (array / self.scale + self.offset).astype(self.decoded.numpy)
+        return made
+
+    def encode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            made = (array - self.offset) * self.scale
+            return np.around(made).astype(self.made)
+
+
+@codec("numcodecs.delta", v2="delta")
+class Delta(ArrayToArray):
+    """Differences of neighbours in C order."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        self.dtype = named_dtype(settings, "dtype", decoded.numpy)
+        self.made = named_dtype(settings, "astype", self.dtype)
+        if self.dtype.itemsize != decoded.numpy.itemsize or self.dtype.kind not in "iufcmM" or decoded.dtype.variable:
+            raise settings.fault("dtype", f"{self.dtype} does not fit elements of {decoded.dtype.name!r}")
+        if self.made.kind not in "iufcm" and self.made != self.dtype:
+            raise settings.fault("astype", f"must be numbers, not {self.made}")
+        self.encoded = decoded.zero(decoded.shape, self.made)
+
+    def decode(self, array: Elements) -> Elements:
+        flat = np.empty(array.size, self.dtype)
+        with np.errstate(all="ignore"):
+            if self.dtype.kind in "mM":
+                np.cumsum(array.reshape(-1).view("i8"), dtype="i8", out=flat.view("i8"))
+            else:
+                np.cumsum(array.reshape(-1), dtype=self.dtype, out=flat)
+        return flat.view(self.decoded.numpy).reshape(self.decoded.shape)
+
+    def encode(self, array: Elements) -> Elements:
+        flat = np.ascontiguousarray(array).reshape(-1).view(self.dtype)
+        if self.dtype.kind in "mM":
+            flat = flat.view("i8")
+        made = np.empty(flat.size, flat.dtype if self.dtype.kind in "mM" else self.made)
+        with np.errstate(all="ignore"):
+            made[:1] = flat[:1]
+            made[1:] = np.diff(flat)
+        return made.view(self.made).reshape(self.encoded.shape)
+
+
+@codec("numcodecs.packbits", v2="packbits")
+class NumcodecsPackBits(ArrayToArray):
+    """Booleans, most significant bit first, behind one byte that counts the bits of padding (spec D.6)."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if decoded.numpy != np.dtype(bool):
+            raise settings.unfit(f"packs booleans, but the data type is {decoded.dtype.name!r}")
+        self.padding = -decoded.count % 8
+        self.encoded = decoded.zero((1 + -(-decoded.count // 8),), np.dtype(np.uint8))
+
+    def decode(self, array: Elements) -> Elements:
+        if array[0] != self.padding:
+            raise BadChunk(
+                f"{self.name}: the chunk counts {array[0]} bits of padding, expected {self.padding}", codec=self.name
+            )
+        return np.unpackbits(array[1:], count=self.decoded.count).view(bool).reshape(self.decoded.shape)
+
+    def encode(self, array: Elements) -> Elements:
+        return np.concatenate([np.array([self.padding], np.uint8), np.packbits(array.reshape(-1))])
+
+
+@codec("numcodecs.categorize", v2="categorize")
+class Categorize(Elementwise):
+    """Strings as numbers: 1 is the first label, 0 (and any number beyond the labels) none of them, the empty string."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        if not decoded.dtype.variable and decoded.numpy.kind not in "US":
+            raise settings.unfit(f"stores strings, but the data type is {decoded.dtype.name!r}")
+        super().__init__(settings, decoded, named_dtype(settings, "astype", np.dtype(np.uint8)))
+        labels = settings.value("labels")
+        if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+            raise settings.fault("labels", "must be a list of strings")
+        if self.made.kind not in "iu" or len(labels) > np.iinfo(self.made).max:
+            raise settings.fault("astype", f"{self.made} cannot number {len(labels)} labels")
+        self.labels = tuple(labels)
+        self.table = np.array(["", *labels, ""], dtype=self.decoded.numpy)
+        self.follow_fill()
+
+    def decode(self, array: Elements) -> Elements:
+        count = len(self.labels)
+        known = (array >= 0) & (array <= count)
+        return self.table[np.where(known, array, 0).astype(np.intp)]
+
+    def encode(self, array: Elements) -> Elements:
+        numbers = {label: i for i, label in reversed([*enumerate(self.labels, 1)])}
+        made = np.fromiter((numbers.get(item, 0) for item in array.flat), self.made, array.size)
+        return made.reshape(array.shape)
+
+
+@codec("scale_offset")
+class ScaleOffset(Elementwise):
+    """Encoded (x − offset) · scale, decoded x / scale + offset, in the array's own arithmetic."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded, decoded.numpy)
+        if decoded.numpy.kind not in "iufc" and decoded.numpy.kind != "V":
+            raise settings.unfit(f"scales numbers, but the data type is {decoded.dtype.name!r}")
+        for member in settings.members:
+            if member not in ("offset", "scale"):
+                raise settings.fault(member, "is not one of its settings, which are offset and scale")
+        self.offset = self._number(settings, "offset", 0)
+        self.scale = self._number(settings, "scale", 1)
+        if self.scale == 0:
+            raise settings.fault("scale", "must not be 0")
+        self.follow_fill()
+
+    def _number(self, settings: Settings, member: str, default: int) -> Any:
+        if not settings.has(member):
+            return self.decoded.numpy.type(default)
+        try:
+            return parse_fill(settings.value(member), self.decoded.dtype).value
+        except ZarrscopeError as error:
+            raise settings.fault(member, f"is no {self.decoded.dtype.name}: {error.message}") from None
+
+    def decode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            if array.dtype.kind in "iu":
+                whole, rest = np.divmod(array, self.scale)
+                if rest.any():
+                    raise BadChunk(f"{self.name}: values are no multiples of the scale {self.scale}", codec=self.name)
+                made: Elements = whole + self.offset
+                return made
+            made = (array / self.scale + self.offset).astype(array.dtype)
+        return made
+
+    def encode(self, array: Elements) -> Elements:
+        with np.errstate(all="ignore"):
+            made: Elements = (array - self.offset) * self.scale
+        if array.dtype.kind in "iu" and ((made // self.scale) + self.offset != array).any():
+            raise Refused(f"{self.name}: scaled values do not fit {array.dtype}", advice="Choose another scale.")
+        return made.astype(array.dtype)
+
+
+ROUNDINGS = ("nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away")
+
+
+@codec("cast_value")
+class CastValue(Elementwise):
+    """Numbers as another data type: values are converted, not bits. Scalars in the map go by the map."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        try:
+            target = data_type(settings.value("data_type"))
+        except ZarrscopeError as error:
+            raise settings.fault("data_type", f"is no data type: {error.message}") from None
+        if target.numpy is None or target.numpy.kind not in "iuf" + "V" or target.numpy.type is np.void:
+            raise settings.unsupported("data_type", f"casting to {target.name!r}", target.advice or None)
+        if decoded.numpy.kind not in "iufV" or decoded.numpy.type is np.void:
+            raise settings.unfit(f"casts numbers, but the data type is {decoded.dtype.name!r}")
+        super().__init__(settings, decoded, target.numpy)
+        self.encoded = ArraySpec(decoded.shape, target, Fill(np.zeros((), target.numpy)[()], defined=False))
+        self.rounding = settings.choice("rounding", ROUNDINGS, default="nearest-even")
+        self.beyond = settings.choice("out_of_range", ("clamp", "wrap", None), default=None)
+        if self.beyond == "wrap" and target.numpy.kind not in "iu":
+            raise settings.fault("out_of_range", "can wrap integers only")
+        maps = settings.value("scalar_map", None) or {}
+        if not isinstance(maps, dict):
+            raise settings.fault("scalar_map", "must be an object with encode and decode")
+        self.to_encoded = self._pairs(settings, maps.get("encode"), decoded, self.encoded)
+        self.to_decoded = self._pairs(settings, maps.get("decode"), self.encoded, decoded)
+        self.follow_fill()
+
+    def _pairs(self, settings: Settings, pairs: Any, source: ArraySpec, target: ArraySpec) -> list[tuple[Any, Any]]:
+        if pairs is None:
+            return []
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise settings.fault("scalar_map", "must hold lists of pairs [from, to]")
+        try:
+            return [
+                (
+                    parse_fill(before, source.dtype, lenient=True).value,
+                    parse_fill(after, target.dtype, lenient=True).value,
+                )
+                for before, after in pairs
+            ]
+        except ZarrscopeError as error:
+            raise settings.fault("scalar_map", f"holds a value of the wrong type: {error.message}") from None
+
+    def decode(self, array: Elements) -> Elements:
+        return self._cast(array, self.decoded.numpy, self.to_decoded)
+
+    def encode(self, array: Elements) -> Elements:
+        try:
+            return self._cast(array, self.made, self.to_encoded)
+        except ValueError as error:
+            raise Refused(f"{self.name}: {error}", advice="Set out_of_range, or choose another data type.") from None
+
+    def _cast(self, array: Elements, target: np.dtype[Any], pairs: list[tuple[Any, Any]]) -> Elements:
+        mapped = [(array != array if before != before else array == before, after) for before, after in pairs]
+        source = array
+        if mapped:
+            source = array.copy()
+            for places, _ in mapped:
+                source[places] = 0
+        with np.errstate(all="ignore"):
+            made = self._to_integers(source, target) if target.kind in "iu" else self._to_floats(source, target)
+        for places, after in mapped:
+            made[places] = after
+        return made
+
+    def _to_integers(self, array: Elements, target: np.dtype[Any]) -> Elements:
+        limits = np.iinfo(target)
+        low, high = int(limits.min), int(limits.max)
+        if array.dtype.kind not in "iu":
+            array = array.astype(np.float64)
+            if np.isnan(array).any():
+                raise ValueError(f"NaN has no value as {target}")
+            array = self._rounded(array)
+            # The largest float64 below 2^64 is what can be compared exactly.
+            beyond = (array < low) | (array >= float(high) + 1 if high >= 1 << 53 else array > high)
+            if beyond.any() and self.beyond == "wrap":
+                if not np.isfinite(array).all():
+                    raise ValueError(f"infinity cannot wrap into {target}")
+                whole = [int(value) & ((1 << 8 * target.itemsize) - 1) for value in array.reshape(-1)]
+                return np.array(whole, np.uint64).astype(f"u{target.itemsize}").view(target).reshape(array.shape)
+            made = np.where(beyond, 0, array).astype(target)
+            if beyond.any():
+                self._need_clamp(target)
+                made = np.where(beyond, np.where(array < low, target.type(low), target.type(high)), made)
+            return made
+        beyond = np.zeros(array.shape, bool)
+        if int(np.iinfo(array.dtype).min) < low:
+            beyond |= array < max(low, int(np.iinfo(array.dtype).min))
+        if int(np.iinfo(array.dtype).max) > high:
+            beyond |= array > high
+        made = array.astype(target)
+        if beyond.any() and self.beyond != "wrap":
+            self._need_clamp(target)
+            made = np.where(beyond, np.where(array < 0, target.type(low), target.type(high)), made)
+        return made
+
+    def _need_clamp(self, target: np.dtype[Any]) -> None:
+        if self.beyond != "clamp":
+            raise ValueError(f"values lie beyond {target} and out_of_range is not set")
+
+    def _rounded(self, array: Elements) -> Elements:
+        if self.rounding == "nearest-away":
+            whole = np.trunc(array)
+            return whole + np.where(np.abs(array - whole) >= 0.5, np.copysign(1.0, array), 0.0)
+        chosen: Any = {
+            "nearest-even": np.rint,
+            "towards-zero": np.trunc,
+            "towards-positive": np.ceil,
+            "towards-negative": np.floor,
+        }[self.rounding]
+        rounded: Elements = chosen(array)
+        return rounded
+
+    def _to_floats(self, array: Elements, target: np.dtype[Any]) -> Elements:
+        made = array.astype(target)
+        if target.kind != "f" or self.rounding in ("nearest-even", "nearest-away") or target == array.dtype:
+            return made
+        back = made.astype(np.longdouble) - array.astype(np.longdouble)
+        up = np.nextafter(made, target.type(np.inf))
+        down = np.nextafter(made, target.type(-np.inf))
+        if self.rounding == "towards-positive":
+            return np.where(back < 0, up, made)
+        if self.rounding == "towards-negative":
+            return np.where(back > 0, down, made)
+        return np.where((back > 0) & (array > 0), down, np.where((back < 0) & (array < 0), up, made))

@@ -1,0 +1,135 @@
+"""v2's object codecs beside the vlen ones: vlen-array, json2, msgpack2; and pickle, which is refused (F.11, F.12).
+
+Payload of json2 and msgpack2: a list of the items, then the dtype and the shape. Both of those are checked against what
+the array's metadata say before anything is made of the items.
+"""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs.array import VariableLength
+from zarrscope.codecs.codec import MAX_CHUNK_BYTES, ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk, Unsupported
+
+
+@codec("numcodecs.vlen-array", v2="vlen-array", needs="numcodecs")
+class VlenArray(VariableLength):
+    """Items are 1-D arrays of one dtype."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        try:
+            self.item = np.dtype(settings.text("dtype"))
+        except (TypeError, ValueError) as error:
+            raise settings.fault("dtype", f"is not a dtype: {error}") from None
+        if self.item.hasobject or self.item.itemsize == 0:
+            raise settings.fault("dtype", "must have elements of a fixed size")
+
+    def _codec(self) -> Any:
+        return needed("numcodecs.vlen").VLenArray(self.item)
+
+
+class Itemised(ArrayToBytes):
+    """A list of items, dtype and shape in a self-describing encoding."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if not decoded.dtype.variable and decoded.numpy.kind not in "US":
+            raise settings.unfit(f"stores objects, but the data type is {decoded.dtype.name!r}")
+        self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
+
+    def parse(self, data: Buffer) -> Any:
+        raise NotImplementedError
+
+    def compose(self, items: list[Any]) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        if len(data) > MAX_CHUNK_BYTES:
+            raise BadChunk(f"{self.name}: the chunk has more than {MAX_CHUNK_BYTES:,} bytes", codec=self.name)
+        items = self.parse(data)
+        if not isinstance(items, list) or len(items) < 2:
+            raise BadChunk(f"{self.name}: the chunk is not a list of items, dtype and shape", codec=self.name)
+        *items, dtype, shape = items
+        if not isinstance(dtype, str) or dtype.lstrip("<>|=")[:1] not in ("O", "U", "S"):
+            raise BadChunk(
+                f"{self.name}: the chunk says its dtype is {dtype!r:.40}, not one of objects", codec=self.name
+            )
+        sizes = shape if isinstance(shape, list) else [shape]
+        if any(type(n) is not int or n < 0 for n in sizes) or prod(sizes) != self.decoded.count:
+            raise BadChunk(
+                f"{self.name}: the chunk says its shape is {shape!r:.60}, expected {list(self.decoded.shape)}",
+                codec=self.name,
+            )
+        flat: list[Any] = items
+        for _ in sizes[1:]:
+            if not all(isinstance(row, list) for row in flat):
+                raise BadChunk(f"{self.name}: the items are not nested as the shape {sizes} says", codec=self.name)
+            flat = [item for row in flat for item in row]
+        if len(flat) != self.decoded.count:
+            raise BadChunk(
+                f"{self.name}: the chunk has {len(flat):,} items, {self.decoded.count:,} are expected", codec=self.name
+            )
+        found = np.empty(len(flat), self.decoded.numpy)
+        for i, item in enumerate(flat):
+            found[i] = item
+        found = found.reshape(self.decoded.shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def encode(self, array: Elements) -> bytes:
+        items = np.atleast_1d(array).tolist()
+        return self.compose([*items, array.dtype.str if array.dtype.kind != "O" else "|O", list(array.shape)])
+
+
+@codec("numcodecs.json2", v2="json2")
+class Json2(Itemised):
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
+
+    def parse(self, data: Buffer) -> Any:
+        return json.loads(bytes(data).decode(self.encoding))
+
+    def compose(self, items: list[Any]) -> bytes:
+        return json.dumps(items, separators=(",", ":"), sort_keys=True).encode(self.encoding)
+
+
+@codec("numcodecs.msgpack2", v2="msgpack2", needs="msgpack")
+class Msgpack2(Itemised):
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        self.raw = settings.boolean("raw", default=False)
+        self.use_bin_type = settings.boolean("use_bin_type", default=True)
+        self.use_single_float = settings.boolean("use_single_float", default=False)
+
+    def parse(self, data: Buffer) -> Any:
+        items = needed("msgpack").unpackb(bytes(data), raw=self.raw, strict_map_key=False)
+        if self.raw and isinstance(items, list) and len(items) > 1 and isinstance(items[-2], bytes):
+            items[-2] = items[-2].decode("ascii", "replace")
+        return items
+
+    def compose(self, items: list[Any]) -> bytes:
+        packed = needed("msgpack").packb(items, use_bin_type=self.use_bin_type, use_single_float=self.use_single_float)
+        return bytes(packed)
+
+
+@codec("numcodecs.pickle", v2="pickle", reads=False, writes=False)
+class Pickle(ArrayToBytes):
+    """Never: a pickle runs whatever its writer wanted."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        raise Unsupported(
+            "This array is stored with pickle, which can run any program: zarrscope never decodes it",
+            feature="codec pickle",
+            advice="Convert it, in an environment that trusts its writer, to vlen-utf8, json2 or numbers.",
+        )
