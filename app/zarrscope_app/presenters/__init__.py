@@ -6,16 +6,8 @@ once. Sentences, numbers and units come from here (`words`); a host has none of 
 """
 
 from zarrscope_app.presenters import words
-from zarrscope_app.presenters.edit import (
-    Change,
-    Diff,
-    Disagreement,
-    EditPresenter,
-    EditState,
-    EditStatus,
-    Field,
-    FieldKind,
-)
+from zarrscope_app.presenters.edit import EditPresenter
+from zarrscope_app.presenters.form import Change, Diff, Disagreement, EditState, EditStatus, Field, FieldKind
 from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
 from zarrscope_app.presenters.metadata import Info, Item, MetadataPresenter, Section
 from zarrscope_app.presenters.problems import ProblemsPresenter

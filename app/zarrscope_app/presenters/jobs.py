@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from psygnal import Signal
+
+from zarrscope.background import Outcome, Owner, Ticket
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.turn import OncePerTurn
 
 
 class JobState(Enum):
@@ -28,23 +35,87 @@ class Job:
     details: str = ""
 
 
+Report = Callable[[float | None, str], None]
+"""report(progress 0 … 1 or None, what is being done): callable from the job's thread."""
+
+
 class JobsPresenter:
     """Jobs in the order they began. `changed()` at most once a loop turn."""
 
     changed = Signal()
 
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._jobs: dict[int, Job] = {}
+        self._tickets: dict[int, Ticket] = {}
+        self._turn = OncePerTurn(owner.post, self.changed.emit)
+        self._next = 1
+
     @property
     def items(self) -> tuple[Job, ...]:
-        raise NotImplementedError
+        return tuple(self._jobs.values())
 
     @property
     def running(self) -> int:
-        raise NotImplementedError
+        return sum(job.state is JobState.RUNNING for job in self._jobs.values())
+
+    def run(
+        self,
+        name: str,
+        work: Callable[[Report, Callable[[], bool]], Any],
+        done: Callable[[Outcome[Any]], str] | None = None,
+    ) -> int:
+        """Runs work(report, cancelled) in the background. `done` gives the sentence that says how it ended; without
+        it, or when it gives none, there is a plain one."""
+        id = self._next
+        self._next += 1
+        began = time.monotonic()
+        self._put(Job(id, words.clean(name), JobState.RUNNING))
+
+        def report(progress: float | None, text: str) -> None:
+            left = ""
+            if progress and (spent := time.monotonic() - began) > 1:
+                left = words.time_left(spent * (1 - progress) / progress)
+            said = " · ".join(part for part in (words.clean(text), left) if part)
+            self._owner.post(lambda: self._progress(id, progress, said))
+
+        def ended(outcome: Outcome[Any]) -> None:
+            self._tickets.pop(id, None)
+            sentence = done(outcome) if done is not None else ""
+            job = self._jobs.get(id)
+            if job is None:
+                return
+            if outcome.error is not None:
+                problem = words.problem(outcome.error)
+                self._put(
+                    replace(job, state=JobState.FAILED, sentence=sentence or problem.headline, details=problem.details)
+                )
+            else:
+                self._put(replace(job, state=JobState.DONE, progress=1.0, text="", sentence=sentence or words.DONE))
+
+        def run(cancelled: Callable[[], bool]) -> Any:
+            return work(report, cancelled)
+
+        self._tickets[id] = self._owner.fetch(run, ended)
+        return id
 
     def cancel(self, id: int) -> None:
         """Asks a running job to stop; it ends CANCELLED."""
-        raise NotImplementedError
+        ticket = self._tickets.pop(id, None)
+        if ticket is not None:
+            ticket.cancel()
+            self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=words.STOPPED))
 
     def dismiss(self, id: int) -> None:
         """Forgets a job that has ended."""
-        raise NotImplementedError
+        if id not in self._tickets and self._jobs.pop(id, None) is not None:
+            self._turn.soon()
+
+    def _progress(self, id: int, progress: float | None, text: str) -> None:
+        job = self._jobs.get(id)
+        if job is not None and job.state is JobState.RUNNING:
+            self._put(replace(job, progress=None if progress is None else max(0.0, min(1.0, progress)), text=text))
+
+    def _put(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        self._turn.soon()

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 from psygnal import Signal
+
+from zarrscope.background import Outcome, Owner, Ticket
+from zarrscope.metadata import ArrayMetadata, CodecSpec, ExtensionReport
+from zarrscope.metadata import Outcome as Found
+from zarrscope.pyramid import Collection, Image
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.turn import OncePerTurn
 
 
 @dataclass(frozen=True)
@@ -38,17 +48,228 @@ class Info:
     loading: bool = False
 
 
+MAX_DOCUMENT_CHARACTERS = 2_000_000
+
+
 class MetadataPresenter:
     changed = Signal()
 
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._node: Any = None
+        self._ticket: Ticket | None = None
+        self._turn = OncePerTurn(owner.post, self.changed.emit)
+        self._state = Info()
+
     @property
     def state(self) -> Info:
-        raise NotImplementedError
+        return self._state
+
+    def clear(self) -> None:
+        self.show(None, Info())
+
+    def show(self, node: Any, info: Info) -> None:
+        """Another node; `info` as `describe` made it."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self._node = node
+        self._set(info)
+
+    def _set(self, info: Info) -> None:
+        self._state = info
+        self._turn.soon()
 
     def load_documents(self) -> None:
         """Reads the node's JSON documents in the background; `changed` when `state.documents` is there."""
-        raise NotImplementedError
+        node = self._node
+        if node is None or self._state.documents or self._ticket is not None:
+            return
+        hierarchy = node.hierarchy
+
+        def work() -> tuple[tuple[str, str], ...]:
+            keys = hierarchy.dialect.documents(node.path)
+            found = hierarchy.store.get_partial_values([(key, None) for key in keys])
+            return tuple(
+                (words.clean(key), words.clean_lines(data.decode("utf-8", "replace")[:MAX_DOCUMENT_CHARACTERS]))
+                for key, data in zip(keys, found, strict=True)
+                if data is not None
+            )
+
+        def done(outcome: Outcome[tuple[tuple[str, str], ...]]) -> None:
+            self._ticket = None
+            if outcome.error is not None:
+                problem = words.problem(outcome.error).headline
+                self._set(replace(self._state, warnings=(*self._state.warnings, problem), loading=False))
+            else:
+                self._set(replace(self._state, documents=outcome.value or (), loading=False))
+
+        self._set(replace(self._state, loading=True))
+        self._ticket = self._owner.fetch(work, done)
 
     def text(self) -> str:
         """All of it as plain text, to copy."""
-        raise NotImplementedError
+        return as_text(self._state)
+
+
+def as_text(info: Info) -> str:
+    lines = [info.title, info.subtitle]
+    for section in info.sections:
+        lines += ["", section.title]
+        width = max((len(item.label) for item in section.items), default=0)
+        lines += [f"  {item.label:<{width}}  {item.text}" for item in section.items]
+    if info.problem:
+        lines += ["", info.problem]
+    for warning in info.warnings:
+        lines += ["", warning]
+    return "\n".join(lines).strip() + "\n"
+
+
+def describe(node: Any, image: Image | None = None, collection: Collection | None = None) -> Info:
+    """The Info of a node. Reads nothing by itself; `image` must have been opened."""
+    metadata = node.metadata
+    problem = getattr(node, "problem", None)
+    sections = []
+    warnings = [words.clean(w) for w in node.warnings]
+    if isinstance(metadata, ArrayMetadata):
+        subtitle = words.joined(
+            words.rank(metadata.shape, metadata.dtype.name), words.shape(metadata.shape), words.size(_nbytes(metadata))
+        )
+        sections += [_values(metadata), _storage(metadata, node)]
+    else:
+        subtitle = words.GROUP
+    if image is not None:
+        sections.append(_image(image))
+        warnings += [words.clean(w) for w in image.warnings]
+        if metadata.kind == "group":
+            subtitle = words.joined(
+                f"OME-Zarr {words.clean(image.version)}" if image.version else words.IMAGE, words.shape(image.shape)
+            )
+    if collection is not None:
+        sections.append(_collection(collection))
+    sections.append(_node(node))
+    if metadata.extensions:
+        sections.append(Section("Extensions", tuple(_extension(report) for report in metadata.extensions)))
+    return Info(
+        node.path,
+        words.clean(node.name or "/"),
+        subtitle,
+        tuple(sections),
+        tuple(dict.fromkeys(warnings)),
+        words.problem(problem).headline if problem is not None else "",
+    )
+
+
+def _nbytes(metadata: ArrayMetadata) -> int:
+    return math.prod(metadata.shape) * metadata.dtype.itemsize
+
+
+def _values(metadata: ArrayMetadata) -> Section:
+    items = [
+        Item("Shape", words.shape(metadata.shape), "How many values along each axis."),
+        Item("Data type", words.clean(metadata.dtype.name, 200), "What one value is."),
+        Item(
+            "Fill value",
+            words.exact(metadata.fill.value) + ("" if metadata.fill.defined else " (not defined)"),
+            "What is shown where nothing is stored.",
+        ),
+    ]
+    if metadata.dimension_names is not None:
+        names = ", ".join("–" if n is None else words.clean(n, 60) for n in metadata.dimension_names)
+        items.insert(1, Item("Axes", names))
+    if metadata.dtype.itemsize:
+        items.append(Item("Size", words.size(_nbytes(metadata)), "Of all values, not compressed."))
+    return Section("Values", tuple(items))
+
+
+def _storage(metadata: ArrayMetadata, node: Any) -> Section:
+    outer = metadata.grid.chunk_shape
+    shards = None
+    chunks = outer
+    count = math.prod(metadata.grid.extent(metadata.shape))
+    if getattr(node, "problem", None) is None and node.shards is not None:
+        chunks, shards = node.chunks, count
+        count = math.prod(node.chunk_grid_shape)
+    items = [Item("Chunks", words.stored_in(count, chunks, shards), "A chunk is the smallest piece that can be read.")]
+    if shards is not None:
+        items.append(Item("Shards", words.shape(outer), "A shard is one file that holds many chunks."))
+    items.append(
+        Item(
+            "Codecs",
+            " → ".join(_codec(codec) for codec in metadata.codecs) or "none",
+            "How a chunk is packed, in the order of writing.",
+        )
+    )
+    items.append(Item("Keys", words.clean(metadata.keys.key((0,) * metadata.ndim)), "Where the first chunk is stored."))
+    if metadata.transformers:
+        items.append(Item("Storage transformers", " → ".join(_codec(t) for t in metadata.transformers)))
+    return Section("Storage", tuple(items))
+
+
+def _codec(codec: CodecSpec) -> str:
+    settings = {k: v for k, v in codec.configuration.items() if not isinstance(v, dict | list)}
+    name = words.clean(codec.name, 80)
+    inside = codec.configuration.get("codecs")
+    if isinstance(inside, list):
+        names = [c.get("name", "?") if isinstance(c, dict) else str(c) for c in inside]
+        return f"{name} [{' → '.join(words.clean(str(n), 60) for n in names)}]"
+    if not settings:
+        return name
+    return f"{name} ({words.clean(', '.join(f'{k} {json.dumps(v)}' for k, v in settings.items()), 120)})"
+
+
+def _image(image: Image) -> Section:
+    items = []
+    if image.version:
+        items.append(Item("Convention", f"OME-Zarr {words.clean(image.version)}"))
+    axes = ", ".join(
+        words.clean(axis.name, 20) + (f" ({words.unit(axis.unit)})" if axis.unit and axis.unit != "rgb" else "")
+        for axis in image.axes
+    )
+    items.append(Item("Axes", axes))
+    finest = image.levels[0]
+    sized = [
+        f"{words.clean(axis.name, 20)} {words.length(scale, axis.unit)}"
+        for axis, scale in zip(image.axes, finest.scale, strict=True)
+        if axis.unit and axis.unit != "rgb"
+    ]
+    if sized:
+        items.append(Item("Pixel size", ", ".join(sized)))
+    if len(image.levels) > 1:
+        text = "; ".join(f"{k}: {words.shape(level.shape)}" for k, level in enumerate(image.levels))
+        items.append(Item("Levels", text, "The same picture at lower resolutions, for looking from afar."))
+    if image.channel_axis is not None:
+        items.append(Item("Channels", ", ".join(words.clean(c.label, 60) for c in image.channels[:40])))
+    return Section("Image", tuple(items))
+
+
+def _collection(collection: Collection) -> Section:
+    items = [Item("Kind", words.clean(collection.kind))]
+    if collection.rows or collection.columns:
+        items.append(Item("Wells", words.shape((len(collection.rows), len(collection.columns)))))
+    if collection.members is not None:
+        items.append(Item("Images", words.count(len(collection.members))))
+    return Section("Collection", tuple(items))
+
+
+def _node(node: Any) -> Section:
+    hierarchy = node.hierarchy
+    items = [
+        Item("Path", words.clean(node.path)),
+        Item("Format", words.clean(hierarchy.dialect.title)),
+        Item("Store", words.clean(hierarchy.url)),
+    ]
+    if hierarchy.consolidated:
+        items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
+    return Section("Node", tuple(items))
+
+
+def _extension(report: ExtensionReport) -> Item:
+    outcome = {
+        Found.USED: "understood and used",
+        Found.IGNORED: "not understood; may be ignored, and was",
+        Found.FELL_BACK: "not understood; its fallback was used",
+        Found.REFUSED: "not understood, and needed to read the data",
+    }[report.outcome]
+    text = f"{words.clean(report.name, 120)}: {outcome}."
+    return Item(words.clean(report.point), f"{text} {words.clean(report.advice)}".strip())

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from psygnal import Signal
+
+from zarrscope.background import Owner, Ticket
+from zarrscope.chunks import ChunkLoader, ChunkResult, State
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.turn import OncePerTurn
 
 
 @dataclass(frozen=True)
@@ -40,29 +46,146 @@ class Table:
     sentence: str = ""
 
 
+WAITING = "…"
+MAX_CELLS = 20_000
+MAX_CHUNKS = 512
+
+
 class ValuesPresenter:
     """The table of the selected array. `changed()`: another array or frame, or cells have arrived."""
 
     changed = Signal()
 
+    def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        self._owner, self._loader = owner, loader
+        self._turn = OncePerTurn(owner.post, self.changed.emit)
+        self._ticket: Ticket | None = None
+        self.clear()
+
+    def clear(self, sentence: str = "") -> None:
+        self._show(None, sentence)
+
+    def show_array(self, array: Any) -> None:
+        """The table of an array; its problem when it cannot be decoded."""
+        problem = array.problem
+        if problem is not None:
+            self._show(None, words.problem(problem).headline)
+        else:
+            self._show(array, "")
+
+    def _show(self, array: Any, sentence: str) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self._array = array
+        self._sentence = sentence
+        self._asked: frozenset[tuple[int, ...]] = frozenset()
+        self._failed: dict[tuple[int, ...], str] = {}
+        rank = array.ndim if array is not None else 0
+        self._fields: tuple[str, ...] = (array.dtype.names or ()) if array is not None else ()
+        self._index = [0] * rank
+        # Structured values: one axis down, the fields across.
+        self._rows = rank - 2 if rank > 1 and not self._fields else rank - 1
+        self._columns = rank - 1 if rank > 1 and not self._fields else -1
+        self._turn.soon()
+
+    def _name(self, axis: int) -> str:
+        names = self._array.dimension_names
+        return words.clean(names[axis] or f"axis {axis}", 40) if names else f"axis {axis}"
+
     @property
     def state(self) -> Table:
-        raise NotImplementedError
+        array = self._array
+        if array is None:
+            return Table(sentence=self._sentence)
+        fixed = tuple(
+            (self._name(i), self._index[i], array.shape[i])
+            for i in range(array.ndim)
+            if i not in (self._rows, self._columns)
+        )
+        return Table(
+            array.shape[self._rows] if self._rows >= 0 else 1,
+            len(self._fields) or (array.shape[self._columns] if self._columns >= 0 else 1),
+            self._name(self._rows) if self._rows >= 0 else "",
+            self._name(self._columns) if self._columns >= 0 else "",
+            tuple(words.clean(name, 60) for name in self._fields),
+            fixed,
+            self._sentence or next(iter(self._failed.values()), ""),
+        )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
         """Exact texts of a window, "…" for those still to come (they are fetched, and `changed` follows)."""
-        raise NotImplementedError
+        table = self.state
+        down = range(max(0, row), min(row + rows, table.rows))
+        across = range(max(0, column), min(column + columns, table.columns))
+        if self._array is None or len(down) * len(across) > MAX_CELLS:
+            return [[WAITING] * len(across) for _ in down]
+        array = self._array
+        data: dict[tuple[int, ...], Any] = {}
+        wanted: dict[tuple[int, ...], None] = {}
+
+        def text(i: int, j: int) -> str:
+            at = list(self._index)
+            if self._rows >= 0:
+                at[self._rows] = i
+            if self._columns >= 0:
+                at[self._columns] = j
+            chunk = tuple(p // c for p, c in zip(at, array.chunks, strict=True))
+            if chunk not in data:
+                data[chunk] = self._loader.peek(array, chunk)
+            if data[chunk] is None:
+                if chunk in self._failed:
+                    return "–"
+                wanted[chunk] = None
+                return WAITING
+            value = data[chunk][tuple(p - k * c for p, k, c in zip(at, chunk, array.chunks, strict=True))]
+            return words.exact(value[self._fields[j]] if self._fields else value)
+
+        found = [[text(i, j) for j in across] for i in down]
+        self._read(wanted)
+        return found
+
+    def _read(self, wanted: dict[tuple[int, ...], None]) -> None:
+        asked = frozenset(wanted)
+        if not wanted or asked <= self._asked or len(wanted) > MAX_CHUNKS:
+            return
+
+        def came(result: ChunkResult) -> None:
+            if result.state is State.FAILED and result.error is not None:
+                self._failed[result.index] = words.failed_chunk(result.error)
+            self._turn.soon()
+
+        def done() -> None:
+            self._asked = frozenset()
+
+        old, self._asked = self._ticket, asked
+        self._ticket = self._loader.request(self._owner, self._array, wanted, came, done)
+        if old is not None:
+            old.cancel()
+
+    def retry(self) -> None:
+        """Reads what failed again."""
+        self._failed.clear()
+        self._turn.soon()
 
     def set_index(self, axis: str, index: int) -> None:
         """For an axis that is not shown."""
-        raise NotImplementedError
+        for i in range(len(self._index)):
+            if self._name(i) == axis:
+                self._index[i] = max(0, min(index, self._array.shape[i] - 1))
+                self._turn.soon()
 
     def show(self, row_axis: str, column_axis: str) -> None:
-        raise NotImplementedError
+        names = [self._name(i) for i in range(len(self._index))]
+        if row_axis in names and column_axis in names and row_axis != column_axis and not self._fields:
+            self._rows, self._columns = names.index(row_axis), names.index(column_axis)
+            self._turn.soon()
 
     def transpose(self) -> None:
-        raise NotImplementedError
+        if self._columns >= 0:
+            self._rows, self._columns = self._columns, self._rows
+            self._turn.soon()
 
     def label(self, row: int, column: int) -> tuple[str, str]:
         """Headings of a row and of a column."""
-        raise NotImplementedError
+        return str(row), words.clean(self._fields[column], 60) if self._fields else str(column)

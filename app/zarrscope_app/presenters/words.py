@@ -8,6 +8,7 @@ and bidirectional overrides could otherwise rewrite a terminal or disguise a nam
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,15 @@ UNSAVED = "There are changes that are not saved."
 SAVED = "Saved."
 NOTHING_TO_SAVE = "Nothing has changed."
 READ_ONLY_FORM = "Opened read-only. Open it for writing to edit the attributes."
+ATTRIBUTES = "Attributes"
+SAVING = "Saving…"
+MERGED = "Merged with what was stored meanwhile. Save to write it."
+NOT_A_NUMBER = "This is not a number. Use a point, no separators: 0.108 or 1e-3."
+NOT_A_BOOL = "Write true or false."
+DONE = "Done."
+STOPPED = "Cancelled."
+GROUP = "group"
+IMAGE = "image"
 RETRY = "Retry"
 CANCEL = "Cancel"
 LOAD_ANYWAY = "Load"
@@ -219,6 +229,15 @@ def step(index: int, extent: int) -> str:
     return f"{index} / {max(0, extent - 1)}"
 
 
+def joined(*parts: str) -> str:
+    """Facts side by side: "v3 · OME-Zarr 0.5 · read-only"."""
+    return " · ".join(part for part in parts if part)
+
+
+def time_left(value: float) -> str:
+    return f"{seconds(value)} left"
+
+
 def percent(fraction: float) -> str:
     return f"{fraction * 100:.0f} %"
 
@@ -250,6 +269,24 @@ def tiles_loading(n: int) -> str:
 
 def changes(n: int) -> str:
     return counted(n, "change") if n else ""
+
+
+def conflict(fields: int) -> str:
+    if not fields:
+        return "Somebody else changed this document meanwhile. Your changes fit with theirs: merge, then save."
+    return f"Somebody else changed {counted(fields, 'field')} that you changed too. Keep yours or theirs?"
+
+
+def taken(name: str) -> str:
+    return f'The name "{clean(name, 60)}" is taken.'
+
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity")
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as JSON spells it (and the three that Zarr adds)."""
+    return _NUMBER.fullmatch(text.strip()) is not None
 
 
 # ---------------------------------------------------------------------- errors

@@ -1,0 +1,90 @@
+"""Snapshots of the attributes of a node as a form.
+
+Fields come as one list in the document's order, each with its depth; a host paints them as a tree or indented.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+
+class EditStatus(Enum):
+    EMPTY = "empty"
+    """No node is selected, or its document is still being read."""
+    CLEAN = "clean"
+    DIRTY = "dirty"
+    INVALID = "invalid"
+    """A field has an error; saving waits for it."""
+    SAVING = "saving"
+    CONFLICT = "conflict"
+    """Somebody else changed the document: `conflicts`, then `resolve`."""
+    FAILED = "failed"
+    READ_ONLY = "read-only"
+
+
+FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
+
+
+@dataclass(frozen=True)
+class Field:
+    pointer: str
+    """RFC 6901, within the attributes: "/multiscales/0/axes/2/unit". "" is the whole."""
+    label: str
+    """The member's name, or the position in a list."""
+    kind: FieldKind
+    text: str
+    """What an editor shows: strings without quotes, numbers as the document spells them, "" for lists and objects."""
+    summary: str
+    """For a closed row: the text, or "3 items"."""
+    depth: int
+    error: str = ""
+    changed: bool = False
+    folded: bool = False
+    """A list or object whose members are not in the list of fields; `fold(pointer, False)` opens it."""
+    members: int = 0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference. None: not there."""
+
+    pointer: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """In a conflict: the field as it was, mine, theirs (JSON text; None: not there)."""
+
+    pointer: str
+    base: str | None
+    mine: str | None
+    theirs: str | None
+
+
+@dataclass(frozen=True)
+class Diff:
+    unified: str
+    """A unified diff of the document, "" without changes."""
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class EditState:
+    status: EditStatus = EditStatus.EMPTY
+    sentence: str = ""
+    fields: tuple[Field, ...] = ()
+    changes: int = 0
+    can_save: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
+    conflicts: tuple[Disagreement, ...] = ()
+    """Fields that both sides changed. May be empty in CONFLICT: then both sides fit together."""
+    path: str = "/"
+    key: str = ""
+    """The document in the store."""
+    title: str = "Attributes"
+    """For the tab: "Attributes", with a dot while there are changes."""
