@@ -6,18 +6,26 @@ asked for is given back by `close()`; after that no callback comes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from psygnal import Signal
 
+from zarrscope import chunks
+from zarrscope.background import Background, Outcome, Ticket, shared
+from zarrscope.chunks import ChunkLoader
+from zarrscope.errors import ZarrscopeError
+from zarrscope.pyramid import Image, default_image, find_collection, find_images
+from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
-from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.metadata import Info, MetadataPresenter, describe
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.slice import SlicePresenter
 from zarrscope_app.presenters.tree import TreePresenter
-from zarrscope_app.presenters.turn import Post
+from zarrscope_app.presenters.turn import OncePerTurn, Post
 from zarrscope_app.presenters.values import ValuesPresenter
 
 TABS = (
@@ -76,57 +84,372 @@ class SessionState:
     """The rest of the status bar: level, tiles loading, changes."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Selection:
+    """A node and what was read about it, all in the background."""
+
+    node: Any
+    info: Info
+    image: Image | None = None
+    labels: dict[str, Image | None] | None = None
+    icon: str = ""
+
+
 class Session:
     """`Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`."""
 
     changed = Signal()
 
-    tree: TreePresenter
-    metadata: MetadataPresenter
-    edit: EditPresenter
-    slice: SlicePresenter
-    values: ValuesPresenter
-    jobs: JobsPresenter
-    problems: ProblemsPresenter
+    def __init__(
+        self,
+        url: str,
+        post: Post,
+        *,
+        writable: bool = False,
+        path: str | None = None,
+        background: Background | None = None,
+        loader: ChunkLoader | None = None,
+        opener: Callable[[str, str], Any] | None = None,
+    ) -> None:
+        """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy."""
+        self.url = url
+        self.owner = (background or shared()).owner(post)
+        self.loader = loader or chunks.shared()
+        self._opener = opener or _open
+        self._wanted = path
+        self._writable = writable
+        self._hierarchy: Any = None
+        self._closed = False
+        self._status = SessionStatus.OPENING
+        self._path = path or "/"
+        self._node: Any = None
+        self._tab = "info"
+        self._chosen = ""
+        self._can: frozenset[str] = frozenset()
+        self._version = ""
+        self._strip = words.Problem("", "")
+        self._ticket: Ticket | None = None
+        self._history: list[str] = []
+        self._at = -1
+        self._view: Any = None
+        self._snapshot: SessionState | None = None
+        self._turn = OncePerTurn(self.owner.post, self.changed.emit)
 
-    def __init__(self, url: str, post: Post, *, writable: bool = False, path: str | None = None) -> None:
-        """`path`: the node to select first; None: the one the address names."""
-        raise NotImplementedError
+        self.problems = ProblemsPresenter()
+        self.jobs = JobsPresenter(self.owner)
+        self.tree = TreePresenter(self.owner)
+        self.metadata = MetadataPresenter(self.owner)
+        self.edit = EditPresenter(self.owner)
+        self.slice = SlicePresenter(self.owner, self.loader)
+        self.values = ValuesPresenter(self.owner, self.loader)
+        self.tree.set_name(self.name)
+        self.edit.changed.connect(self._edited)
+        self.slice.changed.connect(self._refresh)
+        self.slice.painted.connect(self._refresh)
+        self.problems.changed.connect(self._refresh)
+        self._open()
 
-    @property
-    def state(self) -> SessionState:
-        raise NotImplementedError
+    # ------------------------------------------------------------------ opening
+    def _open(self) -> None:
+        self._status, self._strip = SessionStatus.OPENING, words.Problem("", "")
+        opener, url, mode = self._opener, self.url, "r+" if self._writable else "r"
+        self._stop()
 
-    def select(self, path: str) -> None:
-        """Goes to a node: its metadata, form, picture and values follow in the background."""
-        raise NotImplementedError
+        def done(outcome: Outcome[tuple[Any, str]]) -> None:
+            self._ticket = None
+            if outcome.error is not None or outcome.value is None:
+                self._strip = self.problems.add(outcome.error or RuntimeError())
+                self._status = SessionStatus.FAILED
+                self.tree.fail(self._strip.headline)
+                self._refresh()
+                return
+            hierarchy, node_path = outcome.value
+            self._hierarchy = hierarchy
+            self._status = SessionStatus.READY
+            for warning in getattr(hierarchy, "warnings", ()):
+                self.problems.add(words.warning(warning, place=hierarchy.url))
+            self.tree.attach(hierarchy, self.name)
+            self.edit.attach(hierarchy, bool(hierarchy.writable))
+            self.select(self._wanted or node_path)
 
-    def set_tab(self, tab: str) -> None:
-        raise NotImplementedError
+        def work() -> tuple[Any, str]:
+            opened = opener(url, mode)
+            return opened if isinstance(opened, tuple) else (opened, "/")
 
-    def back(self) -> None:
-        """To the node selected before."""
-        raise NotImplementedError
+        self._ticket = self.owner.fetch(work, done)
+        self._refresh()
 
-    def forward(self) -> None:
-        raise NotImplementedError
+    def _stop(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
 
     def retry(self) -> None:
-        """After FAILED: opens again."""
-        raise NotImplementedError
+        """After FAILED: opens again. After a node that could not be read: reads it again."""
+        if self._status is SessionStatus.FAILED:
+            self.problems.clear()
+            self._open()
+        elif self._hierarchy is not None:
+            self.problems.clear(self._path)
+            self._select(self._path)
 
     def reload(self) -> None:
-        """Reads everything again (F5). Unsaved changes are kept as long as the document did not change."""
-        raise NotImplementedError
+        """Reads everything again (F5). Unsaved changes are kept; saving compares them with what is stored then."""
+        self._wanted = self._path
+        self._view = self.slice.view()
+        node = self._node
+        if node is not None:
+            for array in self._arrays(node):
+                self.loader.invalidate(array)
+        self.problems.clear()
+        self._open()
+
+    def _arrays(self, node: Any) -> list[Any]:
+        """The arrays whose chunks are on show."""
+        image = self.slice.image
+        return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def set_writable(self, writable: bool) -> None:
         """Opens the same place for writing, or read-only again."""
-        raise NotImplementedError
+        if writable != self._writable:
+            self._writable = writable
+            self.reload()
 
     def dismiss(self) -> None:
         """Clears the strip."""
-        raise NotImplementedError
+        self._strip = words.Problem("", "")
+        self._refresh()
 
     def close(self) -> None:
         """Gives back every request; nothing is called afterwards."""
-        raise NotImplementedError
+        self._closed = True
+        self.owner.close()
+        close = getattr(getattr(self._hierarchy, "store", None), "close", None)
+        if close is not None:
+            try:
+                close()
+            except ZarrscopeError:
+                pass
+
+    # ------------------------------------------------------------------ selecting
+    def select(self, path: str) -> None:
+        """Goes to a node: its metadata, form, picture and values follow in the background."""
+        path = "/" + "/".join(part for part in path.split("/") if part)
+        if self._hierarchy is None:
+            self._wanted = path
+            return
+        if not self._history or self._history[self._at] != path:
+            del self._history[self._at + 1 :]
+            self._history.append(path)
+            self._at = len(self._history) - 1
+        self._select(path)
+
+    def _select(self, path: str) -> None:
+        hierarchy = self._hierarchy
+        self._stop()
+        self._path, self._node = path, None
+        self._strip = words.Problem("", "")
+        self.tree.reveal(path)
+
+        def done(outcome: Outcome[_Selection]) -> None:
+            self._ticket = None
+            if outcome.error is not None or outcome.value is None:
+                self._strip = self.problems.add(outcome.error or RuntimeError(), path)
+                self._nothing(self._strip.headline)
+            else:
+                self._show(outcome.value)
+            self._refresh()
+
+        self._ticket = self.owner.fetch(lambda: _look_at(hierarchy, path), done)
+        self._refresh()
+
+    def _nothing(self, sentence: str) -> None:
+        self._can = frozenset()
+        self.metadata.show(None, Info(self._path, problem=sentence))
+        self.slice.clear(sentence)
+        self.values.clear(sentence)
+
+    def _show(self, found: _Selection) -> None:
+        node = found.node
+        self._node = node
+        self.metadata.show(node, found.info)
+        self.edit.select(node.path, node.kind)
+        for warning in found.info.warnings:
+            self.problems.add(words.warning(warning, node.path))
+        if found.info.problem:
+            self.problems.add(node.problem, node.path)
+        if found.icon:
+            self.tree.mark(node.path, found.icon)
+        can = {"attributes", "info"}
+        if node.kind == "array":
+            can.add("values")
+            self.values.show_array(node)
+        else:
+            self.values.clear(words.NO_TABLE)
+        self._version = found.image.version if found.image is not None else ""
+        picture = found.image is not None and _drawable(found.image)
+        if found.image is not None and (picture or found.info.problem):
+            can.add("image")
+            self.slice.set_image(found.image, found.labels or {})
+            if self._view is not None:
+                self.slice.restore(self._view)
+        else:
+            self.slice.clear()
+        self._view = None
+        self._can = frozenset(can)
+        fitting = "image" if "image" in can else "values" if "values" in can else "info"
+        self._tab = self._chosen if self._chosen in can | {"problems"} and self._chosen != "values" else fitting
+
+    def set_tab(self, tab: str) -> None:
+        if tab in dict(TABS):
+            self._tab = tab
+            self._chosen = tab if tab in ("attributes", "info", "problems") else ""
+            self._refresh()
+
+    def back(self) -> None:
+        """To the node selected before."""
+        self._travel(-1)
+
+    def forward(self) -> None:
+        self._travel(1)
+
+    def _travel(self, by: int) -> None:
+        if 0 <= self._at + by < len(self._history):
+            self._at += by
+            self._select(self._history[self._at])
+
+    # ------------------------------------------------------------------ the snapshot
+    @property
+    def name(self) -> str:
+        """Of the hierarchy: the last part of its address."""
+        parts = [part for part in self.url.replace("\\", "/").rstrip("/").split("/") if part and not part.endswith(":")]
+        return words.clean(parts[-1], 80) if parts else words.clean(self.url, 80)
+
+    @property
+    def hierarchy(self) -> Any:
+        """The opened Hierarchy, None before; for hosts that hand arrays on (napari)."""
+        return self._hierarchy
+
+    @property
+    def node(self) -> Any:
+        """The selected Group or Array, None while it is being read."""
+        return self._node
+
+    @property
+    def state(self) -> SessionState:
+        if self._snapshot is None:
+            self._snapshot = self._make()
+        return self._snapshot
+
+    def _make(self) -> SessionState:
+        hierarchy = self._hierarchy
+        facts = ""
+        writable = bool(hierarchy is not None and hierarchy.writable)
+        if hierarchy is not None:
+            facts = words.joined(
+                hierarchy.dialect.name,
+                f"OME-Zarr {words.clean(self._version)}" if self._version else "",
+                words.WRITABLE if writable else words.READ_ONLY,
+            )
+        unsaved = words.changes(self.edit.unsaved)
+        frame = self.slice.frame
+        parts = [part for part in self._path.split("/") if part]
+        crumbs = [(self.name, "/")]
+        crumbs += [(words.clean(part, 60), "/" + "/".join(parts[: i + 1])) for i, part in enumerate(parts)]
+        titles = {"attributes": self.edit.state.title, "problems": self.problems.title}
+        opening = self._status is SessionStatus.OPENING
+        return SessionState(
+            self._status,
+            self.url,
+            self._path,
+            self.name,
+            f"• {self.name}" if unsaved else self.name,
+            tuple(crumbs),
+            words.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
+            facts or (words.OPENING if opening else ""),
+            self._tab,
+            tuple(Tab(id, titles.get(id, title), id in self._can or id == "problems") for id, title in TABS),
+            self._ticket is not None,
+            self._strip.headline,
+            self._strip.details,
+            self._strip.retry,
+            writable,
+            unsaved,
+            words.joined(
+                self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
+                frame.sentence if frame.blocked else words.tiles_loading(frame.loading),
+                f"✎ {unsaved}" if unsaved else "",
+            ),
+        )
+
+    def _edited(self) -> None:
+        self.tree.set_dirty(self.edit.dirty_paths)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._snapshot = None
+        self._turn.soon()
+
+    # ------------------------------------------------------------------ a view to come back to
+    def view(self) -> dict[str, Any]:
+        """Place and looks, as JSON."""
+        return {"url": self.url, "path": self._path, "slice": self.slice.view()}
+
+    def restore(self, view: Any) -> None:
+        """Looks to use once the picture is there."""
+        self._view = view
+
+
+def _open(url: str, mode: str) -> tuple[Any, str]:
+    """(hierarchy, path of the node that the address names). Blocks."""
+    from zarrscope.stores.address import split_address
+
+    import zarrscope
+
+    address = split_address(url)
+    return zarrscope.open(address.store_url, mode), address.node_path or "/"
+
+
+def _look_at(hierarchy: Any, path: str) -> _Selection:
+    """Reads all that the presenters of a node want to know at once. Blocks."""
+    node = hierarchy[path]
+    image, collection, icon = None, None, ""
+    warnings: list[str] = []
+    labels: dict[str, Image | None] = {}
+    try:
+        collection = find_collection(node)
+        image = default_image(node)
+        if image is not None:
+            # Touched here, so that the host's thread never waits for a store.
+            _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
+            for label in image.labels:
+                labels[label] = _label_image(hierarchy, label)
+            if node.kind == "group":
+                icon = "labels" if image.is_label else "image" if find_images(node) else ""
+    except ZarrscopeError as error:
+        warnings.append(words.problem(error).headline)
+        image = None
+    info = describe(node, image, collection)
+    if warnings:
+        info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
+    return _Selection(node, info, image, labels, icon)
+
+
+def _label_image(hierarchy: Any, path: str) -> Image | None:
+    try:
+        found = find_images(hierarchy[path])
+        if found:
+            _ = (found[0].levels, found[0].axes, found[0].channels)
+            return found[0] if found[0].levels[0].array.problem is None else None
+    except ZarrscopeError:
+        pass
+    return None
+
+
+def _drawable(image: Image) -> bool:
+    """Whether there is a picture or a line to show."""
+    array = image.levels[0].array
+    if array.problem is not None:
+        return False
+    dtype = array.dtype
+    return dtype.names is None and dtype.kind in "buifcmM" and array.size > 0

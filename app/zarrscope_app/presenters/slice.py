@@ -184,6 +184,11 @@ class SlicePresenter:
         return self._frame
 
     @property
+    def image(self) -> Image | None:
+        """The image on show, opened; for hosts that hand arrays on (napari)."""
+        return self._image
+
+    @property
     def line(self) -> Line | None:
         return self._line.line
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from psygnal import Signal
 
+from zarrscope_app.presenters import words
 from zarrscope_app.presenters.session import Session
 from zarrscope_app.presenters.turn import Post
 
@@ -38,47 +41,100 @@ class Recent:
     label: str
 
 
+MAX_RECENT = 12
+VIEW_VERSION = 1
+
+
 class Workspace:
     """`current` is the session in front, None for an empty window (then show `words.EMPTY_WINDOW` and `recent`)."""
 
     changed = Signal()
 
-    def __init__(self, post: Post, settings: Settings | None = None) -> None:
-        raise NotImplementedError
+    def __init__(self, post: Post, settings: Settings | None = None, make: Callable[..., Session] = Session) -> None:
+        self._post = post
+        self._settings: Settings = settings if settings is not None else Forgetful()
+        self._make = make
+        self._sessions: list[Session] = []
+        self._current: Session | None = None
+        self._recent = self._load()
+
+    def _load(self) -> list[str]:
+        try:
+            found = json.loads(self._settings.load("recent") or "[]")
+        except ValueError:
+            return []
+        return [url for url in found if isinstance(url, str)][:MAX_RECENT] if isinstance(found, list) else []
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        raise NotImplementedError
+        return tuple(self._sessions)
 
     @property
     def current(self) -> Session | None:
-        raise NotImplementedError
+        return self._current
 
     @property
     def recent(self) -> tuple[Recent, ...]:
-        raise NotImplementedError
+        return tuple(Recent(url, words.clean(url, 90)) for url in self._recent)
 
     def open(self, url: str, *, writable: bool = False) -> Session:
         """Opens a place, or brings it to the front when it is open already."""
-        raise NotImplementedError
+        for session in self._sessions:
+            if session.url == url:
+                if writable:
+                    session.set_writable(True)
+                self.bring(session)
+                return session
+        session = self._make(url, self._post, writable=writable)
+        self._sessions.append(session)
+        self._current = session
+        self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
+        return session
+
+    def _remember(self, urls: list[str]) -> None:
+        self._recent = urls
+        self._settings.store("recent", json.dumps(urls))
+        self.changed.emit()
 
     def bring(self, session: Session) -> None:
         """To the front."""
-        raise NotImplementedError
+        if session in self._sessions and session is not self._current:
+            self._current = session
+            self.changed.emit()
 
     def close(self, session: Session) -> None:
-        raise NotImplementedError
+        if session in self._sessions:
+            at = self._sessions.index(session)
+            self._sessions.remove(session)
+            session.close()
+            if session is self._current:
+                self._current = self._sessions[min(at, len(self._sessions) - 1)] if self._sessions else None
+            self.changed.emit()
 
     def close_all(self) -> None:
-        raise NotImplementedError
+        for session in self.sessions:
+            self.close(session)
 
     def clear_recent(self) -> None:
-        raise NotImplementedError
+        self._remember([])
 
     def view_text(self) -> str:
         """The current view (place, indices, axes, contrast) as JSON text, "" for an empty window."""
-        raise NotImplementedError
+        if self._current is None:
+            return ""
+        return json.dumps({"zarrscope": VIEW_VERSION, **self._current.view()})
 
     def restore(self, text: str) -> Session | None:
         """Opens what `view_text` described. None for a text that is none of ours."""
-        raise NotImplementedError
+        try:
+            view: Any = json.loads(text)
+        except ValueError:
+            return None
+        if not isinstance(view, dict) or "zarrscope" not in view or not isinstance(view.get("url"), str):
+            return None
+        session = self.open(view["url"])
+        session.restore(view.get("slice"))
+        path = view.get("path")
+        if isinstance(path, str):
+            session.select(path)
+        return session
