@@ -208,6 +208,8 @@ class Array:
             from zarrscope.codecs import ArraySpec, CodecPipeline
 
             try:
+                if (problem := self.metadata.problem) is not None:
+                    raise problem
                 _ = self.dtype
                 found = CodecPipeline(self.metadata.codecs, ArraySpec(shape, self.metadata.dtype, self.metadata.fill))
             except ZarrscopeError as error:
@@ -351,14 +353,14 @@ class Array:
 
     def _check_size(self, shape: Index) -> None:
         """Refuses what is too large before its memory is asked for (spec F.2)."""
-        from zarrscope.codecs import codec as limits
+        from zarrscope.codecs.codec import MAX_CHUNK_BYTES
 
         size = prod(shape) * max(1, self.dtype.itemsize)
-        if size > limits.MAX_CHUNK_BYTES:
+        if size > MAX_CHUNK_BYTES:
             raise self._located(
                 Refused(
                     f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
-                    f"{limits.MAX_CHUNK_BYTES / 2**30:g} GiB",
+                    f"{MAX_CHUNK_BYTES / 2**30:g} GiB",
                     advice="If that is intended, raise zarrscope.codecs.codec.MAX_CHUNK_BYTES.",
                 )
             )

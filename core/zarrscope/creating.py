@@ -1,0 +1,134 @@
+"""New arrays: canonical metadata from what a caller says, with defaults that suit images.
+
+Defaults: chunks of about 1 MiB decoded, longest along the last axes; zstd at level 3 behind plain bytes; strings and
+byte strings of varying length by vlen-utf8 and vlen-bytes. `shards` puts the chunks into sharding_indexed shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.dialects import Dialect
+from zarrscope.dtype import DataType, Fill, from_numpy
+from zarrscope.errors import Refused
+from zarrscope.fill import undefined
+from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+
+CHUNK_BYTES = 1 << 20
+
+
+def new_array(
+    dialect: Dialect,
+    path: str,
+    *,
+    shape: Sequence[int],
+    dtype: Any,
+    chunks: Sequence[int] | None,
+    shards: Sequence[int] | None,
+    codecs: Sequence[CodecSpec | Mapping[str, Any] | str] | None,
+    fill_value: Any,
+    dimension_names: Sequence[str | None] | None,
+    separator: str | None,
+) -> ArrayMetadata:
+    """Metadata as `dialect` can write it. Raises Refused for shapes that do not fit, Unsupported for unknown types."""
+    shape = tuple(int(n) for n in shape)
+    kind = from_numpy(dtype)
+    inner = tuple(int(n) for n in chunks) if chunks is not None else guess_chunks(shape, kind.itemsize or 16)
+    outer = tuple(int(n) for n in shards) if shards is not None else inner
+    for name, given in (("chunks", inner), ("shards", outer)):
+        if len(given) != len(shape) or any(n < 1 for n in given):
+            raise Refused(f"{name} {given} do not fit the shape {shape}: one positive length per axis is needed")
+    if dimension_names is not None and len(dimension_names) != len(shape):
+        raise Refused(f"{len(dimension_names)} dimension names do not fit the {len(shape)} axes of shape {shape}")
+    specs = tuple(as_spec(codec) for codec in codecs) if codecs is not None else default_codecs(kind)
+    if shards is not None:
+        if any(o % i for o, i in zip(outer, inner, strict=True)):
+            raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
+        specs = (sharding(inner, specs),)
+    keys = dialect.chunk_keys(path, len(shape), separator)
+    return ArrayMetadata(
+        shape=shape,
+        dtype=kind,
+        grid=RegularGrid(outer),
+        keys=keys,
+        codecs=specs,
+        fill=as_fill(fill_value, kind),
+        dialect=dialect.name,
+        dimension_names=tuple(dimension_names) if dimension_names is not None else None,
+    )
+
+
+def guess_chunks(shape: Sequence[int], itemsize: int, limit: int = CHUNK_BYTES) -> tuple[int, ...]:
+    """Chunks of at most `limit` bytes: halves the longest axis, the first one among equals, until they fit."""
+    chunks = [max(1, int(n)) for n in shape]
+    while prod(chunks) * itemsize > limit and max(chunks, default=1) > 1:
+        axis = chunks.index(max(chunks))
+        chunks[axis] = -(-chunks[axis] // 2)
+    return tuple(chunks)
+
+
+def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
+    """A codec as the caller names it: a CodecSpec, {"name": …, "configuration": …}, or a bare name."""
+    if isinstance(codec, CodecSpec):
+        return codec
+    if isinstance(codec, str):
+        return CodecSpec(codec)
+    return CodecSpec(str(codec["name"]), Configuration(codec.get("configuration") or {}))
+
+
+def default_codecs(dtype: DataType) -> tuple[CodecSpec, ...]:
+    zstd = CodecSpec("zstd", Configuration({"level": 3, "checksum": False}))
+    if dtype.name == "string":
+        return CodecSpec("vlen-utf8"), zstd
+    if dtype.name == "bytes":
+        return CodecSpec("vlen-bytes"), zstd
+    settings = {"endian": "little"} if dtype.itemsize > 1 else {}
+    return CodecSpec("bytes", Configuration(settings)), zstd
+
+
+def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
+    def form(spec: CodecSpec) -> dict[str, Any]:
+        return (
+            {"name": spec.name, "configuration": dict(spec.configuration)}
+            if spec.configuration
+            else {"name": spec.name}
+        )
+
+    return CodecSpec(
+        "sharding_indexed",
+        Configuration(
+            {
+                "chunk_shape": list(chunks),
+                "codecs": [form(spec) for spec in codecs],
+                "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+                "index_location": "end",
+            }
+        ),
+    )
+
+
+def as_fill(value: Any, dtype: DataType) -> Fill:
+    """The fill value with its exact bits. None: zero, empty or False, undefined where the dialect can say so."""
+    if value is None:
+        return undefined(dtype)
+    if isinstance(value, Fill):
+        return value
+    if dtype.numpy is None:
+        return Fill(value)
+    if dtype.variable:
+        empty = undefined(dtype).value
+        return Fill(value if isinstance(value, str | bytes) else empty)
+    if dtype.numpy.fields is not None and not isinstance(value, np.void | tuple):
+        return replace(undefined(dtype), defined=True)
+    try:
+        if isinstance(value, str) and dtype.numpy.kind in "iufcb":
+            raise ValueError("a text")
+        scalar = np.array(value, dtype.numpy)[()]
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: {error}") from None
+    return Fill(scalar)
