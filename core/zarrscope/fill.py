@@ -40,7 +40,7 @@ class FillForm:
 
 V3 = FillForm("Zarr v3", null=False, hexadecimal=True, raw="ints")
 V2 = FillForm("Zarr v2", null=True, hexadecimal=False, raw="base64", loose=True)
-DRAFT_2019 = FillForm("the 2019 drafts", null=True, hexadecimal=False, raw="base64", loose=True)
+DRAFT_2019 = FillForm("the 2019 drafts", null=True, hexadecimal=False, raw="base64")
 DRAFT_2020 = FillForm("the 2020 draft", null=True, hexadecimal=True, raw="base64", loose=True)
 DRAFT_2022 = FillForm("the 2022 draft", null=False, hexadecimal=True, raw="hexadecimal")
 
@@ -106,8 +106,8 @@ def _parse(value: Json, dtype: DataType, form: FillForm) -> Any:
         case "b":
             if value is True or value is False:
                 return np.bool_(value)
-            if form.loose and type(value) in (int, float) and value in (0, 1):
-                return np.bool_(value)
+            if (form.loose or form == V3) and type(value) in (int, float) and value in (0, 1):
+                return np.bool_(value)  # zarrita wrote 0 into v3, too
             raise _wrong(value, dtype, "true or false")
         case "i" | "u":
             return _integer(value, dtype, kind, form)

@@ -57,7 +57,7 @@ class CodecSpec:
     name: str
     configuration: Configuration = field(default_factory=Configuration)
     must_understand: bool = True
-    spelled: str = ""
+    spelled: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,20 @@ consolidated metadata is merely documents already at hand, requests can be count
 under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.py knows how codecs translate.
 """
 
-from zarrscope.dialects.detection import DIALECTS, PROBES, beneath, detect, dialect_named
+from zarrscope.dialects.detection import (
+    DIALECTS,
+    LATE_PROBES,
+    PROBES,
+    beneath,
+    detect,
+    detect_listed,
+    dialect_named,
+)
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Kind, Node, Source
 
 __all__ = [
     "DIALECTS",
+    "LATE_PROBES",
     "PROBES",
     "Child",
     "Detected",
@@ -22,5 +31,6 @@ __all__ = [
     "Source",
     "beneath",
     "detect",
+    "detect_listed",
     "dialect_named",
 ]

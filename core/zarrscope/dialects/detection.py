@@ -6,11 +6,14 @@ may answer any address with a web page) does not end the search; it is the fault
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
+from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05
+from zarrscope.dialects.n5 import N5
 from zarrscope.dialects.protocol import Detected, Dialect
+from zarrscope.dialects.v1 import V1
 from zarrscope.dialects.v2 import V2
 from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import spell
@@ -18,13 +21,14 @@ from zarrscope.errors import BadMetadata, NotFound, Unsupported
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, parse_json
 from zarrscope.store import Entry
 
-DIALECTS: tuple[Dialect, ...] = (V3(), V2())
+DIALECTS: tuple[Dialect, ...] = (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
 """All dialects, strict, in the order in which they are looked for."""
 
-PROBES: tuple[str, ...] = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs")
+PROBES: tuple[str, ...] = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs", "attributes.json")
 """Keys at the root that tell dialects apart."""
 
-_URI = re.compile(r"https?://purl\.org/zarr/spec/(protocol/)?core/(\d+)\.(\d+)/?")
+LATE_PROBES: tuple[str, ...] = ("meta", "root.group.json", "root.array.json")
+"""Keys to fetch when the first found nothing: v1 and the draft of May 2019."""
 
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
@@ -43,35 +47,55 @@ def _lenient(dialect: Dialect, lenient: bool) -> Dialect:
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The dialect of a hierarchy from the documents found under `PROBES`; None when they tell of none.
+    """The dialect of a hierarchy from the documents found under `PROBES` and `LATE_PROBES`; None when they tell none.
 
     Raises BadMetadata or Unsupported when there is a zarr.json that no dialect here can take, and nothing beside it.
     """
     fault: BadMetadata | Unsupported | None = None
     found: Dialect | None = None
+    warnings: tuple[str, ...] = ()
     if "zarr.json" in documents:
         try:
-            found = _by_zarr_json(parse_json(documents["zarr.json"], key="zarr.json", limit=CONSOLIDATED_LIMIT))
+            document = parse_json(documents["zarr.json"], key="zarr.json", limit=CONSOLIDATED_LIMIT)
+            found, warnings = _by_zarr_json(document, lenient)
         except (BadMetadata, Unsupported) as error:
             fault = error.located(key="zarr.json")
-    v2 = any(key in documents for key in (".zgroup", ".zarray", ".zmetadata"))
-    if found is not None:
-        also = ("v2",) if v2 else ()
-        return Detected(_lenient(found, lenient), also, tuple(_beside(found, name) for name in also))
-    if v2:
+    others: list[Dialect] = []
+    if any(key in documents for key in (".zgroup", ".zarray", ".zmetadata")):
+        others.append(V2(lenient=lenient))
+    if "attributes.json" in documents and _is_n5(documents["attributes.json"]):
+        others.append(N5(lenient=lenient))
+    if "meta" in documents and _is_v1(documents["meta"]):
+        others.append(V1(lenient=lenient))
+    if "root.group.json" in documents or "root.array.json" in documents:
+        others.append(Draft(DRAFT_2019_05, lenient=lenient))
+    if found is None:
+        if not others:
+            if fault is not None:
+                raise fault
+            return None
         warnings = (f"zarr.json is passed over: {fault.message}",) if fault else ()
-        return Detected(V2(lenient=lenient), warnings=warnings)
-    if fault is not None:
-        raise fault
-    return None
+        found = others.pop(0)
+    beside = (f"Documents of {other.title} lie beside those of {found.title}; the latter are shown" for other in others)
+    return Detected(found, tuple(other.name for other in others), (*warnings, *beside))
 
 
-def _beside(found: Dialect, name: str) -> str:
-    other = dialect_named(name)
-    return f"Documents of {other.title} lie beside those of {found.title}; the latter are shown"
+def _is_n5(value: bytes) -> bool:
+    try:
+        return isinstance(parse_json(value, key="attributes.json"), Mapping)
+    except BadMetadata:
+        return False
 
 
-def _by_zarr_json(document: Any) -> Dialect:
+def _is_v1(value: bytes) -> bool:
+    try:
+        document = parse_json(value, key="meta")
+    except BadMetadata:
+        return False
+    return isinstance(document, Mapping) and document.get("zarr_format") == 1
+
+
+def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...]]:
     if not isinstance(document, Mapping):
         raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
     if "zarr_format" not in document:
@@ -82,15 +106,28 @@ def _by_zarr_json(document: Any) -> Dialect:
         )
     form = document["zarr_format"]
     if type(form) is int and form == 3:
-        return V3()
-    if isinstance(form, str) and (match := _URI.fullmatch(form)) and match[2] == "3":
-        raise Unsupported(f"The draft format {form} is not read yet", feature=form, pointer="/zarr_format")
+        return V3(lenient=lenient), ()
+    if isinstance(form, str):
+        return from_bootstrap(document, lenient=lenient)
     raise Unsupported(
         f"zarr_format {spell(form)} in zarr.json is none that zarrscope knows",
         feature=f"zarr_format {spell(form)}",
         pointer="/zarr_format",
         advice="Zarr v3 has the number 3; the drafts before it an address at purl.org.",
     )
+
+
+def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
+    """The last resort, a draft of May 2019 whose root has no document: `documents` are some found beneath "meta/"."""
+    for key, value in documents.items():
+        try:
+            document = parse_json(value, key=key)
+        except BadMetadata:
+            continue
+        form = document.get("zarr_format") if isinstance(document, Mapping) else None
+        if isinstance(form, str) and CORE_URI.fullmatch(form):
+            return Detected(Draft(DRAFT_2019_05, lenient=lenient))
+    return None
 
 
 def beneath(entries: Iterable[Entry], limit: int = 8) -> tuple[str, ...]:

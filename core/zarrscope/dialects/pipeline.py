@@ -184,13 +184,17 @@ def to_v2(
         kind = kind_of(spec.name)
         if spec.name == "bytes":
             endian = _input_order(rest[:i]) or spec.configuration.get("endian")
-        elif kind == "array→bytes" and spec.name not in OBJECT_CODECS and not spec.name.startswith("numcodecs."):
+        elif (
+            kind == "array→bytes"
+            and spec.name not in OBJECT_CODECS
+            and not spec.name.startswith(("numcodecs.", "imagecodecs_"))
+        ):
             raise _cannot(title, spec, "it has no codec of that kind")
         else:
             config = to_numcodecs(spec)
             if config is None:
                 raise _cannot(title, spec, "numcodecs has no codec of that name")
-            (after if kind == "bytes→bytes" else before).append(config)
+            (before if kind == "array→array" or (not after and spec.name in OBJECT_CODECS) else after).append(config)
     if dtype.variable and not any(spec.name in OBJECT_CODECS for spec in rest):
         raise Unsupported(f"{title} needs an object codec such as vlen-utf8 for {dtype.name}", feature="object codec")
     compressor = after.pop() if after else None

@@ -1,0 +1,337 @@
+"""The drafts of Zarr v3 from 2019 to 2022: documents under meta/, chunks under data/, both found from the path alone.
+
+    zarr.json                   {"zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0", "extensions": [],
+                                 "metadata_encoding": "https://purl.org/zarr/spec/protocol/core/3.0",
+                                 "metadata_key_suffix": ".json"}
+    meta/root/g/a.array.json    {"shape": [4, 6], "data_type": "<u2", "fill_value": 0, "attributes": {},
+                                 "chunk_grid": {"type": "regular", "chunk_shape": [2, 3], "separator": "/"},
+                                 "chunk_memory_layout": "C", "extensions": [],
+                                 "compressor": {"codec": "https://purl.org/zarr/spec/codec/gzip/1.0",
+                                                "configuration": {"level": 1}}}
+    data/root/g/a/c0/1          the chunk in row 0, column 1
+
+This is the draft of 2020, which zarr-python 2.12 to 2.18 wrote; layouts.py holds what the others do differently.
+Specification: the seeds 000 (May 2019), 002 and 004 (June 2019), 003 (2022); spec A.3 to A.6, D.1 to D.3, H.
+
+The sharding storage transformer of 2022 becomes a sharding_indexed codec: shards are byte for byte what that codec
+reads with a plain index at the end, so arrays have one way of reading shards, not two (H.8). The rejected rival, a
+store over the store, would hide the inner chunks from everything that plans ranged reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from zarrscope.dialects import draft_arrays
+from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
+from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.reading import Members, attributes_of, load, token
+from zarrscope.dialects.v2 import DIMENSIONS
+from zarrscope.dialects.writing import check_plain_name, document
+from zarrscope.dtype import spell
+from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.jsontext import CONSOLIDATED_LIMIT
+from zarrscope.metadata import (
+    ArrayMetadata,
+    ChunkKeys,
+    Configuration,
+    ExtensionReport,
+    GroupMetadata,
+    Outcome,
+)
+from zarrscope.store import Entry
+
+BOOTSTRAP = "zarr.json"
+_CONSOLIDATED = "meta/root/consolidated/.zmetadata"
+_NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
+
+
+@dataclass(frozen=True)
+class Draft:
+    layout: Layout = DRAFT_2022_05
+    suffix: str | None = None
+    """What the bootstrap document says; None: the layout's own."""
+    lenient: bool = False
+    fallbacks: bool = True
+    extensions: tuple[ExtensionReport, ...] = ()
+    """What the bootstrap document demands: it holds for every node."""
+    encoding: str = ""
+    """The metadata encoding when it is not JSON: then only keys can be understood."""
+
+    implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+
+    @property
+    def name(self) -> str:
+        return self.layout.name
+
+    @property
+    def title(self) -> str:
+        return self.layout.title
+
+    @property
+    def ending(self) -> str:
+        return self.layout.suffix if self.suffix is None else self.suffix
+
+    # ------------------------------------------------------------------ keys
+    def key(self, path: str, kind: Kind) -> str:
+        inner = path.strip("/")
+        if not inner:
+            return f"{self.layout.root}{kind}{self.ending}"
+        return f"{self.layout.meta}/{inner}.{kind}{self.ending}"
+
+    def documents(self, path: str) -> tuple[str, ...]:
+        keys = (self.key(path, "array"), self.key(path, "group"))
+        if path.strip("/"):
+            return keys
+        first = (BOOTSTRAP,) if self.layout.bootstrap else ()
+        return (*first, *keys, *((_CONSOLIDATED,) if self.layout == DRAFT_2020 else ()))
+
+    def listing(self, path: str) -> str:
+        return f"{self.layout.meta}/{_inside(path)}"
+
+    def data(self, path: str) -> str:
+        return f"{self.layout.data}/{_inside(path)}"
+
+    def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
+        seen: set[str] = set()
+        groups: list[str] = []
+        prefixes: list[str] = []
+        for entry in entries:
+            if entry.is_prefix:
+                prefixes.append(entry.name)
+            elif (name := self._name(entry.name, "array")) is not None and name not in seen:
+                seen.add(name)
+                yield Child(name, "array")
+            elif (name := self._name(entry.name, "group")) is not None:
+                groups.append(name)
+        for name in groups:  # where both documents exist, the array wins (spec A.6 "Existence")
+            if name not in seen:
+                seen.add(name)
+                yield Child(name, "group")
+        for name in prefixes:
+            if name not in seen:
+                seen.add(name)
+                yield Child(name, "group", GroupMetadata(self.name, implicit=True, extensions=self.extensions))
+
+    def _name(self, key: str, kind: Kind) -> str | None:
+        name = key.removesuffix(f".{kind}{self.ending}")
+        return name if name != key and name else None
+
+    def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
+        layout = self.layout
+        return ChunkKeys(self.data(path), layout.stem, separator or layout.separator, layout.scalar)
+
+    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+        return self.key(path, kind), "/attributes"
+
+    def erase(self, path: str, kind: Kind) -> Erasure:
+        return Erasure(
+            keys=(self.key(path, "array"), self.key(path, "group")), prefixes=(self.listing(path), self.data(path))
+        )
+
+    def check_name(self, name: str) -> None:
+        check_plain_name(name, self.title)
+        if not _NODE_NAME.fullmatch(name):
+            raise Refused(
+                f"{name!r} cannot be the name of a node in {self.title}",
+                advice="Use at most 255 of the letters a-z and A-Z, digits, and - _ .",
+            )
+        if any(name.endswith((f".{kind}", f".{kind}{self.ending}")) for kind in ("array", "group")):
+            raise Refused(f"{name!r} ends like the key of a document", advice="Choose another ending.")
+
+    # ------------------------------------------------------------------ reading
+    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+        notes: list[str] = []
+        kinds: tuple[Kind, ...] = ("array", "group")
+        for kind in kinds:
+            key = self.key(path, kind)
+            if key in documents:
+                try:
+                    return self._node(path, kind, key, documents, notes)
+                except ZarrscopeError as error:
+                    raise error.located(key=key) from None
+        if path.strip("/"):
+            return None
+        return Node("/", GroupMetadata(self.name, implicit=True, extensions=self.extensions), {})
+
+    def _node(self, path: str, kind: Kind, key: str, documents: Mapping[str, Source], notes: list[str]) -> Node:
+        if self.encoding:
+            if kind == "group":
+                return Node(path, GroupMetadata(self.name, extensions=self.extensions), {}, tuple(notes))
+            raise Unsupported(
+                f"The document is in the metadata encoding {self.encoding!r}, which is not understood here",
+                feature=f"metadata encoding {self.encoding}",
+                advice="Only JSON is; the names of nodes can still be listed.",
+            )
+        members = load(documents, key, notes)
+        assert members is not None
+        if not self.layout.bootstrap:
+            check_format(members, notes)
+        attributes = attributes_of(members)
+        reports = [*self.extensions]
+        metadata: ArrayMetadata | GroupMetadata
+        if kind == "array":
+            metadata = draft_arrays.parse(self, path, members, attributes, notes, reports)
+        else:
+            reports += extension_reports(members, notes, lenient=self.lenient)
+            reports += unknown_members(members, notes, strict=self.layout.strict, lenient=self.lenient)
+            metadata = GroupMetadata(self.name, extensions=tuple(reports))
+        return Node(path, metadata, attributes, tuple(notes))
+
+    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+        """zarr-python 2 collected all documents under meta/root/consolidated/.zmetadata."""
+        members = load(documents, _CONSOLIDATED, [], limit=CONSOLIDATED_LIMIT)
+        nodes = members.any("metadata") if members else None
+        if not isinstance(nodes, Mapping):
+            return None
+        return {key: value for key, value in nodes.items() if key.startswith("meta/") and isinstance(value, Mapping)}
+
+    # ------------------------------------------------------------------ writing
+    def write(
+        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
+    ) -> dict[str, bytes]:
+        written: dict[str, bytes] = {}
+        if not path.strip("/") and self.layout.bootstrap:
+            written[BOOTSTRAP] = document(self.bootstrap(), indent=4)
+        own = dict(attributes)
+        form: dict[str, Any] = {} if self.layout.bootstrap else {"zarr_format": self.layout.format_uri}
+        if isinstance(metadata, ArrayMetadata):
+            form |= draft_arrays.form(self, path, metadata, own)
+            if metadata.dimension_names is not None and DIMENSIONS not in own:
+                names = metadata.dimension_names
+                own[DIMENSIONS] = [name if name is not None else f"dim_{i}" for i, name in enumerate(names)]
+        elif self.layout in (DRAFT_2019_05, DRAFT_2019_06):
+            form["extensions"] = []
+        written[self.key(path, "array" if isinstance(metadata, ArrayMetadata) else "group")] = document(
+            {**form, "attributes": own}, indent=4
+        )
+        return written
+
+    def bootstrap(self) -> dict[str, Any]:
+        """The document at zarr.json of a new hierarchy. That of 2020 has the four members zarr-python 2 demands."""
+        form: dict[str, Any] = {"zarr_format": self.layout.format_uri}
+        if self.layout == DRAFT_2019_06:
+            form["metadata_encoding"] = "application/json"
+        elif self.layout == DRAFT_2020:
+            form |= {"metadata_encoding": self.layout.format_uri, "metadata_key_suffix": self.ending}
+        else:
+            form["metadata_encoding"] = {"type": "json", "metadata_key_suffix": self.ending}
+        return {**form, "extensions": []}
+
+
+def _inside(path: str) -> str:
+    inner = path.strip("/")
+    return f"{inner}/" if inner else ""
+
+
+# ---------------------------------------------------------------------------------------------- shared by documents
+def check_format(members: Members, notes: list[str]) -> None:
+    """zarr_format names the core of major version 3; newer minor versions are read with a note (spec A.1)."""
+    found = members.need("zarr_format", str)
+    match = CORE_URI.fullmatch(found)
+    if match is None or match[1] != "3":
+        raise Unsupported(
+            f"zarr_format {spell(found)} is none that zarrscope knows",
+            feature=f"zarr_format {found}",
+            pointer="/zarr_format",
+            advice="The drafts of version 3 have https://purl.org/zarr/spec/protocol/core/3.0 there.",
+        )
+    if match[2] != "0":
+        notes.append(f"Written for version 3.{match[2]}: what is new in it is passed over")
+
+
+def extension_reports(members: Members, notes: list[str], *, lenient: bool) -> list[ExtensionReport]:
+    """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4)."""
+    value = members.get("extensions", list, type(None)) or []
+    reports: list[ExtensionReport] = []
+    for i, item in enumerate(value):
+        pointer = members.at("extensions") + token(i)
+        one = Members(item, pointer, "extension")
+        name = one.need("extension", str)
+        must = one.get("must_understand", bool, default=True)
+        configuration = one.any("configuration")
+        settings = configuration if isinstance(configuration, Mapping) else {n: one.value[n] for n in one.left()}
+        reports.append(refusal("extension", name, pointer, notes, must=must, lenient=lenient, settings=settings))
+    return reports
+
+
+def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient: bool) -> list[ExtensionReport]:
+    """Members nobody asked for: fatal where the text says so (D.3.1), else a note."""
+    reports: list[ExtensionReport] = []
+    for name in members.left():
+        value = members.value[name]
+        harmless = isinstance(value, Mapping) and value.get("must_understand") is False
+        if strict and not harmless:
+            reports.append(refusal("member", name, members.at(name), notes, must=True, lenient=lenient))
+        else:
+            notes.append(f"The member {name!r} is not part of the format, and passed over")
+    return reports
+
+
+def refusal(
+    point: str,
+    name: str,
+    pointer: str,
+    notes: list[str],
+    *,
+    must: bool = True,
+    lenient: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> ExtensionReport:
+    """The report of something not understood: refused when it must be, unless opened leniently."""
+    if must and lenient:
+        notes.append(f"The {point} {name!r} must be understood, and is not: what is shown may be wrong")
+    return ExtensionReport(
+        point,
+        name,
+        understood=False,
+        required=must,
+        outcome=Outcome.REFUSED if must and not lenient else Outcome.IGNORED,
+        advice="It may change what the data mean; open it leniently to look anyway." if must else "",
+        pointer=pointer,
+        configuration=Configuration(settings),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- from the bootstrap
+def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[Draft, tuple[str, ...]]:
+    """The draft that a zarr.json with a zarr_format in words stands for, and warnings (spec A.1)."""
+    notes: list[str] = []
+    members = Members(document, what="bootstrap document")
+    check_format(members, notes)
+    encoding = members.need("metadata_encoding")
+    unknown = ""
+    suffix: Any = None
+    if isinstance(encoding, Mapping):
+        layout = DRAFT_2022_05
+        inner = Members(encoding, "/metadata_encoding", "metadata_encoding")
+        suffix = inner.get("metadata_key_suffix", str, default=layout.suffix)
+        if inner.any("extension") is not None or inner.need("type") != "json":
+            unknown = str(inner.any("extension") or inner.any("type"))
+    elif isinstance(encoding, str) and CORE_URI.fullmatch(encoding):
+        layout = DRAFT_2020
+        suffix = members.get("metadata_key_suffix", str, default="")
+    elif isinstance(encoding, str) and re.fullmatch(r"[\w.+-]+/[\w.+-]+", encoding):
+        layout = DRAFT_2019_06
+        unknown = "" if encoding == "application/json" else encoding
+    else:
+        raise Unsupported(
+            f"The metadata encoding {spell(encoding)} is not understood here",
+            feature=f"metadata encoding {spell(encoding)}",
+            pointer="/metadata_encoding",
+            advice="Only JSON is.",
+        )
+    if suffix is not None and ("/" in suffix or len(suffix) > 64):
+        raise BadMetadata(f"{spell(suffix)} cannot end a key", pointer="/metadata_encoding/metadata_key_suffix")
+    reports = extension_reports(members, notes, lenient=lenient)
+    if unknown:
+        pointer = "/metadata_encoding"
+        reports.append(refusal("metadata encoding", unknown, pointer, notes, must=True, lenient=lenient))
+    notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
+    return Draft(layout, suffix, lenient, extensions=tuple(reports), encoding=unknown), tuple(notes)
+
+
+DRAFTS = (Draft(DRAFT_2022_05), Draft(DRAFT_2020), Draft(DRAFT_2019_06), Draft(DRAFT_2019_05))

@@ -1,0 +1,140 @@
+"""What the four drafts of v3 (2019 to 2022) differ in, as data: keys, spellings, fill values (spec A.2-A.6, A.13)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from zarrscope import fill as fills
+from zarrscope.fill import FillForm
+
+CORE_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?core/(\d+)\.(\d+)/?")
+CODEC_URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([A-Za-z0-9_-]+)(?:/\d+(?:\.\d+)*)?/?")
+SHARDING_URI = re.compile(
+    r"https?://purl\.org/zarr/spec/(?:extensions/)?storage[_-]transformers/sharding/\d+(?:\.\d+)*/?"
+)
+FILTERS_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?extensions/filters/\d+(?:\.\d+)*/?")
+CODEC_NAMES = ("gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd")
+"""Codecs that the drafts, their companions or zarr-python 2 gave an address."""
+
+DATA_TYPE_EXTENSIONS = re.compile(
+    r"(?:https?://purl\.org/zarr/spec/(?:protocol/)?extensions/|https?://zarr-specs\.readthedocs\.io/\S*/extensions/)"
+    r"(?:data-types/)?(?:datetime|complex|string|struct|object)(?:-dtypes)?/v?1\.0(?:\.html)?/?"
+    r"|TODO: (?:bytestring|unicode|structured|object) array protocol URL"
+)
+"""Extensions whose `type` is a type string of numpy; zarr-python 2 wrote the "TODO" into real hierarchies."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    name: str
+    title: str
+    format_uri: str
+    bootstrap: bool
+    """There is a zarr.json at the root; else every document says its zarr_format itself."""
+    meta: str
+    """Documents lie at meta + path + ".array" + suffix; the root's at root + "array" + suffix."""
+    root: str
+    data: str
+    """Chunks lie at data + path + "/"."""
+    suffix: str
+    stem: Literal["", "c"]
+    separator: str
+    scalar: str
+    """Stands for the one chunk of an array without dimensions."""
+    codecs: str
+    """The member that holds the codecs."""
+    codec_name: str
+    flat: bool
+    """A codec's parameters lie beside its name, not under "configuration"."""
+    codec_uri: str
+    fill: FillForm
+    strict: bool
+    """Unknown members of node documents make the node fail."""
+    datetime_uri: str
+    separator_always: bool = False
+
+
+DRAFT_2019_05 = Layout(
+    name="draft-2019-05",
+    title="Zarr v3 draft of May 2019",
+    format_uri="http://purl.org/zarr/spec/protocol/core/3.0",
+    bootstrap=False,
+    meta="meta",
+    root="root.",
+    data="data",
+    suffix=".json",
+    stem="",
+    separator=".",
+    scalar="0",
+    codecs="chunk_codecs",
+    codec_name="codec",
+    flat=True,
+    codec_uri="http://purl.org/zarr/spec/codec/{}",
+    fill=fills.DRAFT_2019,
+    strict=False,
+    datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
+)
+DRAFT_2019_06 = Layout(
+    name="draft-2019-06",
+    title="Zarr v3 draft of June 2019",
+    format_uri="https://purl.org/zarr/spec/protocol/core/3.0",
+    bootstrap=True,
+    meta="meta/root",
+    root="meta/root.",
+    data="data",
+    suffix="",
+    stem="",
+    separator=".",
+    scalar="0",
+    codecs="compressor",
+    codec_name="codec",
+    flat=False,
+    codec_uri="http://purl.org/zarr/spec/codec/{}",
+    fill=fills.DRAFT_2019,
+    strict=False,
+    datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
+)
+DRAFT_2020 = Layout(
+    name="draft-2020",
+    title="Zarr v3 draft of 2020",
+    format_uri="https://purl.org/zarr/spec/protocol/core/3.0",
+    bootstrap=True,
+    meta="meta/root",
+    root="meta/root.",
+    data="data/root",
+    suffix=".json",
+    stem="c",
+    separator="/",
+    scalar="c0",
+    codecs="compressor",
+    codec_name="codec",
+    flat=False,
+    codec_uri="https://purl.org/zarr/spec/codec/{}/1.0",
+    fill=fills.DRAFT_2020,
+    strict=False,
+    datetime_uri="https://zarr-specs.readthedocs.io/en/latest/extensions/data-types/datetime/v1.0.html",
+    separator_always=True,
+)
+DRAFT_2022_05 = Layout(
+    name="draft-2022-05",
+    title="Zarr v3 draft of 2022",
+    format_uri="https://purl.org/zarr/spec/core/3.0",
+    bootstrap=True,
+    meta="meta",
+    root="meta/",
+    data="data",
+    suffix=".json",
+    stem="c",
+    separator="/",
+    scalar="c",
+    codecs="codecs",
+    codec_name="type",
+    flat=False,
+    codec_uri="https://purl.org/zarr/spec/codecs/{}/1.0",
+    fill=fills.DRAFT_2022,
+    strict=True,
+    datetime_uri="https://purl.org/zarr/spec/extensions/data-types/datetime/1.0",
+    separator_always=True,
+)

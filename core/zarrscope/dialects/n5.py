@@ -1,0 +1,277 @@
+"""N5: every directory is a group, a dataset where attributes.json says so; axes are listed fastest first.
+
+    attributes.json    {"n5": "4.0.0"}
+    a/attributes.json  {"dimensions": [6, 4], "blockSize": [3, 2], "dataType": "uint16",
+                        "compression": {"type": "raw"}}
+    a/1/0              the block in column 1, row 0: a header with its size, then big-endian values
+
+Canonical arrays are in C order, so shapes and chunk indices are the reverse of what N5 lists: this array has shape
+(4, 6). Its codecs are a transpose into N5's order of axes and the registered n5_default, which knows the header.
+User attributes share the document with the dataset's own members. A missing block is zero.
+
+Specification: saalfeldlab/n5 README, 4.0.0; spec A.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from zarrscope.dialects.pipeline import from_numcodecs, reversal
+from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.reading import Members, load, prefix_of
+from zarrscope.dialects.writing import check_plain_name, document
+from zarrscope.dtype import DataType, Fill, data_type, spell, unknown
+from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.fill import undefined, zero
+from zarrscope.metadata import (
+    ArrayMetadata,
+    ChunkKeys,
+    CodecSpec,
+    Configuration,
+    ExtensionReport,
+    GroupMetadata,
+    Outcome,
+    RegularGrid,
+)
+from zarrscope.store import Entry
+
+DOCUMENT = "attributes.json"
+VERSION = "4.0.0"
+_TYPES = (
+    *("uint8", "uint16", "uint32", "uint64"),
+    *("int8", "int16", "int32", "int64"),
+    *("float32", "float64"),
+)
+_OWN = ("n5", "dimensions", "blockSize", "dataType", "compression", "compressionType")
+"""Members that are not user attributes, of datasets. A group has only n5."""
+
+
+@dataclass(frozen=True)
+class N5:
+    lenient: bool = False
+
+    name: ClassVar[str] = "n5"
+    title: ClassVar[str] = "N5"
+    implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+
+    # ------------------------------------------------------------------ keys
+    def documents(self, path: str) -> tuple[str, ...]:
+        return (prefix_of(path) + DOCUMENT,)
+
+    def listing(self, path: str) -> str:
+        return prefix_of(path)
+
+    def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
+        for entry in entries:
+            if entry.is_prefix:
+                yield Child(entry.name)
+
+    def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
+        if separator not in (None, "/"):
+            raise Unsupported("N5 separates the indices of a block by a slash", feature=f"separator {separator!r}")
+        return ChunkKeys(prefix_of(path), "", "/", "0", reverse=True)
+
+    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+        return prefix_of(path) + DOCUMENT, ""
+
+    def erase(self, path: str, kind: Kind) -> Erasure:
+        return Erasure(prefixes=(prefix_of(path),))
+
+    def check_name(self, name: str) -> None:
+        check_plain_name(name, self.title)
+        if name == DOCUMENT or name.isdigit():
+            raise Refused(f"{name!r} would be taken for a document or a block", advice="Choose another name.")
+
+    # ------------------------------------------------------------------ reading
+    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+        key = prefix_of(path) + DOCUMENT
+        notes: list[str] = []
+        members = load(documents, key, notes)
+        if members is None:
+            return None
+        try:
+            _check_version(members)
+            metadata: ArrayMetadata | GroupMetadata
+            if all(name in members for name in ("dimensions", "blockSize", "dataType")):
+                metadata = self._dataset(path, members)
+                own: tuple[str, ...] = _OWN
+            else:
+                metadata = GroupMetadata(self.name)
+                own = ("n5",)
+        except ZarrscopeError as error:
+            raise error.located(key=key) from None
+        attributes = {name: value for name, value in members.value.items() if name not in own}
+        return Node(path, metadata, attributes, tuple(notes))
+
+    def _dataset(self, path: str, members: Members) -> ArrayMetadata:
+        reports: list[ExtensionReport] = []
+        shape = members.ints("dimensions")[::-1]
+        if not shape:
+            raise BadMetadata("A dataset has at least one dimension", pointer="/dimensions")
+        blocks = members.ints("blockSize", minimum=1, maximum=2**31 - 1, length=len(shape))[::-1]
+        name = members.need("dataType", str)
+        for member in ("codecs", "shardSize"):
+            if member in members:
+                advice = "N5 5 brings shards and codec lists, which zarrscope does not read."
+                reports.append(_refused("member", member, f"/{member}", advice))
+        if name in _TYPES:
+            dtype = data_type(name)
+        else:
+            dtype = unknown(name)
+            advice = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read."
+            reports.append(_refused("data type", name, "/dataType", advice))
+        ndim = len(shape)
+        inner = (*reversal(ndim), _values(dtype), *_compression(members, dtype.itemsize))
+        block = CodecSpec("n5_default", Configuration({"codecs": [_form(spec) for spec in inner]}), spelled="N5 block")
+        return ArrayMetadata(
+            shape=shape,
+            dtype=dtype,
+            grid=RegularGrid(blocks),
+            keys=self.chunk_keys(path, ndim),
+            codecs=(*reversal(ndim), block),
+            fill=Fill(zero(dtype)) if dtype.numpy is not None else undefined(dtype),
+            dialect=self.name,
+            dimension_names=_axes(members.any("axes"), ndim),
+            extensions=tuple(reports),
+        )
+
+    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+        return None
+
+    # ------------------------------------------------------------------ writing
+    def write(
+        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
+    ) -> dict[str, bytes]:
+        form: dict[str, Any] = {} if path.strip("/") else {"n5": VERSION}
+        if isinstance(metadata, ArrayMetadata):
+            form |= _dataset_form(metadata)
+        clash = [name for name in attributes if name in (_OWN if isinstance(metadata, ArrayMetadata) else ("n5",))]
+        if clash:
+            raise Refused(f"N5 uses the attribute {clash[0]!r} itself", advice="Rename it.")
+        own = dict(attributes)
+        if isinstance(metadata, ArrayMetadata) and metadata.dimension_names is not None and "axes" not in own:
+            names = metadata.dimension_names[::-1]
+            own["axes"] = [name if name is not None else f"dim_{i}" for i, name in enumerate(names)]
+        return {prefix_of(path) + DOCUMENT: document({**form, **own})}
+
+
+def _refused(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
+    return ExtensionReport(point, name, False, True, Outcome.REFUSED, advice, pointer)
+
+
+def _check_version(members: Members) -> None:
+    version = members.any("n5")
+    if version is None:
+        return
+    major = str(version).partition(".")[0]
+    if not isinstance(version, str) or not major.isdigit():
+        raise BadMetadata(f"n5 must be a version such as {VERSION!r}, not {spell(version)}", pointer="/n5")
+    if len(major) > 3 or int(major) > 4:
+        raise Unsupported(f"N5 {version} is newer than 4", feature=f"N5 {version}", pointer="/n5")
+
+
+def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
+    """Names of axes, in N5's order in the document."""
+    if isinstance(value, list) and len(value) == ndim and all(isinstance(name, str) for name in value):
+        return tuple(value[::-1])
+    return None
+
+
+def _values(dtype: DataType) -> CodecSpec:
+    return CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
+
+
+def _form(spec: CodecSpec) -> dict[str, Any]:
+    return {"name": spec.name, **({"configuration": dict(spec.configuration)} if spec.configuration else {})}
+
+
+# ---------------------------------------------------------------------------------------------- compression
+def _compression(members: Members, itemsize: int) -> tuple[CodecSpec, ...]:
+    """The codec of `compression` {type, …}, or of compressionType in version 0."""
+    value = members.get("compression", dict, type(None))
+    if value is None:
+        value = {"type": members.get("compressionType", str, default="raw")}
+    settings = Members(value, "/compression", "compression")
+    kind = settings.need("type", str)
+    level = settings.any("level", -1)
+    match kind:
+        case "raw":
+            return ()
+        case "gzip" if settings.any("useZlib") is True:
+            return (CodecSpec("numcodecs.zlib", Configuration({"level": _within(level, 0, 9, 6)})),)
+        case "gzip":
+            return (CodecSpec("gzip", Configuration({"level": _within(level, 0, 9, 6)})),)
+        case "bzip2":
+            return (CodecSpec("numcodecs.bz2", Configuration({"level": _within(settings.any("blockSize"), 1, 9, 9)})),)
+        case "xz":
+            preset = _within(settings.any("preset"), 0, 9, 6)
+            options = {"format": 1, "check": -1, "preset": preset, "filters": None}
+            return (CodecSpec("numcodecs.lzma", Configuration(options)),)
+        case "blosc":
+            names = ("cname", "clevel", "shuffle", "blocksize")
+            options = {name: settings.value[name] for name in names if name in settings}
+            return (from_numcodecs("blosc", options, itemsize),)
+        case "zstd":
+            return (CodecSpec("zstd", Configuration({"level": _within(level, -131072, 22, 3)})),)
+    rest = {name: settings.value[name] for name in settings.value if name != "type"}
+    return (CodecSpec(f"n5.{kind}", Configuration(rest), spelled=kind),)
+
+
+def _within(value: Any, low: int, high: int, default: int) -> int:
+    return value if type(value) is int and low <= value <= high else default
+
+
+def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
+    if not specs:
+        return {"type": "raw"}
+    spec, settings = specs[0], specs[0].configuration
+    level = settings.get("level")
+    match spec.name if len(specs) == 1 else "":
+        case "gzip":
+            return {"type": "gzip", "level": level if level is not None else -1}
+        case "numcodecs.zlib":
+            return {"type": "gzip", "level": level if level is not None else -1, "useZlib": True}
+        case "numcodecs.bz2":
+            return {"type": "bzip2", "blockSize": level or 9}
+        case "numcodecs.lzma" if settings.get("format", 1) == 1 and not settings.get("filters"):
+            return {"type": "xz", "preset": settings.get("preset") or 6}
+        case "zstd":
+            return {"type": "zstd", "level": level if level is not None else 3}
+        case "blosc":
+            words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+            options = {name: settings[name] for name in ("cname", "clevel", "blocksize") if name in settings}
+            return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1), "nthreads": 1}
+        case name if name.startswith("n5."):
+            return {"type": name.removeprefix("n5."), **settings}
+    raise Unsupported(
+        f"N5 cannot express the codecs {', '.join(s.name for s in specs)}",
+        feature="codec in N5",
+        advice="Choose one of raw, gzip, bzip2, xz, blosc, zstd, lz4.",
+    )
+
+
+def _dataset_form(metadata: ArrayMetadata) -> dict[str, Any]:
+    """dimensions, blockSize, dataType, compression. Accepts plain pipelines too: N5 has no choice but its own."""
+    if metadata.dtype.name not in _TYPES or not metadata.shape:
+        what = f"data type {metadata.dtype.name}" if metadata.shape else "array without dimensions"
+        raise Unsupported(f"N5 has no {what}", feature=f"{what} in N5", advice="Write Zarr v3.")
+    if not isinstance(metadata.grid, RegularGrid) or not metadata.keys.reverse:
+        raise Unsupported("N5 has its own chunk grid and keys", feature="chunk grid in N5")
+    if metadata.fill.defined and metadata.fill != Fill(zero(metadata.dtype)):
+        raise Unsupported("N5 has no fill value but zero", feature="fill value in N5")
+    codecs = [spec for spec in metadata.codecs if spec.name != "transpose"]
+    if len(codecs) != 1 or codecs[0].name != "n5_default":
+        raise Unsupported("N5 keeps values in blocks of its own", feature="codecs in N5")
+    inner = [
+        CodecSpec(item["name"], Configuration(item.get("configuration")))
+        for item in codecs[0].configuration.get("codecs", [])
+        if item["name"] not in ("transpose", "bytes")
+    ]
+    return {
+        "dimensions": [*metadata.shape[::-1]],
+        "blockSize": [*metadata.grid.chunk_shape[::-1]],
+        "dataType": metadata.dtype.name,
+        "compression": _compression_form(inner),
+    }
