@@ -1,7 +1,407 @@
-"""Document: a JSON file as text with the version it was read at."""
+"""Document: a JSON file as text with the version it was read at. An edit splices; all other bytes survive.
+
+Values are addressed by JSON pointers (RFC 6901): "" is the whole document, "/attributes/scale/0" an item. Numbers keep
+their spelling, members their order, unknown members everything; what is new is written as its neighbours are. A
+Document never changes: each edit gives another one. Pure: no I/O. `parse_json` is the way in for those who only read.
+"""
 
 from __future__ import annotations
 
-from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT, parse_json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-__all__ = ["CONSOLIDATED_LIMIT", "NODE_LIMIT", "parse_json"]
+from zarrscope.errors import NotFound, Refused
+from zarrscope.jsontext import (
+    CONSOLIDATED_LIMIT,
+    NODE_LIMIT,
+    Scan,
+    Span,
+    Style,
+    begin,
+    decode_text,
+    escape_surrogates,
+    indent_at,
+    on_lines,
+    parse_json,
+    plain,
+    pointer_of,
+    scan,
+)
+from zarrscope.store import Version
+
+__all__ = [
+    "CONSOLIDATED_LIMIT",
+    "NODE_LIMIT",
+    "Document",
+    "parse_json",
+    "pointer_of",
+    "same_json",
+    "tokens_of",
+]
+
+_MISSING: Any = object()
+
+Splice = tuple[int, int, str]
+"""Replace text[start:stop] by this."""
+
+
+def tokens_of(pointer: str) -> list[str]:
+    """The names and indices of an RFC 6901 pointer. Raises Refused."""
+    if pointer == "":
+        return []
+    if not pointer.startswith("/") or re.search(r"~(?![01])", pointer):
+        raise Refused(
+            f"{pointer!r} is not a JSON pointer",
+            pointer=pointer,
+            advice='Write "/" before each name, "~1" for a "/" in a name and "~0" for a "~".',
+        )
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Whether two values are one JSON value. 1, 1.0 and true differ; NaN is itself; the order of members is free."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same_json(a[name], b[name]) for name in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(same_json, a, b))
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return repr(a) == repr(b)
+    return bool(a == b)
+
+
+class Document:
+    """A JSON file. `key` and `version` say where and when it was read; they are not interpreted here.
+
+    Raises BadMetadata with line and column when the text is not JSON.
+    """
+
+    def __init__(
+        self, source: bytes | str, key: str = "", version: Version | None = None, *, limit: int = NODE_LIMIT
+    ) -> None:
+        if isinstance(source, str):
+            source = escape_surrogates(source).encode()
+        self.bytes: bytes = bytes(source)
+        self.key = key
+        self.version = version
+        self._limit = limit
+        notes: list[str] = []
+        self.value: Any = parse_json(self.bytes, key=key or None, limit=limit, notes=notes)
+        """The parsed document. Shared: do not change it."""
+        self.notes: tuple[str, ...] = tuple(notes)
+        """What is not standard JSON in it: NaN, Infinity, repeated names. A sentence each."""
+
+    # ------------------------------------------------------------------ looking
+    @cached_property
+    def text(self) -> str:
+        return decode_text(self.bytes, limit=self._limit)
+
+    @cached_property
+    def _scan(self) -> Scan:
+        return scan(self.text)
+
+    @cached_property
+    def _style(self) -> Style:
+        return Style.of(self.text, self._scan.root, self.key)
+
+    def get(self, pointer: str, default: Any = _MISSING) -> Any:
+        """The value there. Raises NotFound when there is none and no default was given."""
+        value = self.value
+        for token in tokens_of(pointer):
+            if isinstance(value, dict) and token in value:
+                value = value[token]
+            elif isinstance(value, list) and (index := _index(token, len(value))) is not None:
+                value = value[index]
+            elif default is not _MISSING:
+                return default
+            else:
+                raise self._nothing_at(pointer)
+        return value
+
+    def has(self, pointer: str) -> bool:
+        return self.get(pointer, _MISSING_HERE) is not _MISSING_HERE
+
+    def text_at(self, pointer: str) -> str:
+        """The value's exact spelling. Raises NotFound."""
+        span = self._need(pointer).span
+        return self.text[span.start : span.stop]
+
+    # ------------------------------------------------------------------ editing
+    def set(self, pointer: str, value: Any) -> Document:
+        """With this value there; a new member is put last. Equal values within it keep their spelling.
+
+        `value` is of null, bool, int, float, str, list, dict (tuples, mappings and numpy scalars count as such).
+        Raises NotFound when there is nothing to put it into, Refused for what JSON cannot hold.
+        """
+        try:
+            value = plain(value, pointer)
+            found = self._find(pointer)
+            if found is None:
+                return self.add(pointer, value)
+            splices: list[Splice] = []
+            later: list[tuple[str, Any]] = []
+            self._compare(found.span, value, tokens_of(pointer), found.parent, splices, later)
+            document = self._spliced(splices)
+            for place, new in later:
+                document = document.remove(place) if new is _MISSING else document.add(place, new)
+        except RecursionError:
+            raise self._too_deep(pointer) from None
+        except Refused as error:
+            raise error.located(key=self.key or None, pointer=pointer) from None
+        return document
+
+    def set_text(self, pointer: str, json_text: str) -> Document:
+        """With this JSON text there, spelled exactly so. Raises BadMetadata when it is not JSON; like `set` else."""
+        new = self._checked(json_text)
+        found = self._find(pointer)
+        if found is None:
+            return self._insert(pointer, new, None)
+        return self._spliced([(found.span.start, found.span.stop, new)])
+
+    def add(self, pointer: str, value: Any, position: int | None = None) -> Document:
+        """With a new member, or a new item before the given index ("-" for the end), as RFC 6902 "add".
+
+        `position` is where a member comes among its siblings; None is last. Raises NotFound, Refused when it is there.
+        """
+        try:
+            return self._insert(pointer, plain(value, pointer), position)
+        except RecursionError:
+            raise self._too_deep(pointer) from None
+        except Refused as error:
+            raise error.located(key=self.key or None, pointer=pointer) from None
+
+    def remove(self, pointer: str) -> Document:
+        """Without this member or item. A name that appears twice goes altogether. Raises NotFound, Refused for ""."""
+        found = self._need(pointer)
+        if found.parent is None:
+            raise Refused("The whole document cannot be removed, only replaced", pointer=pointer, key=self.key or None)
+        parent, last = found.parent, len(found.parent.children) - 1
+        if last == 0:
+            return self._spliced([(parent.start + 1, parent.stop - 1, "")])
+        if found.index == last:
+            start, stop = parent.children[last - 1].stop, parent.children[last].stop
+        else:
+            start, stop = begin(parent, found.index), begin(parent, found.index + 1)
+        document = self._spliced([(start, stop, "")])
+        if parent.kind == "object" and document.has(pointer):
+            return document.remove(pointer)
+        return document
+
+    def rename(self, pointer: str, name: str) -> Document:
+        """With the member called `name`, in its old place. Raises NotFound, Refused when that name is taken."""
+        found = self._need(pointer)
+        parent = found.parent
+        if parent is None or parent.kind != "object":
+            raise Refused("Only a member of an object has a name", pointer=pointer, key=self.key or None)
+        if parent.names[found.index].value == name:
+            return self
+        names = [each.value for each in parent.names]
+        if name in names or names.count(parent.names[found.index].value) > 1:
+            raise Refused(
+                f"The name {name!r} is taken" if name in names else "This name appears more than once",
+                pointer=pointer,
+                key=self.key or None,
+                advice="Choose another name, or remove the other member first.",
+            )
+        old = parent.names[found.index]
+        return self._spliced([(old.start, old.stop, self._style.quoted(name))])
+
+    def move(self, pointer: str, position: int) -> Document:
+        """With this member or item at `position` among its siblings. Commas, line breaks and indentation stay put."""
+        found = self._need(pointer)
+        parent = found.parent
+        if parent is None:
+            raise Refused("The whole document has no siblings", pointer=pointer, key=self.key or None)
+        order = list(range(len(parent.children)))
+        order.insert(max(0, min(position, len(order) - 1)), order.pop(found.index))
+        slots = [(begin(parent, i), parent.children[i].stop) for i in range(len(order))]
+        return self._spliced(
+            [
+                (start, stop, self.text[slice(*slots[i])])
+                for (start, stop), i in zip(slots, order, strict=True)
+                if slots[i] != (start, stop)
+            ]
+        )
+
+    def read_at(self, version: Version | None) -> Document:
+        """The same document, as read at another version: after it was saved."""
+        return self._of(self.bytes, version)
+
+    # ------------------------------------------------------------------ within
+    def _find(self, pointer: str) -> _Found | None:
+        found = _Found(self._scan.root, None, 0)
+        for token in tokens_of(pointer):
+            span = found.span
+            if span.kind == "object":
+                index = next((i for i in reversed(range(len(span.names))) if span.names[i].value == token), None)
+            else:
+                index = _index(token, len(span.children)) if span.kind == "array" else None
+            if index is None:
+                return None
+            found = _Found(span.children[index], span, index)
+        return found
+
+    def _need(self, pointer: str) -> _Found:
+        found = self._find(pointer)
+        if found is None:
+            raise self._nothing_at(pointer)
+        return found
+
+    def _nothing_at(self, pointer: str) -> NotFound:
+        return NotFound("There is no such value in the document", pointer=pointer, key=self.key or None)
+
+    def _too_deep(self, pointer: str) -> Refused:
+        return Refused("The value is nested too deeply", pointer=pointer, key=self.key or None)
+
+    def _compare(
+        self,
+        span: Span,
+        value: Any,
+        tokens: list[str],
+        parent: Span | None,
+        splices: list[Splice],
+        later: list[tuple[str, Any]],
+    ) -> None:
+        """Plans the least edit that makes the value at `span` equal `value`: in place, and then removals and adds."""
+        if same_json(span.value, value):
+            return
+        if span.kind == "object" and isinstance(value, dict) and span.value.keys() & value.keys():
+            last = {name.value: i for i, name in enumerate(span.names)}
+            for name, i in last.items():
+                if name in value:
+                    self._compare(span.children[i], value[name], [*tokens, name], span, splices, later)
+                else:
+                    later.append((pointer_of([*tokens, name]), _MISSING))
+            later.extend((pointer_of([*tokens, name]), value[name]) for name in value if name not in last)
+        elif span.kind == "array" and isinstance(value, list) and span.children and value:
+            for i, (child, item) in enumerate(zip(span.children, value, strict=False)):
+                self._compare(child, item, [*tokens, str(i)], span, splices, later)
+            for i in reversed(range(len(value), len(span.children))):
+                later.append((pointer_of([*tokens, str(i)]), _MISSING))
+            later.extend((pointer_of([*tokens, "-"]), item) for item in value[len(span.children) :])
+        else:
+            splices.append((span.start, span.stop, self._replacement(span, parent, value)))
+
+    def _replacement(self, span: Span, parent: Span | None, value: Any) -> str:
+        if span.children and (span.kind == "array") == isinstance(value, list):
+            lines = on_lines(self.text, span)
+        elif parent is None:
+            lines = self._style.lines
+        else:
+            lines = on_lines(self.text, parent)
+        indent = indent_at(self.text, span.start) if lines else None
+        return self._style.spelled(value, indent)
+
+    def _insert(self, pointer: str, value: Any, position: int | None) -> Document:
+        """Adds a value, or JSON text as it stands (Verbatim)."""
+        tokens = tokens_of(pointer)
+        if not tokens:
+            if isinstance(value, Verbatim):
+                return self._spliced([(self._scan.root.start, self._scan.root.stop, value)])
+            return self.set(pointer, value)
+        above = pointer_of(tokens[:-1])
+        parent = self._need(above).span
+        token, count = tokens[-1], len(parent.children)
+        if parent.kind == "object":
+            if any(name.value == token for name in parent.names):
+                raise Refused("There is a member of this name", pointer=pointer, key=self.key or None)
+            at = count if position is None else max(0, min(position, count))
+        elif parent.kind == "array":
+            index = count if token == "-" else _index(token, count + 1)
+            if index is None:
+                raise Refused(f"The list has {count} items", pointer=pointer, key=self.key or None)
+            at = index
+        else:
+            raise Refused(f"The value at {above} holds no others", pointer=pointer, key=self.key or None)
+
+        text, style = self.text, self._style
+        if count == 0:
+            around = self._find_parent(above)
+            outer = indent_at(text, parent.start)
+            lines = style.lines if around is None else on_lines(text, around)
+            indent = outer + style.unit if lines else None
+            before, after = (style.newline + outer + style.unit, style.newline + outer) if lines else ("", "")
+            member = self._member(parent, token, value, indent)
+            return self._spliced([(parent.start + 1, parent.stop - 1, before + member + after)])
+        if count > 1:
+            gap = text[parent.children[-2].stop : begin(parent, count - 1)]
+        else:
+            lead = text[parent.start + 1 : begin(parent, 0)]
+            gap = "," + (lead if "\n" in lead else style.comma)
+        indent = gap[gap.rfind("\n") + 1 :] if "\n" in gap else None
+        member = self._member(parent, token, value, indent if indent is None or indent.isspace() else "")
+        if at == count:
+            return self._spliced([(parent.children[-1].stop, parent.children[-1].stop, gap + member)])
+        return self._spliced([(begin(parent, at), begin(parent, at), member + gap)])
+
+    def _find_parent(self, pointer: str) -> Span | None:
+        found = self._find(pointer)
+        return None if found is None else found.parent
+
+    def _member(self, parent: Span, name: str, value: Any, indent: str | None) -> str:
+        spelled = value if isinstance(value, Verbatim) else self._style.spelled(value, indent)
+        if parent.kind == "array":
+            return spelled
+        colon = self._style.colon
+        if parent.names:
+            here = self.text[parent.names[-1].stop : parent.children[-1].start]
+            colon = colon if "\n" in here else here
+        return self._style.quoted(name) + colon + spelled
+
+    def _checked(self, json_text: str) -> Verbatim:
+        text = escape_surrogates(json_text).strip(" \t\r\n\ufeff")
+        parse_json(text.encode(), limit=self._limit)
+        return Verbatim(text)
+
+    def _spliced(self, splices: Iterable[Splice]) -> Document:
+        pieces, at = [], 0
+        for start, stop, new in sorted(splices):
+            pieces += [self.text[at:start], new]
+            at = stop
+        if not pieces:
+            return self
+        new_bytes = "".join([*pieces, self.text[at:]]).encode()
+        return self if new_bytes == self.bytes else self._of(new_bytes, self.version)
+
+    def _of(self, source: bytes, version: Version | None) -> Document:
+        return Document(source, self.key, version, limit=self._limit)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Document) and (self.bytes, self.key, self.version) == (
+            other.bytes,
+            other.key,
+            other.version,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.bytes, self.key))
+
+    def __repr__(self) -> str:
+        return f"<Document {self.key} of {len(self.bytes)} bytes>"
+
+
+_MISSING_HERE = object()
+
+
+class Verbatim(str):
+    """JSON text that is put in as it stands."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Found:
+    span: Span
+    parent: Span | None
+    index: int
+
+
+def _index(token: str, count: int) -> int | None:
+    """The array index a pointer's token means, when it is below `count`."""
+    if re.fullmatch(r"0|[1-9][0-9]{0,17}", token) and int(token) < count:
+        return int(token)
+    return None

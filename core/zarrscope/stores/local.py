@@ -114,7 +114,11 @@ class LocalStore(Store):
         try:
             handle = self._open(path, key)
         except OSError as error:
-            return self._absent_or_raise(error, path, key)
+            if error.errno in _NOTHING_THERE or (error.errno in _DENIED and os.path.isdir(path)):
+                return None
+            if error.errno == errno.ELOOP:
+                raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
+            raise self._failure(error, key, "read") from error
         if handle is None:
             return None
         try:
@@ -166,13 +170,6 @@ class LocalStore(Store):
             start += len(piece)
             length -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _absent_or_raise(self, error: OSError, path: str, key: str) -> None:
-        if error.errno in _NOTHING_THERE or (error.errno in _DENIED and os.path.isdir(path)):
-            return
-        if error.errno == errno.ELOOP:
-            raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
-        raise self._failure(error, key, "read") from error
 
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
         reason = error.strerror or str(error)
