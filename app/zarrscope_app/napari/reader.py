@@ -1,0 +1,41 @@
+"""The reader and the sample: what napari calls when a file is opened.
+
+Claims what nobody else does (zarr.json, .zarray, .zgroup, *.ozx). Directories named *.zarr are for those who choose
+"zarrscope" in napari's reader settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+LayerData = tuple[Any, dict[str, Any], str]
+NAMES = ("zarr.json", ".zarray", ".zgroup")
+
+
+def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[LayerData]] | None:
+    """The reading function, or None at once for what is not ours. Looks at names only."""
+    first = path[0] if isinstance(path, list) else path
+    text = str(first).rstrip("/\\").lower()
+    if text.endswith((".zarr", ".ozx", ".n5", *NAMES)) or "://" in text:
+        return read
+    return None
+
+
+def read(path: str | list[str]) -> list[LayerData]:
+    """The layers of each address, as napari takes them."""
+    import zarrscope
+    from zarrscope_app.napari.layers import as_napari
+    from zarrscope_app.presenters.layers import plan
+
+    layers: list[LayerData] = []
+    for address in path if isinstance(path, list) else [path]:
+        layers += [as_napari(layer) for layer in plan(zarrscope.open(str(address)).root)]
+    return layers
+
+
+def demo() -> list[LayerData]:
+    """The demo volume, made on first use."""
+    from zarrscope_app.demo import demo_folder
+
+    return read(str(demo_folder("small")))
