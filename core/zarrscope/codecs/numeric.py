@@ -115,7 +115,8 @@ class Quantize(Elementwise):
         return array.astype(self.decoded.numpy)
 
     def encode(self, array: Elements) -> Elements:
-        return (np.around(self.scale * array) / self.scale).astype(self.made)
+        made: Elements = np.around(self.scale * array) / self.scale
+        return made.astype(self.made)
 
 
 @codec("numcodecs.astype", v2="astype")
@@ -153,6 +154,8 @@ class FixedScaleOffset(Elementwise):
         return made
 
     def encode(self, array: Elements) -> Elements:
+        if array.dtype.kind in "iu" and array.dtype.itemsize < 8:
+            array = array.astype(np.float64)  # exact there, and cannot overflow
         with np.errstate(all="ignore"):
             made = (array - self.offset) * self.scale
             return np.around(made).astype(self.made)
@@ -275,8 +278,8 @@ class ScaleOffset(Elementwise):
                     raise BadChunk(f"{self.name}: values are no multiples of the scale {self.scale}", codec=self.name)
                 made: Elements = whole + self.offset
                 return made
-            made = (array / self.scale + self.offset).astype(array.dtype)
-        return made
+            made = array / self.scale + self.offset
+        return made.astype(array.dtype)
 
     def encode(self, array: Elements) -> Elements:
         with np.errstate(all="ignore"):
