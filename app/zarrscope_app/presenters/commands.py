@@ -163,3 +163,8 @@ FOOTERS = {
     "diff": "s save  x discard  Esc back",
 }
 """What the last line of a terminal says, by the pane in front."""
+
+
+def python_text(url: str, path: str) -> str:
+    """What "Copy as Python" copies: a line that opens the node."""
+    return f"zarrscope.open({url!r})[{path!r}]"

@@ -1,0 +1,145 @@
+"""The address line: a trail of crumbs that becomes a text to edit, and the facts about the place beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QSize, Qt, Signal
+from qtpy.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QStackedWidget, QToolButton, QWidget
+
+from zarrscope_app.presenters import SessionState
+from zarrscope_app.presenters.commands import LABELS, command
+
+from .look import Role, icon
+
+
+class AddressLine(QWidget):
+    """`entered(text)` an address typed, `went(path)` a crumb clicked, `asked(command)` for back and forward."""
+
+    entered = Signal(str)
+    went = Signal(str)
+    asked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._address = ""
+        self._crumbs: tuple[tuple[str, str], ...] = ()
+        self._parts: list[QWidget] = []
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 4, 8, 4)
+        row.setSpacing(4)
+        for name in ("back", "forward"):
+            button = QToolButton()
+            button.setAutoRaise(True)
+            button.setIcon(icon(name))
+            button.setToolTip(command(name).label)
+            button.setAccessibleName(command(name).label)
+            button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
+            row.addWidget(button)
+        self._trail = _Trail()
+        self._trail.pressed.connect(self.edit)
+        self.line = QLineEdit()
+        self.line.setAccessibleName(LABELS["address"])
+        self.line.setPlaceholderText(LABELS["open-url-title"])
+        self.line.returnPressed.connect(self._enter)
+        self.line.installEventFilter(self)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._trail)
+        self._stack.addWidget(self.line)
+        self._stack.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._stack.setFixedHeight(self.line.sizeHint().height() + 4)
+        row.addWidget(self._stack, 1)
+        self.facts = QLabel()
+        self.facts.setTextFormat(Qt.TextFormat.PlainText)
+        self.facts.setContentsMargins(8, 0, 0, 0)
+        row.addWidget(self.facts)
+        self.show_place(None)
+
+    def show_place(self, state: SessionState | None) -> None:
+        """Show where a session is; None: the empty line, ready to type into."""
+        self._address = state.address if state is not None else ""
+        self.facts.setText(state.facts if state is not None else "")
+        crumbs = state.crumbs if state is not None else ()
+        if crumbs != self._crumbs:
+            self._crumbs = crumbs
+            self._trail.show_crumbs(crumbs, self.went.emit)
+        if state is None:
+            self.line.clear()
+            self._stack.setCurrentWidget(self.line)
+        elif not self.line.hasFocus():
+            self._stack.setCurrentWidget(self._trail)
+
+    def edit(self) -> None:
+        """Turn the crumbs into text, all of it selected."""
+        self.line.setText(self._address)
+        self._stack.setCurrentWidget(self.line)
+        self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.line.selectAll()
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
+        if event.type() == event.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
+            self._leave()
+            return True
+        if event.type() == event.Type.FocusOut and event.reason() != Qt.FocusReason.PopupFocusReason and self._crumbs:
+            self._stack.setCurrentWidget(self._trail)
+        return False
+
+    def _enter(self) -> None:
+        text = self.line.text().strip()
+        self._leave()
+        if text:
+            self.entered.emit(text)
+
+    def _leave(self) -> None:
+        self.line.clearFocus()
+        if self._crumbs:
+            self._stack.setCurrentWidget(self._trail)
+
+
+class _Trail(QFrame):
+    """A frame like a text field's with a button per crumb; a click beside them asks to edit."""
+
+    pressed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setBackgroundRole(Role.Base)
+        self.setAutoFillBackground(True)
+        self.setCursor(Qt.CursorShape.IBeamCursor)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(4, 0, 4, 0)
+        self._row.setSpacing(0)
+        self._parts: list[QWidget] = []
+
+    def minimumSizeHint(self) -> QSize:
+        # A deep place must not widen the window; its last crumbs are what is kept.
+        return QSize(120, super().minimumSizeHint().height())
+
+    def show_crumbs(self, crumbs: tuple[tuple[str, str], ...], go: Any) -> None:
+        for part in self._parts:
+            part.hide()
+            part.deleteLater()
+        while self._row.count():
+            self._row.takeAt(0)
+        self._parts = []
+        # The first and the last few: what lies between is one click up the tree.
+        shown = crumbs if len(crumbs) <= 5 else (crumbs[0], *crumbs[-3:])
+        for place, (label, path) in enumerate(shown):
+            if place:
+                gap = QLabel()
+                gap.setPixmap(icon("forward").pixmap(10, 10))
+                self._parts.append(gap)
+                self._row.addWidget(gap)
+            button = QToolButton()
+            button.setAutoRaise(True)
+            button.setText(label if len(label) <= 40 else f"{label[:18]}…{label[-18:]}")
+            button.setToolTip(label)
+            button.setCursor(Qt.CursorShape.ArrowCursor)
+            button.clicked.connect(lambda _=False, path=path: go(path))
+            self._parts.append(button)
+            self._row.addWidget(button)
+        self._row.addStretch(1)
+
+    def mousePressEvent(self, event: Any) -> None:
+        self.pressed.emit()

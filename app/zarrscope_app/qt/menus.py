@@ -1,0 +1,70 @@
+"""Menus and keys of a window, built from the table of commands.
+
+Keys with Ctrl, Alt or a function key are Qt shortcuts. Plain keys ("A", "Left") are not: they come to the window only
+when no widget under the cursor wanted them, so typing into a field or stepping through the tree is never disturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtGui import QAction, QKeySequence
+from qtpy.QtWidgets import QMainWindow, QMenu
+
+from zarrscope_app.presenters.commands import COMMANDS, MENUS, is_plain
+
+from .look import icon
+
+_SUBMENUS = ("open-recent",)
+
+
+class Menus:
+    """`actions[id]` and `menus[id]` of `window`; a command calls `run(id)`."""
+
+    def __init__(self, window: QMainWindow, run: Callable[[str], None]) -> None:
+        self.actions: dict[str, QAction] = {}
+        self.menus: dict[str, QMenu] = {}
+        self._plain: dict[str, str] = {}
+        bar = window.menuBar()
+        assert bar is not None
+        for id, title in MENUS:
+            menu = bar.addMenu(title)
+            assert menu is not None
+            self.menus[id] = menu
+            group = 0
+            for found in COMMANDS:
+                if found.menu != id:
+                    continue
+                if found.group != group:
+                    menu.addSeparator()
+                    group = found.group
+                if found.id in _SUBMENUS:
+                    below = menu.addMenu(icon(found.icon), found.label)
+                    assert below is not None
+                    self.menus[found.id] = below
+                    continue
+                keys = [key for key in found.keys if not is_plain(key)]
+                plain = [key for key in found.keys if is_plain(key)]
+                # A tab parts the label from a key that is shown but not registered.
+                text = found.label if keys or not plain else f"{found.label}\t{plain[0]}"
+                action = QAction(text, window)
+                if found.icon:
+                    action.setIcon(icon(found.icon))
+                action.setShortcuts([QKeySequence(key) for key in keys])
+                action.triggered.connect(lambda _=False, id=found.id: run(id))
+                menu.addAction(action)
+                self.actions[found.id] = action
+                self._plain.update(dict.fromkeys(plain, found.id))
+
+    def plain_command(self, event: Any) -> str | None:
+        """The command of a key that nobody else wanted."""
+        text = event.text().upper()
+        if text in self._plain and text.strip():
+            return self._plain[text]
+        return self._plain.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
+
+    def enable(self, ids: tuple[str, ...], enabled: bool) -> None:
+        """Offer these commands, or grey them."""
+        for id in ids:
+            self.actions[id].setEnabled(enabled)

@@ -1,0 +1,361 @@
+"""The quiet tabs: Values (exact numbers), Info (what a node is), Problems; and the page of an empty window."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSpinBox,
+    QTableView,
+    QTextBrowser,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import (
+    MetadataPresenter,
+    ProblemsPresenter,
+    Recent,
+    Table,
+    ValuesPresenter,
+    words,
+)
+from zarrscope_app.presenters.commands import LABELS, command
+
+from .look import fixed_font, icon, quiet
+
+_ROWS = 100_000
+"""Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
+_BLOCK_ROWS, _BLOCK_COLUMNS = 64, 16
+
+
+class ValuesModel(QAbstractTableModel):
+    """Asks the presenter for blocks of cells, as the view comes to them."""
+
+    def __init__(self, parent: Any = None) -> None:
+        super().__init__(parent)
+        self._presenter: ValuesPresenter | None = None
+        self._frame = Table()
+        self._blocks: dict[tuple[int, int], list[list[str]]] = {}
+
+    def attach(self, presenter: ValuesPresenter | None) -> None:
+        """Show another table."""
+        self._presenter = presenter
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Cells or the frame have changed."""
+        frame = self._presenter.state if self._presenter is not None else Table()
+        self._blocks.clear()
+        if (frame.rows, frame.columns, frame.column_labels) != (
+            self._frame.rows,
+            self._frame.columns,
+            self._frame.column_labels,
+        ):
+            self.beginResetModel()
+            self._frame = frame
+            self.endResetModel()
+            return
+        self._frame = frame
+        if self.rowCount() and self.columnCount():
+            self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
+
+    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else min(self._frame.rows, _ROWS)
+
+    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else min(self._frame.columns, _ROWS)
+
+    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if self._presenter is None or role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return None
+        row, column = index.row() // _BLOCK_ROWS, index.column() // _BLOCK_COLUMNS
+        if (row, column) not in self._blocks:
+            top, left = row * _BLOCK_ROWS, column * _BLOCK_COLUMNS
+            self._blocks[row, column] = self._presenter.cells(
+                top, left, min(_BLOCK_ROWS, self._frame.rows - top), min(_BLOCK_COLUMNS, self._frame.columns - left)
+            )
+        block = self._blocks[row, column]
+        line = block[index.row() % _BLOCK_ROWS] if index.row() % _BLOCK_ROWS < len(block) else []
+        return line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
+
+    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role != Qt.ItemDataRole.DisplayRole or self._presenter is None:
+            return None
+        if orientation == Qt.Orientation.Horizontal:
+            return self._presenter.label(0, section)[1]
+        return self._presenter.label(section, 0)[0]
+
+
+class ValuesPane(QWidget):
+    """`attach` a values presenter, or None."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: ValuesPresenter | None = None
+        self.model = ValuesModel(self)
+        self.view = QTableView()
+        self.view.setModel(self.model)
+        self.view.setFont(fixed_font())
+        self.view.setAccessibleName(LABELS["values"])
+        self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        header = self.view.verticalHeader()
+        if header is not None:
+            header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
+        self.sentence = QLabel()
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self._fixed = QHBoxLayout()
+        self._spins: dict[str, QSpinBox] = {}
+        self._parts: list[QWidget] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.addLayout(self._fixed)
+        column.addWidget(self.sentence)
+        column.addWidget(self.view, 1)
+
+    def attach(self, presenter: ValuesPresenter | None) -> None:
+        """Show another table."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        self.model.attach(presenter)
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        state = self._presenter.state
+        self.model.refresh()
+        self.sentence.setText(state.sentence)
+        self.sentence.setVisible(bool(state.sentence))
+        self.view.setVisible(bool(state.rows and state.columns))
+        names = [name for name, _, _ in state.fixed]
+        if names != list(self._spins):
+            for part in self._parts:
+                part.hide()
+                part.deleteLater()
+            self._spins, self._parts = {}, []
+            while self._fixed.count():
+                self._fixed.takeAt(0)
+            for name in names:
+                title, spin = QLabel(words.clean(name, 24)), QSpinBox()
+                spin.setAccessibleName(words.clean(name, 24))
+                spin.valueChanged.connect(lambda value, name=name: self._set(name, value))
+                self._fixed.addWidget(title)
+                self._fixed.addWidget(spin)
+                self._spins[name] = spin
+                self._parts += [title, spin]
+            self._fixed.addStretch(1)
+        for name, index, length in state.fixed:
+            spin = self._spins[name]
+            spin.blockSignals(True)
+            spin.setMaximum(max(0, min(length - 1, 2**31 - 1)))
+            spin.setValue(index)
+            spin.blockSignals(False)
+
+    def _set(self, name: str, value: int) -> None:
+        if self._presenter is not None:
+            self._presenter.set_index(name, value)
+
+
+class InfoPane(QWidget):
+    """`attach` a metadata presenter, or None."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: MetadataPresenter | None = None
+        self.text = QTextBrowser()
+        self.text.setOpenLinks(False)
+        self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.documents = QCheckBox(LABELS["document"])
+        self.documents.toggled.connect(self._changed)
+        copy = QPushButton(icon("copy"), LABELS["copy-all"])
+        copy.clicked.connect(self._copy)
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 4, 8, 4)
+        row.addWidget(self.documents)
+        row.addStretch(1)
+        row.addWidget(copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.text, 1)
+        column.addLayout(row)
+
+    def attach(self, presenter: MetadataPresenter | None) -> None:
+        """Show another node's."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.PaletteChange and self._presenter is not None:
+            self._changed()
+
+    def _changed(self) -> None:
+        if self._presenter is None:
+            return
+        state = self._presenter.state
+        dim = quiet(self.palette()).name()
+        parts = [f"<h3>{escape(state.title)}</h3>", f"<p style='color:{dim}'>{escape(state.subtitle)}</p>"]
+        parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
+        for section in state.sections:
+            parts.append(f"<h4>{escape(section.title)}</h4><table cellspacing='0' cellpadding='3'>")
+            for item in section.items:
+                hint = f"<br><span style='color:{dim}'>{escape(item.hint)}</span>" if item.hint else ""
+                parts.append(
+                    f"<tr><td width='150' style='color:{dim}'>{escape(item.label)}</td>"
+                    f"<td>{escape(item.text)}{hint}</td></tr>"
+                )
+            parts.append("</table>")
+        if self.documents.isChecked():
+            self._presenter.load_documents()
+            for key, text in state.documents:
+                parts.append(f"<h4>{escape(key)}</h4><pre>{escape(text)}</pre>")
+        html = "".join(parts)
+        bar = self.text.verticalScrollBar()
+        if html != getattr(self, "_html", None):
+            scrolled = bar.value() if bar is not None else 0
+            self._html = html
+            self.text.setHtml(html)
+            if bar is not None:
+                bar.setValue(scrolled)
+
+    def _copy(self) -> None:
+        from qtpy.QtGui import QGuiApplication
+
+        clipboard = QGuiApplication.clipboard()
+        if clipboard is not None and self._presenter is not None:
+            clipboard.setText(self._presenter.text())
+
+
+class ProblemsPane(QWidget):
+    """`attach` a problems presenter, or None. `chosen(path)` on a double-click."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: ProblemsPresenter | None = None
+        self.sentence = QLabel()
+        self.list = QTreeWidget()
+        self.list.setHeaderHidden(True)
+        self.list.setWordWrap(True)
+        self.list.setAccessibleName(command_title("problems"))
+        self.list.itemActivated.connect(self._activated)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 4, 8, 4)
+        column.addWidget(self.sentence)
+        column.addWidget(self.list, 1)
+
+    def attach(self, presenter: ProblemsPresenter | None) -> None:
+        """Show another session's."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        self.sentence.setText(self._presenter.sentence)
+        self.list.clear()
+        for found in self._presenter.items:
+            item = QTreeWidgetItem([found.headline])
+            item.setIcon(0, icon("warning"))
+            item.setToolTip(0, found.details or found.headline)
+            item.setData(0, Qt.ItemDataRole.UserRole, found.path)
+            for text in (found.place, found.details):
+                if text and text != found.headline:
+                    item.addChild(QTreeWidgetItem([text]))
+            self.list.addTopLevelItem(item)
+
+    def _activated(self, item: QTreeWidgetItem) -> None:
+        path = item.data(0, Qt.ItemDataRole.UserRole)
+        if path:
+            self.chosen.emit(path)
+
+
+class WelcomePane(QWidget):
+    """The empty window: one sentence, the ways in, the places of late. `asked(command)`, `picked(url)`."""
+
+    asked = Signal(str)
+    picked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        sentence = QLabel(words.EMPTY_WINDOW)
+        sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        sentence.setWordWrap(True)
+        font = sentence.font()
+        font.setPointSizeF(font.pointSizeF() * 1.2)
+        sentence.setFont(font)
+        mark = QLabel()
+        mark.setPixmap(icon("zarrscope").pixmap(48, 48))
+        mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        for name in ("open-folder", "open-file", "open-url", "open-demo"):
+            button = QPushButton(icon(command(name).icon), command(name).label)
+            button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
+            row.addWidget(button)
+        row.addStretch(1)
+        self._title = QLabel(LABELS["places"])
+        self._places = QVBoxLayout()
+        self._places.setSpacing(0)
+        places = QVBoxLayout()
+        places.addWidget(self._title)
+        places.addLayout(self._places)
+        middle = QHBoxLayout()
+        middle.addStretch(1)
+        middle.addLayout(places)
+        middle.addStretch(1)
+        column = QVBoxLayout(self)
+        column.addStretch(2)
+        column.addWidget(mark)
+        column.addWidget(sentence)
+        column.addSpacing(16)
+        column.addLayout(row)
+        column.addSpacing(24)
+        column.addLayout(middle)
+        column.addStretch(3)
+
+    def show_recent(self, recent: tuple[Recent, ...]) -> None:
+        """List the places opened of late."""
+        while self._places.count():
+            item = self._places.takeAt(0)
+            widget = item.widget() if item is not None else None
+            if widget is not None:
+                widget.deleteLater()
+        for place in recent:
+            button = QPushButton(icon("recent"), place.label)
+            button.setFlat(True)
+            button.setStyleSheet("text-align: left; padding: 4px 8px;")
+            button.setToolTip(place.url)
+            button.clicked.connect(lambda _=False, url=place.url: self.picked.emit(url))
+            self._places.addWidget(button)
+        self._title.setVisible(bool(recent))
+
+
+def command_title(tab: str) -> str:
+    """The title of a tab."""
+    from zarrscope_app.presenters import TABS
+
+    return dict(TABS)[tab]

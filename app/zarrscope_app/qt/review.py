@@ -1,0 +1,157 @@
+"""Changes on show: the diff of a document, a conflict field by field, and the one question that closing asks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QGuiApplication, QSyntaxHighlighter, QTextCharFormat
+from qtpy.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import Disagreement, words
+from zarrscope_app.presenters.commands import LABELS, command
+
+from .look import added, fixed_font, icon, quiet, warning
+
+
+class _Colours(QSyntaxHighlighter):
+    """Lines of a unified diff by their first sign; the sign itself stays, so colour is never the only one."""
+
+    def highlightBlock(self, text: str | None) -> None:
+        palette = QGuiApplication.palette()
+        line = text or ""
+        style = QTextCharFormat()
+        if line.startswith(("---", "+++", "@@")):
+            style.setForeground(quiet(palette))
+        elif line.startswith("+"):
+            style.setForeground(added(palette))
+        elif line.startswith("-"):
+            style.setForeground(warning(palette))
+        else:
+            return
+        self.setFormat(0, len(line), style)
+
+
+class _DiffText(QPlainTextEdit):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setFont(fixed_font())
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName(command("review").label)
+        self._colours = _Colours(self.document())
+
+
+class DiffView(QWidget):
+    """A unified diff with a cross to close it."""
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.text = _DiffText()
+        close = QToolButton()
+        close.setIcon(icon("close"))
+        close.setAutoRaise(True)
+        close.setToolTip(LABELS["dismiss"])
+        close.setAccessibleName(LABELS["dismiss"])
+        close.clicked.connect(self.closed)
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 0, 0, 0)
+        row.addWidget(QLabel(command("review").label), 1)
+        row.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.text)
+
+    def show_diff(self, unified: str) -> None:
+        """Show `unified`, or that there is nothing to show."""
+        text = unified or words.NOTHING_TO_SAVE
+        if text != self.text.toPlainText():
+            self.text.setPlainText(text)
+
+
+class ConflictView(QWidget):
+    """Fields that two sides changed, and the two ways out. `resolved("mine" | "theirs")`."""
+
+    resolved = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table = QTreeWidget()
+        self._table.setRootIsDecorated(False)
+        self._table.setHeaderLabels([LABELS["name"], LABELS["mine"], LABELS["theirs"]])
+        self._table.setMaximumHeight(140)
+        header = self._table.header()
+        if header is not None:
+            header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        for name, whose in (("take-theirs", "theirs"), ("keep-mine", "mine")):
+            button = QPushButton(LABELS[name])
+            button.clicked.connect(lambda _=False, whose=whose: self.resolved.emit(whose))
+            row.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 0, 8, 4)
+        column.addWidget(self._table)
+        column.addLayout(row)
+
+    def show_conflicts(self, shown: bool, conflicts: tuple[Disagreement, ...]) -> None:
+        """Show `conflicts`; hidden when there is no conflict."""
+        self.setVisible(shown)
+        self._table.clear()
+        for item in conflicts:
+            absent = words.exact(None)
+            texts = [item.pointer, *(absent if side is None else side for side in (item.mine, item.theirs))]
+            self._table.addTopLevelItem(QTreeWidgetItem(texts))
+        self._table.setVisible(bool(conflicts))
+
+
+class CloseQuestion(QDialog):
+    """Asked once when a window closes over unsaved changes: what they are, and what to do with them."""
+
+    def __init__(self, diff: str, can_save: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.answer: Literal["save", "discard", "cancel"] = "cancel"
+        self.setWindowTitle(LABELS["close-title"])
+        sentence = QLabel(words.UNSAVED)
+        sentence.setWordWrap(True)
+        text = _DiffText()
+        text.setPlainText(diff)
+        buttons = QDialogButtonBox()
+        save = buttons.addButton(command("save").label, QDialogButtonBox.ButtonRole.AcceptRole)
+        discard = buttons.addButton(LABELS["discard"], QDialogButtonBox.ButtonRole.DestructiveRole)
+        cancel = buttons.addButton(words.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
+        assert save is not None
+        assert discard is not None
+        assert cancel is not None
+        save.setEnabled(can_save)
+        save.setDefault(can_save)
+        save.clicked.connect(lambda: self._take("save"))
+        discard.clicked.connect(lambda: self._take("discard"))
+        cancel.clicked.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.addWidget(sentence)
+        column.addWidget(text, 1)
+        column.addWidget(buttons)
+        self.resize(640, 360)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+
+    def _take(self, answer: Literal["save", "discard"]) -> None:
+        self.answer = answer
+        self.accept()

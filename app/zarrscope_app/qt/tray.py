@@ -1,0 +1,63 @@
+"""The tray at the right of the status bar: the job that runs, how far it is, and a way to stop it."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QToolButton, QWidget
+
+from zarrscope_app.presenters import JobsPresenter, JobState, words
+from zarrscope_app.presenters.commands import LABELS
+
+from .look import icon
+
+
+class JobsTray(QWidget):
+    """Hidden while nothing runs. `attach` a jobs presenter, or None."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: JobsPresenter | None = None
+        self._text = QLabel()
+        self._bar = QProgressBar()
+        self._bar.setFixedWidth(96)
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(LABELS["progress"])
+        cancel = QToolButton()
+        cancel.setAutoRaise(True)
+        cancel.setIcon(icon("close"))
+        cancel.setToolTip(words.CANCEL)
+        cancel.setAccessibleName(words.CANCEL)
+        cancel.clicked.connect(self._cancel)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 8, 0)
+        for widget in (self._text, self._bar, cancel):
+            row.addWidget(widget)
+        self.hide()
+
+    def attach(self, presenter: JobsPresenter | None) -> None:
+        """Show another session's jobs."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+        else:
+            self.hide()
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        running = [job for job in self._presenter.items if job.state is JobState.RUNNING]
+        self.setVisible(bool(running))
+        if running:
+            job = running[0]
+            self._text.setText(job.text or job.name)
+            # A range of nothing is Qt's way to say "busy".
+            self._bar.setRange(0, 0 if job.progress is None else 1000)
+            self._bar.setValue(round((job.progress or 0.0) * 1000))
+
+    def _cancel(self) -> None:
+        if self._presenter is not None:
+            for job in self._presenter.items:
+                if job.state is JobState.RUNNING:
+                    self._presenter.cancel(job.id)
+                    return

@@ -1,0 +1,444 @@
+"""The window: address, tree, tabs, channels, status; one session in front at a time.
+
+It paints what the presenters say and forwards gestures. What it decides by itself is only what belongs to a desktop:
+dialogs, focus, geometry, the clipboard.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import QByteArray, Qt, QUrl
+from qtpy.QtGui import QDesktopServices, QGuiApplication
+from qtpy.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QMainWindow,
+    QMessageBox,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace
+from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.commands import ABOUT, LABELS, command, key_sheet, python_text
+
+from .address import AddressLine
+from .bridge import Bridge
+from .channels import ChannelsPanel
+from .form import AttributesPane
+from .image import ImagePane
+from .look import icon
+from .menus import Menus
+from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
+from .review import CloseQuestion
+from .strip import ErrorStrip
+from .tray import JobsTray
+from .tree import TreePane
+
+_NEEDS_SESSION = ("close", "refresh", "writable", "back", "forward", "copy-path", "copy-python", "reveal")
+_ZOOM = 1.25
+
+
+class Window(QMainWindow):
+    """A window over one `Workspace`. `settings` keeps geometry and recent places; None: nothing outlives the window."""
+
+    def __init__(self, settings: Settings | None = None, new_window: Callable[[], Any] | None = None) -> None:
+        super().__init__()
+        self.bridge = Bridge()
+        self.workspace = Workspace(self.bridge.post, settings)
+        self._settings = settings
+        self._new_window = new_window
+        self._session: Session | None = None
+        self._closing = False
+        self.setWindowIcon(icon("zarrscope"))
+        self.setWindowTitle("zarrscope")
+        self.setAcceptDrops(True)
+        self.menus = Menus(self, self.run)
+        self.menus.menus["open-recent"].aboutToShow.connect(self._fill_recent)
+        self.menus.menus["window"].aboutToShow.connect(self._fill_window_menu)
+        self._build()
+        self.workspace.changed.connect(self._workspace_changed)
+        self._restore_geometry()
+        self._workspace_changed()
+
+    # ---------------------------------------------------------------- parts
+    def _build(self) -> None:
+        post = self.bridge.post
+        self.address = AddressLine()
+        self.address.entered.connect(self.open)
+        self.address.went.connect(lambda path: self._session and self._session.select(path))
+        self.address.asked.connect(self.run)
+        self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
+        self.tree = TreePane()
+        self.tree.chosen.connect(lambda path: self._session and self._session.select(path))
+        self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
+        self.tree.view.customContextMenuRequested.connect(self._tree_menu)
+        self.image = ImagePane(post)
+        self.image.zoomed.connect(self._status)
+        self.values, self.form, self.info, self.problems = ValuesPane(), AttributesPane(), InfoPane(), ProblemsPane()
+        self.form.asked.connect(self.run)
+        self.problems.chosen.connect(lambda path: self._session and self._session.select(path))
+        self.channels = ChannelsPanel()
+        pages: dict[str, QWidget] = {
+            "image": self.image,
+            "values": self.values,
+            "attributes": self.form,
+            "info": self.info,
+            "problems": self.problems,
+        }
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        for id, title in TABS:
+            self.tabs.addTab(pages[id], title)
+        self.tabs.currentChanged.connect(self._tab_chosen)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        for widget in (self.tree, self.tabs, self.channels):
+            self.split.addWidget(widget)
+        self.split.setStretchFactor(1, 1)
+        self.split.setSizes([248, 720, 224])
+        self.split.setChildrenCollapsible(False)
+        self.welcome = WelcomePane()
+        self.welcome.asked.connect(self.run)
+        self.welcome.picked.connect(self.open)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.welcome)
+        self._stack.addWidget(self.split)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for widget in (self.address, self.strip, self._stack):
+            column.addWidget(widget)
+        column.setStretch(2, 1)
+        self.setCentralWidget(inside)
+        self._probe, self._view_text = QLabel(), QLabel()
+        for label in (self._probe, self._view_text):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setContentsMargins(8, 0, 8, 0)
+        self.tray = JobsTray()
+        bar = self.statusBar()
+        assert bar is not None
+        bar.setSizeGripEnabled(False)
+        bar.addWidget(self._probe, 1)
+        bar.addPermanentWidget(self._view_text)
+        bar.addPermanentWidget(self.tray)
+        self.setMinimumSize(640, 420)
+
+    # ---------------------------------------------------------------- sessions
+    def open(self, url: str, writable: bool = False) -> None:
+        """Open a place in this window, or bring it to the front."""
+        self.workspace.open(url, writable=writable)
+
+    def _workspace_changed(self) -> None:
+        session = self.workspace.current
+        if session is not self._session:
+            self._attach(session)
+        if session is None:
+            self.welcome.show_recent(self.workspace.recent)
+        self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
+        self.menus.enable(_NEEDS_SESSION, session is not None)
+
+    def _attach(self, session: Session | None) -> None:
+        if self._session is not None:
+            old = self._session
+            old.changed.disconnect(self._session_changed)
+            old.slice.changed.disconnect(self._slice_changed)
+            old.slice.painted.disconnect(self._status)
+            old.slice.probed.disconnect(self._status)
+            old.edit.changed.disconnect(self._edit_changed)
+            old.problems.changed.disconnect(self._problems_changed)
+        self._session = session
+        self.tree.attach(session.tree if session is not None else None)
+        self.image.attach(session.slice if session is not None else None)
+        self.channels.attach(session.slice if session is not None else None)
+        self.values.attach(session.values if session is not None else None)
+        self.form.attach(session.edit if session is not None else None)
+        self.info.attach(session.metadata if session is not None else None)
+        self.problems.attach(session.problems if session is not None else None)
+        self.tray.attach(session.jobs if session is not None else None)
+        if session is not None:
+            session.changed.connect(self._session_changed)
+            session.slice.changed.connect(self._slice_changed)
+            session.slice.painted.connect(self._status)
+            session.slice.probed.connect(self._status)
+            session.edit.changed.connect(self._edit_changed)
+            session.problems.changed.connect(self._problems_changed)
+        self._session_changed()
+        self._edit_changed()
+        self._problems_changed()
+        self._slice_changed()
+
+    def _session_changed(self) -> None:
+        session = self._session
+        if session is None:
+            self.address.show_place(None)
+            self.strip.clear()
+            self.setWindowTitle("zarrscope")
+            return
+        state = session.state
+        self.setWindowTitle(f"{state.title} – zarrscope" if state.title else "zarrscope")
+        self.address.show_place(state)
+        if state.sentence:
+            if state.sentence != self.strip.sentence:
+                self.strip.show_error(
+                    state.sentence, state.details, session.retry if state.retry else None, session.dismiss
+                )
+        else:
+            self.strip.clear()
+        ids = [id for id, _ in TABS]
+        self.tabs.blockSignals(True)
+        for tab in state.tabs:
+            self.tabs.setTabText(ids.index(tab.id), tab.title)
+            self.tabs.setTabEnabled(ids.index(tab.id), tab.enabled)
+        if state.tab in ids:
+            self.tabs.setCurrentIndex(ids.index(state.tab))
+        self.tabs.blockSignals(False)
+        if state.status is SessionStatus.READY:
+            self.tree.show_path(state.path)
+        self.menus.actions["writable"].setCheckable(True)
+        self.menus.actions["writable"].setChecked(state.writable)
+        self._slice_changed()
+        self._status()
+
+    def _slice_changed(self) -> None:
+        session = self._session
+        shown = session is not None and session.state.tab == "image" and bool(session.slice.state.channels)
+        self.channels.setVisible(shown)
+        self._status()
+
+    def _edit_changed(self) -> None:
+        state = self._session.edit.state if self._session is not None else None
+        self.menus.enable(("save",), state is not None and state.can_save)
+        self.menus.enable(("undo",), state is not None and state.can_undo)
+        self.menus.enable(("redo",), state is not None and state.can_redo)
+        self.menus.enable(("review", "revert"), state is not None and state.changes > 0)
+        if self._closing and state is not None and state.status is not EditStatus.SAVING:
+            self._closing = False
+            if self._session is not None and not self._session.state.unsaved:
+                self.close()
+
+    def _problems_changed(self) -> None:
+        if self._session is not None:
+            self.tabs.setTabText([id for id, _ in TABS].index("problems"), self._session.problems.title)
+
+    def _tab_chosen(self, place: int) -> None:
+        if self._session is not None:
+            self._session.set_tab(TABS[place][0])
+
+    def _status(self) -> None:
+        session = self._session
+        if session is None:
+            self._probe.clear()
+            self._view_text.clear()
+            return
+        state = session.state
+        image = state.tab == "image"
+        probe = session.slice.probe
+        said = [part for part in (probe.text, probe.sentence) if part]
+        self._probe.setText("   ".join(said) if image else "")
+        self._probe.setToolTip(probe.sentence)
+        parts = (self.image.zoom_text() if image else "", state.status_text)
+        self._view_text.setText("  ·  ".join(part for part in parts if part))
+
+    # ---------------------------------------------------------------- commands
+    def run(self, id: str) -> None:
+        """Do a command of the table: what a host alone can do here, the rest in the presenters."""
+        acts: dict[str, Callable[[], Any]] = {
+            "open-file": self._open_file,
+            "open-folder": self._open_folder,
+            "open-url": self.address.edit,
+            "close": self._close_session,
+            "quit": QApplication.closeAllWindows,
+            "find": self._find,
+            "zoom-in": lambda: self.image.zoom_by(_ZOOM),
+            "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
+            "fit": self.image.fit,
+            "new-window": lambda: self._new_window and self._new_window(),
+            "copy-path": self._copy_path,
+            "copy-python": self._copy_python,
+            "reveal": self._reveal,
+            "review": self._review,
+            "keys": self._show_keys,
+            "about": self._about,
+        }
+        if id in acts:
+            acts[id]()
+        elif self._session is not None:
+            perform(self._session, id)
+            if id == "edit":
+                self.form.focus_form()
+
+    def keyPressEvent(self, event: Any) -> None:
+        session = self._session
+        key = event.text()
+        if session is None or self._typing():
+            super().keyPressEvent(event)
+        elif len(key) == 1 and key in "123456789":
+            toggle_channel(session, int(key))
+        elif (id := self.menus.plain_command(event)) is not None:
+            self.run(id)
+        elif event.key() == Qt.Key.Key_Escape:
+            self.strip.dismiss()
+        elif not (len(key) == 1 and key.isalpha() and choose_axis_key(session, key)):
+            super().keyPressEvent(event)
+
+    def _typing(self) -> bool:
+        focus = QApplication.focusWidget()
+        return focus is not None and focus.inherits("QLineEdit")
+
+    def _open_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, LABELS["open-file-title"])
+        if path:
+            self.open(path)
+
+    def _open_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"])
+        if path:
+            self.open(path)
+
+    def _find(self) -> None:
+        self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.tree.filter.selectAll()
+
+    def _copy(self, text: str) -> None:
+        clipboard = QGuiApplication.clipboard()
+        if clipboard is not None:
+            clipboard.setText(text)
+
+    def _copy_path(self) -> None:
+        if self._session is not None:
+            self._copy(self._session.state.address)
+
+    def _copy_python(self) -> None:
+        if self._session is not None:
+            self._copy(python_text(self._session.state.url, self._session.state.path))
+
+    def _reveal(self) -> None:
+        if self._session is None:
+            return
+        place = QUrl.fromUserInput(self._session.state.url)
+        if place.isLocalFile():
+            folder = place.toLocalFile()
+            node = os.path.join(folder, self._session.state.path.strip("/"))
+            found = next((path for path in (node, folder) if os.path.isdir(path)), os.path.dirname(folder))
+            QDesktopServices.openUrl(QUrl.fromLocalFile(found))
+
+    def _review(self) -> None:
+        if self._session is not None:
+            self._session.set_tab("attributes")
+            self.form.show_diff()
+
+    def _show_keys(self) -> None:
+        rows = "".join(
+            f"<tr><td style='padding-right:16px'><b>{keys}</b></td><td>{act}</td></tr>" for keys, act in key_sheet()
+        )
+        self._tell(command("keys").label, f"<table>{rows}</table>")
+
+    def _about(self) -> None:
+        from importlib.metadata import version
+
+        self._tell(command("about").label, ABOUT.format(version=version("zarrscope")))
+
+    def _tell(self, title: str, text: str) -> None:
+        box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, QMessageBox.StandardButton.Close, self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setModal(False)
+        box.show()
+
+    def _tree_menu(self, at: Any) -> None:
+        viewport = self.tree.view.viewport()
+        row = self.tree.current_row()
+        if viewport is not None and row is not None:
+            self.menus.menus["node"].popup(viewport.mapToGlobal(at))
+
+    def _fill_recent(self) -> None:
+        menu = self.menus.menus["open-recent"]
+        menu.clear()
+        for place in self.workspace.recent:
+            action = menu.addAction(place.label)
+            assert action is not None
+            action.setToolTip(place.url)
+            action.triggered.connect(lambda _=False, url=place.url: self.open(url))
+        menu.addSeparator()
+        clear = menu.addAction(LABELS["clear-recent"])
+        assert clear is not None
+        clear.setEnabled(bool(self.workspace.recent))
+        clear.triggered.connect(self.workspace.clear_recent)
+
+    def _fill_window_menu(self) -> None:
+        menu = self.menus.menus["window"]
+        menu.clear()
+        menu.addAction(self.menus.actions["new-window"])
+        menu.addSeparator()
+        for session in self.workspace.sessions:
+            action = menu.addAction(session.state.title or session.state.url)
+            assert action is not None
+            action.setCheckable(True)
+            action.setChecked(session is self._session)
+            action.triggered.connect(lambda _=False, session=session: self.workspace.bring(session))
+
+    # ---------------------------------------------------------------- drops
+    def dragEnterEvent(self, event: Any) -> None:
+        if event.mimeData().hasUrls() or event.mimeData().hasText():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: Any) -> None:
+        data = event.mimeData()
+        places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().split()
+        for place in places:
+            self.open(place)
+        event.acceptProposedAction()
+
+    # ---------------------------------------------------------------- closing
+    def _may_close(self, session: Session) -> bool:
+        if not session.state.unsaved:
+            return True
+        if session is not self._session:
+            self.workspace.bring(session)
+        question = CloseQuestion(session.edit.diff().unified, session.edit.state.can_save, self)
+        question.exec()
+        if question.answer == "save":
+            session.edit.save()
+        return question.answer == "discard"
+
+    def _close_session(self) -> None:
+        if self._session is None:
+            self.close()
+        elif self._may_close(self._session):
+            self.workspace.close(self._session)
+
+    def closeEvent(self, event: Any) -> None:
+        for session in self.workspace.sessions:
+            if not self._may_close(session):
+                # While a save is under way the window waits for its end, and closes then if all went well.
+                self._closing = session.edit.state.status is EditStatus.SAVING
+                event.ignore()
+                return
+        self._store_geometry()
+        self.workspace.changed.disconnect(self._workspace_changed)
+        self._attach(None)
+        self.workspace.close_all()
+        self.bridge.close()
+        event.accept()
+
+    def _store_geometry(self) -> None:
+        if self._settings is not None:
+            self._settings.store("qt.window", self.saveGeometry().data().hex())
+            self._settings.store("qt.split", self.split.saveState().data().hex())
+
+    def _restore_geometry(self) -> None:
+        self.resize(1200, 800)
+        for name, restore in (("qt.window", self.restoreGeometry), ("qt.split", self.split.restoreState)):
+            text = self._settings.load(name) if self._settings is not None else None
+            try:
+                if text:
+                    restore(QByteArray(bytes.fromhex(text)))
+            except ValueError:
+                continue
