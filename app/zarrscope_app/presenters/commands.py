@@ -98,6 +98,7 @@ def key_sheet() -> list[tuple[str, str]]:
 LABELS = {
     "add": "Add",
     "add-child-name": "Name of the node",
+    "add-to-viewer": "Add to viewer",
     "address": "Address",
     "alpha": "Opacity",
     "attributes": "Attributes",
@@ -131,6 +132,7 @@ LABELS = {
     "nothing-yet": "No attributes yet.",
     "open-file-title": "Open a .zip, an .ozx or a metadata file",
     "open-folder-title": "Open a .zarr folder",
+    "open": "Open",
     "open-url-title": "Type or paste a folder, a file or a link",
     "places": "Recent places",
     "progress": "Progress",

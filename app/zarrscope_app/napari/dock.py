@@ -1,0 +1,152 @@
+"""The dock: address, tree, form, "Add to viewer". The same tree and form as the desktop window's; layers are napari's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtCore import QTimer
+from qtpy.QtGui import QCloseEvent
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from zarrscope_app.napari.layers import as_napari
+from zarrscope_app.presenters import Session, words
+from zarrscope_app.presenters.actions import perform
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.layers import Layer, Layers
+from zarrscope_app.qt.bridge import Bridge
+from zarrscope_app.qt.form import AttributesPane
+from zarrscope_app.qt.tree import TreePane
+
+if TYPE_CHECKING:
+    import napari
+
+TITLE = "Zarr explorer"
+
+
+class Explorer(QWidget):
+    """`open(url)` shows a hierarchy; `add()` adds the selected node's layers to the viewer."""
+
+    def __init__(self, napari_viewer: napari.Viewer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.viewer = napari_viewer
+        self.bridge = Bridge()
+        self.layers = Layers(self.bridge.post)
+        self.session: Session | None = None
+        self.address = QLineEdit()
+        self.address.setPlaceholderText(LABELS["open-url-title"])
+        self.address.setAccessibleName(LABELS["address"])
+        self.address.returnPressed.connect(lambda: self.open(self.address.text()))
+        self.facts = QLabel()
+        self.facts.setWordWrap(True)
+        self.tree = TreePane()
+        self.tree.chosen.connect(self._select)
+        self.tree.opened.connect(self._opened)
+        self.form = AttributesPane()
+        self.form.asked.connect(self._asked)
+        self.button = QPushButton(LABELS["add-to-viewer"])
+        self.button.clicked.connect(self.add)
+        self.button.setEnabled(False)
+        split = QSplitter()
+        split.setOrientation(split.orientation().Vertical)
+        split.addWidget(self.tree)
+        split.addWidget(self.form)
+        column = QVBoxLayout(self)
+        column.addWidget(self.address)
+        column.addWidget(self.facts)
+        column.addWidget(split, 1)
+        row = QHBoxLayout()
+        row.addWidget(self.button)
+        column.addLayout(row)
+        self.setMinimumWidth(320)
+
+    # ------------------------------------------------------------------ one hierarchy
+    def open(self, url: str, path: str | None = None) -> None:
+        """Opens a place, read-only until the person asks to edit. Never blocks; failures are said in the dock."""
+        self._drop()
+        self.address.setText(url)
+        session = self.session = Session(url.strip(), self.bridge.post, path=path)
+        session.changed.connect(self._show, check_nargs=False)
+        session.problems.changed.connect(self._show, check_nargs=False)
+        self.tree.attach(session.tree)
+        self.form.attach(session.edit)
+        self._show()
+
+    def _show(self) -> None:
+        if self.session is None:
+            return
+        state = self.session.state
+        problems = self.session.problems.items
+        self.facts.setText(state.sentence or (problems[-1].headline if problems else state.facts))
+        self.button.setEnabled(self.session.node is not None)
+
+    def _select(self, path: str) -> None:
+        if self.session is not None:
+            self.session.select(path)
+
+    def _opened(self, path: str) -> None:
+        self._select(path)
+        QTimer.singleShot(0, self.add)
+
+    def _asked(self, command: str) -> None:
+        if command == "review":
+            self.form.show_diff(True)
+        elif self.session is not None:
+            perform(self.session, command)
+
+    # ------------------------------------------------------------------ layers
+    def add(self) -> None:
+        """Adds the layers of the selected node, read in the background; what fails is said above the tree."""
+        if self.session is not None:
+            self.facts.setText(words.LOADING)
+            self.layers.add(self.session, self._add)
+
+    def _add(self, layers: list[Layer]) -> None:
+        from napari.layers import Layer as NapariLayer
+
+        for layer in layers:
+            self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
+        self._show()
+
+    # ------------------------------------------------------------------ the end
+    def _drop(self) -> None:
+        if self.session is not None:
+            self.tree.attach(None)
+            self.form.attach(None)
+            self.session.close()
+            self.session = None
+
+    def stop(self) -> None:
+        """Gives everything back: nothing is called afterwards."""
+        self._drop()
+        self.layers.close()
+        self.bridge.close()
+
+    def closeEvent(self, event: QCloseEvent | None) -> None:
+        self.stop()
+        super().closeEvent(event)
+
+
+def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:
+    """File ▸ IO Utilities: the dock."""
+    viewer: Any = napari_viewer or _viewer()
+    _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
+    assert isinstance(widget, Explorer)
+    return widget
+
+
+def open_attributes(napari_viewer: napari.Viewer | None = None) -> Explorer | None:
+    """Layers ▸ Metadata: the dock at the node that the active layer came from; None for a layer that is not ours."""
+    viewer: Any = napari_viewer or _viewer()
+    active = viewer.layers.selection.active
+    source = active.metadata.get("zarrscope") if active is not None else None
+    if not source:
+        return None
+    widget = open_explorer(viewer)
+    widget.open(source["url"], source["path"])
+    return widget
+
+
+def _viewer() -> Any:
+    import napari
+
+    return napari.current_viewer()
