@@ -14,7 +14,7 @@ from zarrscope.background import Outcome, Owner, Ticket
 from zarrscope.document import Document, pointer_of, tokens_of
 from zarrscope.errors import Conflict, ZarrscopeError
 from zarrscope_app.presenters import words
-from zarrscope_app.presenters.draft import Draft, fields, spelled
+from zarrscope_app.presenters.draft import Draft, differences, fields, spelled
 from zarrscope_app.presenters.form import Diff, EditState, EditStatus, Field, FieldKind
 from zarrscope_app.presenters.turn import OncePerTurn
 
@@ -280,40 +280,35 @@ class EditPresenter:
     # ------------------------------------------------------------------ saving
     def save(self) -> None:
         """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED."""
-        draft, path, hierarchy = self._draft(), self._path, self._hierarchy
-        if draft is None or draft.errors or not draft.dirty:
-            return
+        draft = self._draft()
+        if draft is not None and not draft.errors and draft.dirty:
+            self._save(self._path, draft, may_merge=True)
+
+    def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
+        hierarchy = self._hierarchy
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
 
-        def work() -> Document | None:
-            """What is stored now when that is not what was to be saved over; else None."""
+        def work() -> tuple[Document | None, Document | None]:
+            """(what was saved, what is stored instead)."""
             try:
-                hierarchy.save(path, document)
+                return hierarchy.save(path, document), None
             except Conflict:
-                found: Document = hierarchy.document(path)
-                return found
-            return None
+                return None, hierarchy.document(path)
 
-        def reread(outcome: Outcome[Document]) -> None:
+        def done(outcome: Outcome[tuple[Document | None, Document | None]]) -> None:
             draft.saving = False
-            if outcome.value is not None and outcome.value.bytes == document.bytes:
-                draft.saved(outcome.value)
-            elif outcome.value is not None:  # somebody was quick
-                draft.saved(document)
-            else:
-                draft.saved(document)
-            self._refresh()
-
-        def done(outcome: Outcome[Document | None]) -> None:
-            if outcome.error is None and outcome.value is None:
-                self._owner.fetch(lambda: hierarchy.document(path), reread)
-                return
-            draft.saving = False
+            saved, theirs = outcome.value or (None, None)
             if outcome.error is not None:
                 draft.failure = words.problem(outcome.error, path).headline
-            else:
-                draft.theirs = outcome.value
+            elif saved is not None:
+                draft.saved(saved)
+            elif theirs is not None:
+                attributes_changed = bool(differences(draft.base, theirs, draft.prefix))
+                draft.theirs = theirs
+                if may_merge and not attributes_changed:  # another part of the document: nothing to ask about
+                    draft.resolve("mine")
+                    self._save(path, draft, may_merge=False)
             self._refresh()
 
         self._owner.fetch(work, done)

@@ -17,6 +17,8 @@ from zarrscope import chunks
 from zarrscope.background import Background, Outcome, Ticket, shared
 from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
+from zarrscope.hierarchy import Hierarchy
+from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.pyramid import Image, default_image, find_collection, find_images
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter
@@ -155,7 +157,7 @@ class Session:
         opener, url, mode = self._opener, self.url, "r+" if self._writable else "r"
         self._stop()
 
-        def done(outcome: Outcome[tuple[Any, str]]) -> None:
+        def done(outcome: Outcome[tuple[Any, str, Any]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
                 self._strip = self.problems.add(outcome.error or RuntimeError())
@@ -163,18 +165,18 @@ class Session:
                 self.tree.fail(self._strip.headline)
                 self._refresh()
                 return
-            hierarchy, node_path = outcome.value
+            hierarchy, entry, kind = outcome.value
             self._hierarchy = hierarchy
             self._status = SessionStatus.READY
             for warning in getattr(hierarchy, "warnings", ()):
                 self.problems.add(words.warning(warning, place=hierarchy.url))
-            self.tree.attach(hierarchy, self.name)
+            self.tree.attach(hierarchy, self.name, kind)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
-            self.select(self._wanted or node_path)
+            self.select(self._wanted or entry)
 
-        def work() -> tuple[Any, str]:
-            opened = opener(url, mode)
-            return opened if isinstance(opened, tuple) else (opened, "/")
+        def work() -> tuple[Any, str, Any]:
+            hierarchy = opener(url, mode)
+            return hierarchy, hierarchy.entry, hierarchy.root.kind
 
         self._ticket = self.owner.fetch(work, done)
         self._refresh()
@@ -400,14 +402,8 @@ class Session:
         self._view = view
 
 
-def _open(url: str, mode: str) -> tuple[Any, str]:
-    """(hierarchy, path of the node that the address names). Blocks."""
-    from zarrscope.stores.address import split_address
-
-    import zarrscope
-
-    address = split_address(url)
-    return zarrscope.open(address.store_url, mode), address.node_path or "/"
+def _open(url: str, mode: Any) -> Hierarchy:
+    return open_hierarchy(url, mode)
 
 
 def _look_at(hierarchy: Any, path: str) -> _Selection:

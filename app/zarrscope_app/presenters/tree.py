@@ -73,6 +73,7 @@ class TreePresenter:
         self._owner = owner
         self._hierarchy: Any = None
         self._name = ""
+        self._kind: Literal["group", "array"] = "group"
         self._needle = ""
         self._dirty: frozenset[str] = frozenset()
         self._marks: dict[str, str] = {}
@@ -91,13 +92,13 @@ class TreePresenter:
         self._blocks: list[tuple[Branch, int]] = []
 
     # ------------------------------------------------------------------ for the session
-    def attach(self, hierarchy: Any, name: str) -> None:
+    def attach(self, hierarchy: Any, name: str, kind: Literal["group", "array"] = "group") -> None:
         """Shows a hierarchy, its root expanded."""
         for branch in self._branches.values():
             self._stop(branch)
         self._clear()
         self._hierarchy = hierarchy
-        self._name = name
+        self._name, self._kind = name, kind
         self._root.state = "unknown"
         self._root.sentence = ""
         self.expand(ROOT)
@@ -307,7 +308,7 @@ class TreePresenter:
             if node.kind != "group":
                 return ""
             try:
-                arriving(node.children(), send, cancelled)
+                arriving(node.children(cancelled), send, cancelled)
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
@@ -438,8 +439,8 @@ class TreePresenter:
             parent=-1,
             path="/",
             name=words.clean(self._name) or "/",
-            kind=None if self._hierarchy is None else self._hierarchy.root.kind,
-            icon=self._marks.get("/", "group"),
+            kind=None if self._hierarchy is None else self._kind,
+            icon=self._marks.get("/", self._kind),
             detail="",
             badge="",
             state=RowState(root.state),
