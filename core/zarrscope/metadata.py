@@ -7,9 +7,12 @@ and free of I/O. Attributes are not in here: they are the document's, kept as th
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from zarrscope.dtype import DataType, Fill
@@ -93,8 +96,71 @@ class RegularEdges:
         return chunk * self.size, (chunk + 1) * self.size
 
 
-ChunkGrid = RegularGrid
-"""Later grids (rectilinear) offer the same methods: extent, edges, shape_at, chunk_shape."""
+Runs = tuple[tuple[int, int], ...]
+"""Chunk lengths of one axis, run-length encoded: (length, how many in a row)."""
+
+
+@dataclass(frozen=True)
+class RectilinearGrid:
+    """Chunks whose lengths differ along an axis (zarr-extensions "rectilinear"), kept run-length encoded (spec F.22).
+
+    Per axis one length that repeats as far as the array goes, or runs of lengths, which may reach beyond the array.
+    """
+
+    axes: tuple[int | Runs, ...]
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """The largest chunk along each axis: no chunk takes more."""
+        return tuple(axis if isinstance(axis, int) else max(size for size, _ in axis) for axis in self.axes)
+
+    def extent(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """How many chunks along each axis begin within the array."""
+        lengths = enumerate(shape)
+        return tuple(0 if n == 0 else self.edges(axis, n).chunk_of(n - 1) + 1 for axis, n in lengths)
+
+    def edges(self, axis: int, length: int) -> RegularEdges | RectilinearEdges:
+        runs = self.axes[axis]
+        return RegularEdges(runs, length) if isinstance(runs, int) else _rectilinear(runs, length)
+
+    def shape_at(self, index: tuple[int, ...]) -> tuple[int, ...]:
+        """The decoded shape of the chunk at `index`."""
+        shape = []
+        for axis, i in enumerate(index):
+            low, high = self.edges(axis, 0).span(i)
+            shape.append(high - low)
+        return tuple(shape)
+
+
+@dataclass(frozen=True)
+class RectilinearEdges:
+    """One axis of a rectilinear grid; `starts` and `firsts`: the position and the chunk that each run begins with."""
+
+    runs: Runs
+    length: int
+    starts: tuple[int, ...]
+    firsts: tuple[int, ...]
+
+    def chunk_of(self, position: int) -> int:
+        run = bisect_right(self.starts, position) - 1
+        return self.firsts[run] + (position - self.starts[run]) // self.runs[run][0]
+
+    def span(self, chunk: int) -> tuple[int, int]:
+        run = bisect_right(self.firsts, chunk) - 1
+        size = self.runs[run][0]
+        start = self.starts[run] + (chunk - self.firsts[run]) * size
+        return start, start + size
+
+
+@lru_cache(maxsize=64)
+def _rectilinear(runs: Runs, length: int) -> RectilinearEdges:
+    starts = accumulate((size * count for size, count in runs[:-1]), initial=0)
+    firsts = accumulate((count for _, count in runs[:-1]), initial=0)
+    return RectilinearEdges(runs, length, tuple(starts), tuple(firsts))
+
+
+ChunkGrid = RegularGrid | RectilinearGrid
+"""How an array is cut into chunks; all offer extent, edges, shape_at and chunk_shape."""
 
 
 @dataclass(frozen=True)
