@@ -1,0 +1,128 @@
+"""What is shipped and what is tracked: the wheel's contents, and no trace of the machines it was written on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import machine
+
+PACKAGES = {"zarrscope": "core", "zarrscope_app": "app", "zarrscope_resources": "resources"}
+# Spelled in pieces, so that this file does not find itself.
+MACHINE_PATHS = re.compile(
+    r"/(?:work|opt)/[a-z]|/tmp/[a-z]{2,}/|/root/|/Users/[A-Za-z]|/home/(?!user|me|you|person|ada)[a-z]"
+)
+REGISTRY_HOSTS = re.compile(
+    "|".join(
+        re.escape(a + b)
+        for a, b in [("pypi", ".org"), ("pythonhosted", ".org"), ("npmjs", ".org"), ("deb.debian", ".org")]
+    )
+)
+
+
+def _tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=machine.ROOT, capture_output=True, timeout=60, check=False)
+    if listed.returncode != 0:
+        pytest.skip("needs git: not a checkout, so nothing is tracked")
+    files = [machine.ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [path for path in files if path.is_file()]
+
+
+def test_tracked_files_name_no_machine_and_no_registry() -> None:
+    found = []
+    for path in _tracked():
+        if path == Path(__file__).resolve():
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if MACHINE_PATHS.search(line) or REGISTRY_HOSTS.search(line):
+                found.append(f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()[:120]}")
+    assert not found, "\n".join(found)
+
+
+def test_tracked_files_are_small() -> None:
+    large = [
+        f"{p.relative_to(machine.ROOT)}: {p.stat().st_size:,} bytes" for p in _tracked() if p.stat().st_size > 3 << 20
+    ]
+    assert not large, large
+
+
+def test_the_top_level_holds_what_the_house_allows() -> None:
+    allowed = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        ".ci",
+        ".gitignore",
+        "core",
+        "app",
+        "tests",
+        "resources",
+        "packaging",
+    }
+    assert {p.relative_to(machine.ROOT).parts[0] for p in _tracked()} <= allowed
+
+
+def test_names_say_what_a_file_is_about() -> None:
+    vague = {"utils", "util", "common", "base", "manager", "helper", "helpers", "misc"}
+    assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """(wheel from the tree, sdist, wheel from the sdist); built with the hatchling that is installed."""
+    place = tmp_path_factory.mktemp("dist")
+    tree = _build(machine.ROOT, place / "tree", "wheel")
+    sdist = _build(machine.ROOT, place / "sdist", "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place / "unpacked", filter="data")
+    [unpacked] = (place / "unpacked").iterdir()
+    return tree, sdist, _build(unpacked, place / "again", "wheel")
+
+
+def _build(source: Path, into: Path, target: str) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(into)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    [result] = [p for p in into.iterdir() if p.suffix in (".whl", ".gz")]
+    return result
+
+
+def _contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_tree(built: tuple[Path, Path, Path]) -> None:
+    tree, _, again = built
+    assert _contents(tree) == _contents(again)
+
+
+def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(built: tuple[Path, Path, Path]) -> None:
+    expected = set()
+    for package, folder in PACKAGES.items():
+        root = machine.ROOT / folder
+        files = (p for p in (root / package).rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        expected |= {p.relative_to(root).as_posix() for p in files if not p.name.startswith(".")}
+    names = {name for name in _contents(built[0]) if ".dist-info/" not in name}
+    assert names == expected
+    assert {"zarrscope/py.typed", "zarrscope_app/py.typed", "zarrscope_resources/__init__.py"} <= names
+
+
+def test_the_wheel_declares_its_command_and_its_licence(built: tuple[Path, Path, Path]) -> None:
+    contents = _contents(built[0])
+    [points] = [text.decode() for name, text in contents.items() if name.endswith("entry_points.txt")]
+    assert "zarrscope = zarrscope_app.cli:main" in points
+    assert any(name.endswith("licenses/LICENSE") for name in contents)
+    for target in re.findall(r"^zarrscope = ([\w.]+):([\w.]+)$", points, re.M):
+        module, _, attribute = target[0].replace(".", "/"), "", target[1]
+        assert f"{module}.py" in contents or f"{module}/{attribute}" in contents, target
