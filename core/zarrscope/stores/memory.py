@@ -8,11 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from itertools import count
+from weakref import WeakValueDictionary
 
 from zarrscope.store import ByteRange, Entry, Store, Version
 
 _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
+_numbered: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 _named_lock = threading.Lock()
 
 
@@ -20,17 +22,20 @@ class MemoryStore(Store):
     """Keys and values in a dict. `values` is where it begins; `url` is "memory://name", or numbered."""
 
     def __init__(self, values: Mapping[str, bytes] | None = None, *, name: str | None = None) -> None:
-        self.url = f"memory://{name or next(_numbers)}"
+        self._name = name or str(next(_numbers))
+        self.url = f"memory://{self._name}"
         self._lock = threading.Lock()
         self._values: dict[str, bytes] = {}
         for key, value in (values or {}).items():
             self.set(key, value)
+        if name is None:
+            _numbered[self._name] = self
 
     @classmethod
     def named(cls, name: str) -> MemoryStore:
-        """The store of that name: one and the same for the life of the process."""
+        """The store of that name: one and the same for the life of the process; a numbered one while it is in use."""
         with _named_lock:
-            return _named.setdefault(name, cls(name=name))
+            return _numbered.get(name) or _named.setdefault(name, cls(name=name))
 
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
         value = self._values.get(key)

@@ -1,0 +1,261 @@
+"""Stores over stores: a part of one, read-only, counted, slow or broken on demand.
+
+A wrapper passes every operation on to the same operation of what it wraps, so that nothing done natively becomes
+derived, and it takes over the flags. `url` is that of what is wrapped unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from zarrscope.errors import Unreadable, ZarrscopeError
+from zarrscope.store import Answer, ByteRange, Entry, Request, Store, Version
+
+
+class Wrapper(Store):
+    """Passes everything on. `before` sees each operation with its key or prefix, and may wait or raise."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.url = store.url
+        self.listable = store.listable
+        self.writable = store.writable
+        self.remote = store.remote
+
+    def before(self, operation: str, key: str) -> None:
+        """Called before each operation: get, list_prefix, list_dir, set, erase, erase_prefix."""
+
+    def after(self, operation: str, key: str, size: int) -> None:
+        """Called after a get or a set, with the number of bytes."""
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        self.before("get", key)
+        value = self.store._get(key, part)
+        self.after("get", key, len(value or b""))
+        return value
+
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+        passed: list[int] = []
+        for i, (key, _) in enumerate(requests):
+            if cancelled():
+                return
+            try:
+                self.before("get", key)
+            except ZarrscopeError as error:
+                yield i, error.located(store=self.url, key=key)
+            else:
+                passed.append(i)
+        for i, answer in self.store._get_many([requests[i] for i in passed], cancelled):
+            self.after("get", requests[passed[i]][0], len(answer) if isinstance(answer, bytes) else 0)
+            yield passed[i], answer
+
+    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+        self.before("get", key)
+        found = self.store._get_versioned(key)
+        self.after("get", key, 0 if found is None else len(found[0]))
+        return found
+
+    def _list(self) -> Iterator[str]:
+        self.before("list_prefix", "")
+        return self.store._list()
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        self.before("list_prefix", prefix)
+        return self.store._list_prefix(prefix)
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        self.before("list_dir", prefix)
+        return self.store._list_dir(prefix)
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        self.before("set", key)
+        version = self.store._set(key, value, expect)
+        self.after("set", key, len(value))
+        return version
+
+    def _erase(self, key: str) -> None:
+        self.before("erase", key)
+        self.store._erase(key)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        self.before("erase_prefix", prefix)
+        self.store._erase_prefix(prefix)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class ReadOnlyStore(Wrapper):
+    """The same store, not to be written through here."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.writable = False
+
+
+class PrefixStore(Wrapper):
+    """The part of a store beneath `prefix` ("a/b/"), as a store of its own."""
+
+    def __init__(self, store: Store, prefix: str, *, url: str | None = None) -> None:
+        super().__init__(store)
+        self.prefix = prefix
+        self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        return self.store.get(self.prefix + key, part)
+
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+        return self.store.get_many([(self.prefix + key, part) for key, part in requests], cancelled)
+
+    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+        return self.store.get_versioned(self.prefix + key)
+
+    def _list(self) -> Iterator[str]:
+        return self._list_prefix("")
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        return (key[len(self.prefix) :] for key in self.store.list_prefix(self.prefix + prefix))
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        return self.store.list_dir(self.prefix + prefix)
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        return self.store.set(self.prefix + key, value, expect)
+
+    def _erase(self, key: str) -> None:
+        self.store.erase(self.prefix + key)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        self.store.erase_prefix(self.prefix + prefix)
+
+
+class Counting(Wrapper):
+    """Counts requests: `requests[operation]`, `keys[(operation, key)]`, and the bytes `read` and `written`."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.keys: Counter[tuple[str, str]] = Counter()
+        self.read = 0
+        self.written = 0
+
+    def before(self, operation: str, key: str) -> None:
+        with self._lock:
+            self.requests[operation] += 1
+            self.keys[operation, key] += 1
+
+    def after(self, operation: str, key: str, size: int) -> None:
+        with self._lock:
+            if operation == "set":
+                self.written += size
+            else:
+                self.read += size
+
+
+class Gate(Wrapper):
+    """Holds back operations until they are released: a slow store that tests control without sleeping.
+
+    `holds` says which (operation, key) wait; all do by default. `waiting(n)` returns once n of them wait.
+    """
+
+    def __init__(self, store: Store, holds: Callable[[str, str], bool] = lambda operation, key: True) -> None:
+        super().__init__(store)
+        self.holds = holds
+        self.arrived: list[str] = []
+        self._open = False
+        self._permits = 0
+        self._waiting = 0
+        self._changed = threading.Condition()
+
+    def before(self, operation: str, key: str) -> None:
+        if not self.holds(operation, key):
+            return
+        with self._changed:
+            self.arrived.append(key)
+            self._waiting += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._open or self._permits > 0)
+            self._waiting -= 1
+            if not self._open:
+                self._permits -= 1
+
+    def release(self, count: int | None = None) -> None:
+        """Lets `count` operations pass, or all of them from now on."""
+        with self._changed:
+            if count is None:
+                self._open = True
+            else:
+                self._permits += count
+            self._changed.notify_all()
+
+    def hold(self) -> None:
+        """Holds back again what comes from now on."""
+        with self._changed:
+            self._open = False
+            self._permits = 0
+
+    def waiting(self, count: int = 1, timeout: float = 20.0) -> bool:
+        """Waits until at least `count` operations are held; False when they never were."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._waiting >= count, timeout)
+
+
+class Latency(Wrapper):
+    """Each operation takes `seconds` longer, those of one get_many together: a distant store."""
+
+    def __init__(self, store: Store, seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
+        super().__init__(store)
+        self.remote = True
+        self.seconds = seconds
+        self._wait = wait
+
+    def before(self, operation: str, key: str) -> None:
+        self._wait(self.seconds)
+
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+        if requests and not cancelled():
+            self._wait(self.seconds)
+            yield from self.store._get_many(requests, cancelled)
+
+
+@dataclass
+class Fault:
+    """Which operations fail: the first `times` (None: all) that `matches`, after `skip` of them went well."""
+
+    error: Callable[[], ZarrscopeError] = field(
+        default=lambda: Unreadable("The network failed", advice="This fault was made for a test.")
+    )
+    matches: Callable[[str, str], bool] = lambda operation, key: True
+    skip: int = 0
+    times: int | None = None
+
+
+class Faults(Wrapper):
+    """Fails on demand. A failed set has stored nothing."""
+
+    def __init__(self, store: Store, *faults: Fault) -> None:
+        super().__init__(store)
+        self.faults = list(faults)
+        self._seen: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def before(self, operation: str, key: str) -> None:
+        with self._lock:
+            for fault in self.faults:
+                if not fault.matches(operation, key):
+                    continue
+                seen = self._seen[id(fault)]
+                self._seen[id(fault)] += 1
+                if seen >= fault.skip and (fault.times is None or seen < fault.skip + fault.times):
+                    raise fault.error().located(store=self.url, key=key)
+
+
+__all__ = ["Counting", "Fault", "Faults", "Gate", "Latency", "PrefixStore", "ReadOnlyStore", "Wrapper"]
