@@ -58,12 +58,14 @@ class ImageCanvas(QWidget):
         """Show another presenter's picture, fitted into the window."""
         if self._presenter is not None:
             self._presenter.painted.disconnect(self._painted)
+            self._presenter.changed.disconnect(self._painted)
         self._presenter = presenter
         self._images.clear()
         self._shape = (0, 0)
         self._fitted = True
         if presenter is not None:
             presenter.painted.connect(self._painted)
+            presenter.changed.connect(self._painted)
             self._painted()
 
     # ---------------------------------------------------------------- the view

@@ -147,6 +147,7 @@ class _ChannelRow(QWidget):
         self._swatch.setAutoRaise(True)
         self._swatch.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._swatch.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        self._swatch.setIconSize(QSize(24, 16))
         self._swatch.setToolTip(LABELS["color"])
         self._menu = QMenu(self._swatch)
         self._menu.aboutToShow.connect(self._fill_menu)
@@ -280,12 +281,12 @@ class _LabelRow(QWidget):
 
 
 def _swatch(color: QColor) -> QIcon:
-    pixmap = QPixmap(16, 16)
+    pixmap = QPixmap(24, 16)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QColor(128, 128, 128))
     painter.setBrush(color)
-    painter.drawRoundedRect(1, 1, 13, 13, 3, 3)
+    painter.drawRoundedRect(1, 3, 21, 10, 2, 2)
     painter.end()
     return QIcon(pixmap)

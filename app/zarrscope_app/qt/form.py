@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, Qt, Signal
+from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -166,6 +166,11 @@ class FormModel(QAbstractItemModel):
 class _Delegate(QStyledItemDelegate):
     """A list to choose from for kinds and truth values; Qt's line editor for the rest."""
 
+    def sizeHint(self, option: Any, index: Any) -> Any:
+        size = super().sizeHint(option, index)
+        # Room for the line editor, which Qt squeezes into the row.
+        return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
+
     def createEditor(self, parent: Any, option: Any, index: Any) -> Any:
         field = index.model().field(index)
         choices = _KINDS if index.column() == _KIND else ("true", "false") if field.kind == "bool" else ()
@@ -219,7 +224,7 @@ class AttributesPane(QWidget):
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(_VALUE, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(_KIND, QHeaderView.ResizeMode.ResizeToContents)
-        header.resizeSection(_NAME, 240)
+        header.resizeSection(_NAME, 320)
         self._sentence = QLabel()
         self._sentence.setWordWrap(True)
         self._sentence.setTextFormat(Qt.TextFormat.PlainText)

@@ -72,7 +72,6 @@ class ImagePane(QWidget):
             presenter.changed.connect(self._changed)
             presenter.painted.connect(self._painted)
             self._changed()
-            self._painted()
 
     def fit(self) -> None:
         """The whole plane or line."""
@@ -98,6 +97,7 @@ class ImagePane(QWidget):
         playing = any(axis.playing for axis in state.axes)
         if playing != self._timer.isActive():
             self._timer.start() if playing else self._timer.stop()
+        self._painted()
 
     def _painted(self) -> None:
         assert self._presenter is not None

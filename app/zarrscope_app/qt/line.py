@@ -34,9 +34,11 @@ class LinePlot(QWidget):
         """Show another presenter's line, whole."""
         if self._presenter is not None:
             self._presenter.painted.disconnect(self._painted)
+            self._presenter.changed.disconnect(self._painted)
         self._presenter, self._length = presenter, 0
         if presenter is not None:
             presenter.painted.connect(self._painted)
+            presenter.changed.connect(self._painted)
             self._painted()
 
     def fit(self) -> None:

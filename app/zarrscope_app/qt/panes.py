@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -22,6 +23,7 @@ from qtpy.QtWidgets import (
 )
 
 from zarrscope_app.presenters import (
+    TABS,
     MetadataPresenter,
     ProblemsPresenter,
     Recent,
@@ -180,6 +182,8 @@ class InfoPane(QWidget):
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self._html = ""
+        self.text.setAccessibleName(dict(TABS)["info"])
         self.documents = QCheckBox(LABELS["document"])
         self.documents.toggled.connect(self._changed)
         copy = QPushButton(icon("copy"), LABELS["copy-all"])
@@ -212,7 +216,7 @@ class InfoPane(QWidget):
         if self._presenter is None:
             return
         state = self._presenter.state
-        dim = quiet(self.palette()).name()
+        dim = quiet(QGuiApplication.palette()).name()
         parts = [f"<h3>{escape(state.title)}</h3>", f"<p style='color:{dim}'>{escape(state.subtitle)}</p>"]
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:
@@ -230,7 +234,7 @@ class InfoPane(QWidget):
                 parts.append(f"<h4>{escape(key)}</h4><pre>{escape(text)}</pre>")
         html = "".join(parts)
         bar = self.text.verticalScrollBar()
-        if html != getattr(self, "_html", None):
+        if html != self._html:
             scrolled = bar.value() if bar is not None else 0
             self._html = html
             self.text.setHtml(html)
@@ -238,8 +242,6 @@ class InfoPane(QWidget):
                 bar.setValue(scrolled)
 
     def _copy(self) -> None:
-        from qtpy.QtGui import QGuiApplication
-
         clipboard = QGuiApplication.clipboard()
         if clipboard is not None and self._presenter is not None:
             clipboard.setText(self._presenter.text())
@@ -257,7 +259,7 @@ class ProblemsPane(QWidget):
         self.list = QTreeWidget()
         self.list.setHeaderHidden(True)
         self.list.setWordWrap(True)
-        self.list.setAccessibleName(command_title("problems"))
+        self.list.setAccessibleName(dict(TABS)["problems"])
         self.list.itemActivated.connect(self._activated)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 4, 8, 4)
@@ -352,10 +354,3 @@ class WelcomePane(QWidget):
             button.clicked.connect(lambda _=False, url=place.url: self.picked.emit(url))
             self._places.addWidget(button)
         self._title.setVisible(bool(recent))
-
-
-def command_title(tab: str) -> str:
-    """The title of a tab."""
-    from zarrscope_app.presenters import TABS
-
-    return dict(TABS)[tab]

@@ -241,7 +241,7 @@ class TreePane(QWidget):
         self.view.expanded.connect(lambda index: self._fold(index, True))
         self.view.collapsed.connect(lambda index: self._fold(index, False))
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
+        column.setContentsMargins(8, 4, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.filter)
         column.addWidget(self.view)
