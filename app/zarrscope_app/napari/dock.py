@@ -1,4 +1,4 @@
-"""The dock: address, tree, form, "Add to viewer". The same tree and form as the desktop window's; layers are napari's."""
+"""The dock: address, tree, form, "Add to viewer". Tree and form are the desktop window's; layers are napari's."""
 
 from __future__ import annotations
 

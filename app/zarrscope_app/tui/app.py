@@ -108,7 +108,7 @@ class Explorer(App[int]):
         for found in (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed,
                       s.problems.changed):  # fmt: skip
             found.connect(self._repaint.soon, check_nargs=False)
-        s.tree.changed.connect(self._tree.show, check_nargs=False)
+        s.tree.changed.connect(self._tree_changed)
         s.slice.painted.connect(self._picture.show, check_nargs=False)
         self.set_interval(0.1, s.slice.tick)
         for number in ("SIGTERM", "SIGHUP"):
@@ -116,6 +116,9 @@ class Explorer(App[int]):
                 signal.signal(getattr(signal, number), lambda *_: self.post(self.exit))
         self._tree.focus()
         self._paint()
+
+    def _tree_changed(self, _: int) -> None:
+        self._tree.show()
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= 120, "wide")
