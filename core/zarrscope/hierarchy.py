@@ -16,11 +16,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.array import Array
 from zarrscope.creating import new_array
 from zarrscope.dialects import (
+    LATE_PROBES,
     PROBES,
     Child,
     Detected,
@@ -28,8 +29,8 @@ from zarrscope.dialects import (
     Kind,
     Node,
     Source,
-    beneath,
     detect,
+    detect_listed,
     dialect_named,
 )
 from zarrscope.document import Document
@@ -37,6 +38,9 @@ from zarrscope.errors import BadMetadata, Conflict, NotFound, ReadOnly, Refused,
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.store import ABSENT, Entry, Store, never
+
+if TYPE_CHECKING:
+    from zarrscope.stores.address import Address
 
 Mode = Literal["r", "r+", "a", "w-"]
 
@@ -69,13 +73,13 @@ def open(
     from zarrscope.stores.address import open_store, split_address
 
     address = split_address(os.fspath(url))
-    store = open_store(address.store_url, mode)
     try:
+        store = open_store(address.store_url, mode)
         found = _opened(store, mode, dialect, lenient, consolidated)
     except NotFound as error:
-        above = _look_above(address.store_url) if mode in ("r", "r+") else None
-        if above is not None and error.key is None:
-            error.advice = f"It lies inside the hierarchy {above[0]}, a {above[1]}: open that one."
+        above = _look_above(address) if mode in ("r", "r+") else None
+        if above is not None:
+            error.advice = above
         raise
     found.entry = address.node_path or "/"
     return found
@@ -87,6 +91,11 @@ def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consol
     if detected is None:
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
+        if store.listable and dialect is None:
+            folder = Hierarchy(store, Detected(Folder.dialects[0]), {}, writable=mode != "r", folder=True)
+            if folder._has_nodes("/"):
+                folder.warnings = (Folder.warning,)
+                return folder
         raise _not_zarr(store)
     if mode == "w-":
         raise Conflict(
@@ -104,32 +113,32 @@ def _created(store: Store, dialect: str) -> Hierarchy:
     return found
 
 
-def _detected(store: Store, documents: Mapping[str, bytes], dialect: str | None, lenient: bool) -> Detected | None:
+def _detected(store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool) -> Detected | None:
+    """Adds to `documents` what it fetches beyond them."""
     try:
-        if dialect is not None:
-            chosen = dialect_named(dialect, lenient=lenient)
-            return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
         detected = detect(documents, lenient=lenient)
+        if detected is None:
+            documents.update(_fetch(store, LATE_PROBES))
+            detected = detect(documents, lenient=lenient)
+        if dialect is not None and (detected is None or detected.dialect.name != dialect):
+            chosen = dialect_named(dialect, lenient=lenient)
+            documents.update(_fetch(store, chosen.documents("/")))
+            return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
+        if detected is None and store.listable:
+            keys = list(islice(store.list_prefix("meta/"), 8))
+            detected = detect_listed(_fetch(store, keys), lenient=lenient)
     except ZarrscopeError as error:
         raise error.located(store=store.url) from None
-    if detected is None and store.listable:
-        detected = _detected_beneath(store, lenient)
     return detected
 
 
-def _detected_beneath(store: Store, lenient: bool) -> Detected | None:
-    """Some early writers made no document at the root: what lies one level down tells."""
-    keys = beneath(islice(store.list_dir(""), 1000))
-    for key, value in _fetch(store, keys).items():
-        try:
-            detected = detect({key.partition("/")[2]: value}, lenient=lenient)
-        except ZarrscopeError:
-            continue
-        if detected is not None:
-            return replace(
-                detected, warnings=(*detected.warnings, "The root has no document of its own; nodes lie beneath it")
-            )
-    return None
+class Folder:
+    """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
+
+    dialects: tuple[Dialect, ...] = tuple(dialect_named(name) for name in ("v3", "v2"))
+    searched = 200
+    """So many folders are looked into for a first hierarchy; fewer where each costs a round trip."""
+    warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
 
 
 def _not_zarr(store: Store) -> NotFound:
@@ -143,21 +152,17 @@ def _not_zarr(store: Store) -> NotFound:
     return NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
 
 
-def _look_above(url: str) -> tuple[str, str] | None:
-    """(address, title) of the hierarchy that `url` lies in, or None."""
-    from zarrscope.stores.address import open_store
+def _look_above(address: Address) -> str | None:
+    """What to say when nothing is at `address` but a hierarchy lies around it."""
+    from zarrscope.stores.address import open_store, parents
 
-    for _ in range(MAX_PARENTS):
-        parent = url.rstrip("/").rpartition("/")[0]
-        if len(parent.rstrip("/")) < 2 or parent.endswith((":", ":/")) or parent == url:
-            return None
-        url = parent
+    for above in islice(parents(address), 1, MAX_PARENTS + 1):
         try:
-            detected = detect(_fetch(open_store(url), PROBES))
+            detected = detect(_fetch(open_store(above.store_url), PROBES))
         except ZarrscopeError:
             continue
         if detected is not None:
-            return url, detected.dialect.title
+            return f"It lies inside {above.store_url}, a {detected.dialect.title} hierarchy: open that one."
     return None
 
 
@@ -239,9 +244,11 @@ class Hierarchy:
         *,
         writable: bool = False,
         use_consolidated: bool = True,
+        folder: bool = False,
     ) -> None:
         self.store = store
         self.dialect: Dialect = detected.dialect
+        self._dialects: tuple[Dialect, ...] = Folder.dialects if folder else (detected.dialect,)
         self.also = detected.also
         self.warnings: tuple[str, ...] = detected.warnings
         self.writable = writable and store.writable and not detected.dialect.lenient
@@ -251,7 +258,7 @@ class Hierarchy:
         """What detection fetched serves the root's first opening."""
         self._copies: dict[str, Source] | None = None
         self._listed: dict[str, dict[str, bool]] = {}
-        if use_consolidated and documents:
+        if use_consolidated and documents and not folder:
             try:
                 copies = self.dialect.consolidated(documents)
             except ZarrscopeError as error:
@@ -304,24 +311,48 @@ class Hierarchy:
         return Group(self, node.path, node.metadata, node.attributes, node.warnings)
 
     def _node(self, path: str) -> Node | None:
-        keys = self.dialect.documents(path)
-        copies = self._copies
+        keys = self._keys(path)
         documents: dict[str, Source] = {}
-        if copies is not None:
-            documents = {key: copies[key] for key in keys if key in copies}
-        if not documents and path == "/" and self._at_hand is not None:
+        copies = self._copies or {}
+        copied = {key: copies[key] for key in keys if key in copies}
+        if copied and not self._prefers_own:
+            documents = copied
+        elif path == "/" and self._at_hand is not None:
             at_hand, self._at_hand = self._at_hand, None
             documents = {key: at_hand[key] for key in keys if key in at_hand}
         if not documents:
-            documents = {**_fetch(self.store, keys)}
+            documents = {**_fetch(self.store, keys)} or copied
         node = self._parsed(path, documents)
         return node if node is not None else self._implicit(path)
 
+    @property
+    def _prefers_own(self) -> bool:
+        """A document of one's own costs no round trip here, and is never out of date."""
+        return self.store.listable and not self.store.remote
+
+    def _keys(self, path: str) -> tuple[str, ...]:
+        """The documents of a node, whatever its kind."""
+        return tuple(key for dialect in self._dialects for key in dialect.documents(path))
+
     def _parsed(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         try:
-            return self.dialect.parse(path, documents)
+            for dialect in self._dialects:
+                node = dialect.parse(path, documents)
+                if node is not None:
+                    return node
         except ZarrscopeError as error:
             raise error.located(store=self.store.url) from None
+        return None
+
+    def _speaks(self, node: Node) -> Dialect:
+        """The dialect of one node: in a folder, any of several."""
+        return next((each for each in self._dialects if each.name == node.metadata.dialect), self.dialect)
+
+    def _attributes_at(self, path: str) -> tuple[str, str]:
+        node = self._node(path)
+        if node is None:
+            raise self._nothing_at(path)
+        return self._speaks(node).attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
 
     def _implicit(self, path: str) -> Node | None:
         """The group that has no document but nodes beneath it; None when there are none."""
@@ -337,12 +368,19 @@ class Hierarchy:
             return None
         return Node(path, GroupMetadata(self.dialect.name, implicit=True), {}, warnings)
 
-    def _has_nodes(self, path: str, depth: int = 4) -> bool:
-        entries = islice(self.store.list_dir(self.dialect.listing(path)), 1000)
-        below = [join_path(path, child.name) for child in islice(self.dialect.children(path, entries), 16)]
-        if _fetch(self.store, [key for child in below for key in self.dialect.documents(child)]):
-            return True
-        return depth > 1 and any(self._has_nodes(child, depth - 1) for child in below)
+    def _has_nodes(self, path: str) -> bool:
+        """Whether documents of nodes lie anywhere beneath, as far as a bounded search finds."""
+        queue = [path]
+        for _ in range(10 if self.store.remote else Folder.searched):
+            if not queue:
+                return False
+            here = queue.pop(0)
+            entries = islice(self.store.list_dir(self.dialect.listing(here)), 1000)
+            below = [join_path(here, child.name) for child in islice(self.dialect.children(here, entries), 100)]
+            if _fetch(self.store, [key for child in below for key in self._keys(child)]):
+                return True
+            queue += below
+        return False
 
     def _nothing_at(self, path: str) -> NotFound:
         """Why there is no node, and what is there instead."""
@@ -373,13 +411,13 @@ class Hierarchy:
             advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
             if close:
                 advice += f" Did you mean {join_path(above, close)}?"
-        return NotFound(f"There is no node {path}", store=self.url, key=self.dialect.documents(path)[0], advice=advice)
+        return NotFound(f"There is no node {path}", store=self.url, key=self._keys(path)[0], advice=advice)
 
     # ------------------------------------------------------------------ children
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """See Group.children."""
         path = clean_path(path)
-        if self._copies is not None:
+        if self._copies is not None and not self._prefers_own:
             yield from self._copied_children(path)
             return
         found = self._found_beneath(path)
@@ -406,11 +444,10 @@ class Hierarchy:
 
     def _with_kinds(self, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]) -> Iterator[Child]:
         """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
-        keys = {
-            child.name: self.dialect.documents(join_path(path, child.name)) for child in batch if child.kind is None
-        }
-        wanted = [key for group in keys.values() for key in group]
-        documents: dict[str, Source] = {}
+        keys = {child.name: self._keys(join_path(path, child.name)) for child in batch if child.kind is None}
+        copies = self._copies or {}
+        documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
+        wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]
         failed: dict[str, ZarrscopeError] = {}
         for i, answer in self.store.get_many([(key, None) for key in wanted], cancelled):
             if isinstance(answer, ZarrscopeError):
@@ -494,7 +531,7 @@ class Hierarchy:
 
     # ------------------------------------------------------------------ creating
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
-        """A new group, and the groups above it that are missing. Raises Conflict (the path is taken), Refused, ReadOnly."""
+        """A new group, and those above it that are missing. Raises Conflict (the path is taken), Refused, ReadOnly."""
         path = clean_path(path)
         self._create(path, GroupMetadata(self.dialect.name), attributes or {})
         made = self.open_node(path)
@@ -543,6 +580,12 @@ class Hierarchy:
 
     def _create(self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]) -> None:
         self._need_writing(self.dialect.documents(path)[0])
+        if len(self._dialects) > 1:
+            raise Refused(
+                "New nodes need a hierarchy, and this is a folder of several",
+                store=self.url,
+                advice="Open one of those beneath it and create the node there.",
+            )
         names = [name for name in path.split("/") if name]
         for name in names:
             self.dialect.check_name(name)
@@ -582,7 +625,7 @@ class Hierarchy:
 
     def _own_node(self, path: str) -> Node | None:
         """The node as its own documents say now, whatever a consolidated copy says."""
-        return self._parsed(path, _fetch(self.store, self.dialect.documents(path)))
+        return self._parsed(path, _fetch(self.store, self._keys(path)))
 
     # ------------------------------------------------------------------ editing
     def document(self, path: str) -> Document:
@@ -591,10 +634,7 @@ class Hierarchy:
         `dialect.attributes_at(path, kind)` says where in it they are.
         """
         path = clean_path(path)
-        node = self._node(path)
-        if node is None:
-            raise self._nothing_at(path)
-        key, _ = self.dialect.attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
+        key, _ = self._attributes_at(path)
         found = self.store.get_versioned(key)
         if found is None:
             return Document(b"{}", key, ABSENT)
@@ -605,11 +645,7 @@ class Hierarchy:
 
     def attributes_pointer(self, path: str) -> str:
         """Where in `document(path)` the attributes are: "/attributes", or "" for all of it."""
-        path = clean_path(path)
-        node = self._node(path)
-        if node is None:
-            raise self._nothing_at(path)
-        return self.dialect.attributes_at(path, node.metadata.kind)[1]  # type: ignore[arg-type]
+        return self._attributes_at(clean_path(path))[1]
 
     def save(self, path: str, document: Document) -> Document:
         """Stores the document if what is stored is still the version that was read; returns it at its new version.
@@ -622,7 +658,7 @@ class Hierarchy:
             raise Refused(
                 "A document without a version cannot be saved", key=document.key, advice="Read it anew first."
             )
-        documents: dict[str, Source] = {**_fetch(self.store, self.dialect.documents(path))}
+        documents: dict[str, Source] = {**_fetch(self.store, self._keys(path))}
         before = self._parsed(path, documents)
         documents[document.key] = document.bytes
         after = self._parsed(path, documents)
@@ -641,8 +677,9 @@ class Hierarchy:
         self._need_writing(self.dialect.documents(path)[0])
         changed = replace(metadata, shape=shape)
         node = self._own_node(path)
-        attributes = node.attributes if node is not None else {}
-        old, new = (self.dialect.write(path, each, attributes) for each in (metadata, changed))
+        if node is None:
+            raise self._nothing_at(path)
+        old, new = (self._speaks(node).write(path, each, node.attributes) for each in (metadata, changed))
         for key, value in new.items():
             was, now = json.loads(old[key]), json.loads(value)
             stored = self.store.get_versioned(key)
@@ -662,7 +699,7 @@ class Hierarchy:
         node = self._own_node(path) or self._node(path)
         if node is None:
             raise self._nothing_at(path)
-        erasure = self.dialect.erase(path, node.metadata.kind)  # type: ignore[arg-type]
+        erasure = self._speaks(node).erase(path, node.metadata.kind)  # type: ignore[arg-type]
         self.store.erase_values(erasure.keys)
         for prefix in erasure.prefixes:
             self.store.erase_prefix(prefix)
