@@ -19,7 +19,7 @@ class Bridge(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._open = True
-        self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)
+        self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]
 
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` on this object's thread, after what was posted before it."""

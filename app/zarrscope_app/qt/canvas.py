@@ -195,7 +195,8 @@ class ImageCanvas(QWidget):
         image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]
         # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
         # the array may go.
-        return image.convertToFormat(QImage.Format.Format_RGB32)
+        converted: QImage = image.convertToFormat(QImage.Format.Format_RGB32)
+        return converted
 
     def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
         ink = QColor(self.palette().color(Role.WindowText))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 from qtpy.QtCore import QSize, Qt
-from qtpy.QtGui import QAction, QColor, QIcon, QPainter, QPixmap
+from qtpy.QtGui import QAction, QColor, QIcon, QPainter, QPalette, QPixmap
 from qtpy.QtWidgets import (
     QCheckBox,
     QColorDialog,
@@ -56,7 +57,7 @@ class ChannelsPanel(QScrollArea):
         self._channels.setSpacing(8)
         self._column.addLayout(self._channels)
         self._auto = QPushButton(icon("contrast"), command("auto").label)
-        self._auto.clicked.connect(lambda: self._presenter and self._presenter.auto())
+        self._auto.clicked.connect(self._auto_all)
         self._column.addWidget(self._auto)
         self._label_title = QLabel(LABELS["labels"])
         self._column.addWidget(self._label_title)
@@ -72,7 +73,7 @@ class ChannelsPanel(QScrollArea):
         self._column.addStretch(1)
 
     def sizeHint(self) -> QSize:
-        return QSize(216, 400)
+        return QSize(240, 400)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show the channels of `presenter`."""
@@ -124,6 +125,10 @@ class ChannelsPanel(QScrollArea):
             self._labels[label.path].show_label(label)
         self._label_title.setVisible(bool(labels))
 
+    def _auto_all(self) -> None:
+        if self._presenter is not None:
+            self._presenter.auto()
+
     def _set_label(self, path: str, visible: bool) -> None:
         if self._presenter is not None:
             self._presenter.set_label(path, visible)
@@ -152,15 +157,13 @@ class _ChannelRow(QWidget):
         self._menu = QMenu(self._swatch)
         self._menu.aboutToShow.connect(self._fill_menu)
         self._swatch.setMenu(self._menu)
-        self._name = QLabel()
-        self._name.setTextFormat(Qt.TextFormat.PlainText)
-        self._name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._name = _Elided()
         self._eye = QToolButton()
         self._eye.setAutoRaise(True)
         self._eye.setCheckable(True)
         self._eye.toggled.connect(self._set_visible)
         self._text = QLabel()
-        self._text.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.strip = ContrastStrip()
         self.strip.levels_dragged.connect(self._set_levels)
         self.strip.auto_asked.connect(lambda: self._presenter.auto(self._number))
@@ -249,6 +252,21 @@ class _ChannelRow(QWidget):
         dialog.currentColorChanged.connect(lambda c: self._set_color((c.red(), c.green(), c.blue())))
         dialog.setModal(False)
         dialog.show()
+
+
+class _Elided(QLabel):
+    """A name that gives way to what stands beside it, and says so with an ellipsis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def paintEvent(self, event: Any) -> None:
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
+        painter = QPainter(self)
+        group = QPalette.ColorGroup.Active if self.isEnabled() else QPalette.ColorGroup.Disabled
+        painter.setPen(self.palette().color(group, QPalette.ColorRole.WindowText))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
 class _LabelRow(QWidget):

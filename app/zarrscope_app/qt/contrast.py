@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QPainter, QPainterPath, QPen
+from qtpy.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from .look import Role, mix, quiet
@@ -109,7 +109,7 @@ class ContrastStrip(QWidget):
             painter.setPen(QPen(palette.color(Role.Window), 1))
             painter.setBrush(palette.color(Role.Highlight if accent else Role.WindowText))
             top = area.bottom() - 1
-            painter.drawPolygon([QPointF(x, top), QPointF(x + 5, top + 9), QPointF(x - 5, top + 9)])
+            painter.drawPolygon(QPolygonF([QPointF(x, top), QPointF(x + 5, top + 9), QPointF(x - 5, top + 9)]))
             painter.setPen(QPen(palette.color(Role.WindowText), 1))
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
 

@@ -178,8 +178,12 @@ class _Delegate(QStyledItemDelegate):
             return super().createEditor(parent, option, index)
         box = QComboBox(parent)
         box.addItems(choices)
-        box.activated.connect(lambda _: (self.commitData.emit(box), self.closeEditor.emit(box)))
+        box.activated.connect(lambda _: self._chosen(box))
         return box
+
+    def _chosen(self, box: QComboBox) -> None:
+        self.commitData.emit(box)
+        self.closeEditor.emit(box)
 
     def setEditorData(self, editor: Any, index: Any) -> None:
         if isinstance(editor, QComboBox):
@@ -220,6 +224,7 @@ class AttributesPane(QWidget):
         self.view.expanded.connect(lambda index: self._fold(index, False))
         self.view.collapsed.connect(lambda index: self._fold(index, True))
         header = self.view.header()
+        assert header is not None
         header.setStretchLastSection(False)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(_VALUE, QHeaderView.ResizeMode.Stretch)

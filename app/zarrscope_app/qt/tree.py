@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from qtpy.QtCore import QAbstractItemModel, QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtGui import QGuiApplication, QKeySequence
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
@@ -22,7 +22,8 @@ _WINDOW = 500
 _NOTE = 1 << 44
 """Added to a row's id: the row beneath it that shows its sentence."""
 
-Index = QModelIndex | QPersistentModelIndex
+Index = Any
+"""QModelIndex; Qt's declarations and PyQt's disagree about what else."""
 
 
 class TreeModel(QAbstractItemModel):
@@ -159,7 +160,7 @@ class TreeModel(QAbstractItemModel):
         id = self._children[parent.internalId()][row] if parent.isValid() else ROOT
         return self.createIndex(row, column, id)
 
-    def parent(self, index: Index = QModelIndex()) -> Any:  # type: ignore[override]  # noqa: B008
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
         above = self._parents.get(index.internalId()) if index.isValid() else None
         return QModelIndex() if above is None else self.index_of(above)
 
@@ -264,6 +265,7 @@ class TreePane(QWidget):
             old.deleteLater()
         if self.model is not None and presenter is not None:
             header = self.view.header()
+            assert header is not None
             header.setStretchLastSection(False)
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)

@@ -73,18 +73,18 @@ class Window(QMainWindow):
         post = self.bridge.post
         self.address = AddressLine()
         self.address.entered.connect(self.open)
-        self.address.went.connect(lambda path: self._session and self._session.select(path))
+        self.address.went.connect(self._select)
         self.address.asked.connect(self.run)
         self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
-        self.tree.chosen.connect(lambda path: self._session and self._session.select(path))
-        self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
+        self.tree.chosen.connect(self._select)
         self.tree.view.customContextMenuRequested.connect(self._tree_menu)
         self.image = ImagePane(post)
+        self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
         self.image.zoomed.connect(self._status)
         self.values, self.form, self.info, self.problems = ValuesPane(), AttributesPane(), InfoPane(), ProblemsPane()
         self.form.asked.connect(self.run)
-        self.problems.chosen.connect(lambda path: self._session and self._session.select(path))
+        self.problems.chosen.connect(self._select)
         self.channels = ChannelsPanel()
         pages: dict[str, QWidget] = {
             "image": self.image,
@@ -102,7 +102,7 @@ class Window(QMainWindow):
         for widget in (self.tree, self.tabs, self.channels):
             self.split.addWidget(widget)
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([248, 720, 224])
+        self.split.setSizes([248, 704, 248])
         self.split.setChildrenCollapsible(False)
         self.welcome = WelcomePane()
         self.welcome.asked.connect(self.run)
@@ -114,8 +114,9 @@ class Window(QMainWindow):
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for widget in (self.address, self.strip, self._stack):
-            column.addWidget(widget)
+        column.addWidget(self.address)
+        column.addWidget(self.strip)
+        column.addWidget(self._stack)
         column.setStretch(2, 1)
         self.setCentralWidget(inside)
         self._probe, self._view_text = QLabel(), QLabel()
@@ -227,6 +228,10 @@ class Window(QMainWindow):
     def _problems_changed(self) -> None:
         if self._session is not None:
             self.tabs.setTabText([id for id, _ in TABS].index("problems"), self._session.problems.title)
+
+    def _select(self, path: str) -> None:
+        if self._session is not None:
+            self._session.select(path)
 
     def _tab_chosen(self, place: int) -> None:
         if self._session is not None:
