@@ -1,0 +1,114 @@
+"""The journeys without a host: a script that reads snapshots and forwards gestures, as every host does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from contracts.journeys import SECONDS, Journeys, Robot
+from zarrscope.background import Mailbox
+from zarrscope_app.presenters import ROOT, Session
+
+PIXELS = (128, 128)
+
+
+class ScriptRobot(Robot):
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+        self.hovered = ""
+
+    def open(self, url: str, *, writable: bool = False) -> None:
+        self.session = Session(url, self.mailbox, writable=writable)
+        self.session.slice.changed.connect(lambda: self.session.slice.fit(PIXELS))
+
+    def close(self) -> None:
+        self.session.close()
+
+    def wait(self, happened: Callable[[], bool], what: str = "") -> None:
+        try:
+            self.mailbox.run_until(happened, SECONDS)
+        except TimeoutError:
+            pytest.fail(f"This did not happen: {what}")
+
+    def _id(self, path: str) -> int:
+        id = self.session.tree.find(path)
+        assert id is not None, f"{path} is not in the tree"
+        return id
+
+    def rows(self) -> list[str]:
+        tree = self.session.tree
+        return [row.name for row in tree.flat(1, tree.flat_count)]
+
+    def expand(self, path: str) -> None:
+        self.session.tree.expand(self._id(path))
+
+    def select(self, path: str) -> None:
+        self.session.select(self.session.tree.row(self._id(path)).path)
+
+    def cancel(self, path: str) -> None:
+        self.session.tree.cancel(self._id(path))
+
+    def retry_row(self, path: str) -> None:
+        self.session.tree.retry(self._id(path))
+
+    def slide(self, axis: str, indices: Sequence[int]) -> None:
+        for index in indices:
+            self.session.slice.set_index(axis, index)
+            self.mailbox.run()
+
+    def picture(self) -> np.ndarray:
+        return self.session.slice.picture(*PIXELS)
+
+    def hover(self, y: float, x: float) -> None:
+        self.session.slice.hover(y, x)
+
+    def retry_picture(self) -> None:
+        failed = next(tile for tile in self.session.slice.frame.tiles if tile.state.value == "failed")
+        self.session.slice.retry(failed.key)
+
+    def edit(self, pointer: str, text: str) -> None:
+        self.session.edit.edit(pointer, text)
+
+    def save(self) -> None:
+        self.session.edit.save()
+
+    def undo(self) -> None:
+        self.session.edit.undo()
+
+    def review(self) -> str:
+        return self.session.edit.diff().unified
+
+    def resolve(self, whose: str) -> None:
+        assert whose in ("mine", "theirs")
+        self.session.edit.resolve("mine" if whose == "mine" else "theirs")
+
+    def sees(self, text: str) -> bool:
+        return any(text in shown for shown in self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        """What a host shows as text."""
+        session = self.session
+        state = session.state
+        yield from (state.title, state.address, state.facts, state.sentence, state.status_text)
+        tree = session.tree
+        for row in tree.flat(ROOT, tree.flat_count):
+            yield from (row.name, row.detail, row.badge, row.sentence)
+        picture = session.slice.state
+        yield from (picture.sentence, session.slice.frame.sentence, session.slice.probe.text)
+        for axis in picture.axes:
+            yield from (axis.name, axis.text, axis.position)
+        form = session.edit.state
+        yield form.sentence
+        for field in form.fields:
+            yield from (field.label, field.text, field.error)
+        yield session.metadata.text()
+
+
+class TestScript(Journeys):
+    @pytest.fixture
+    def robot(self) -> Iterator[ScriptRobot]:
+        robot = ScriptRobot()
+        yield robot
+        robot.close()

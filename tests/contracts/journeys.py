@@ -1,0 +1,472 @@
+"""The journeys a person makes, spoken to a robot: every host supplies one and gets the same suite.
+
+How to run them for a host (tests/app/test_journeys_<host>.py):
+
+    from contracts.journeys import Journeys, Robot
+
+    class QtRobot(Robot): ...
+
+    class TestQt(Journeys):
+        @pytest.fixture
+        def robot(self, qtbot):
+            robot = QtRobot(qtbot)
+            yield robot
+            robot.close()
+
+A robot does with the host's own widgets what the method says (a real key, a real click, a real field), and reads back
+what the widgets show: never what a presenter says, where a widget says it too. `session` is there so that a journey can
+wait for what is under way (`wait` runs the host's event loop until the condition holds; it never sleeps). Textual's
+Pilot is asynchronous: run the app on its own loop in `open` and drive it from the robot (`loop.run_until_complete`).
+
+What the suite needs it builds itself: `Shelf` is a store in memory, reached as any other by its address (memory://…),
+with a gate that holds chunks or listings back, and keys that fail. `small_image`, `tree_of_all_kinds` and
+`labelled_image` build hierarchies in it; hosts may use them for their own tests.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zarrscope.errors import Unreadable
+from zarrscope.hierarchy import Hierarchy
+from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.store import ByteRange, Entry
+from zarrscope.stores import memory
+from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session, SessionStatus, TileState, words
+
+SECONDS = 20.0
+_numbers = count(1)
+
+
+class Shelf(memory.MemoryStore):
+    """A store in memory that can be slow and broken on demand. `address` opens it."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"shelf-{next(_numbers)}")
+        memory._named[self.url.removeprefix("memory://")] = self
+        self.address = self.url
+        self.read: list[str] = []
+        """Keys of chunks that were answered, in order."""
+        self.failing: set[str] = set()
+        """Keys, and prefixes for listings, that cannot be read."""
+        self._open = threading.Condition()
+        self._held = ""
+
+    def hold(self, what: str) -> None:
+        """ "chunks" or "listings": no answer until `release`."""
+        self._held = what
+
+    def release(self) -> None:
+        with self._open:
+            self._held = ""
+            self._open.notify_all()
+
+    def _wait(self, what: str, cancelled: Callable[[], bool]) -> bool:
+        """Waits at the gate. False when the request was given up meanwhile."""
+        with self._open:
+            while self._held == what:
+                if cancelled():
+                    return False
+                self._open.wait(0.02)
+        return not cancelled()
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        if key in self.failing:
+            raise Unreadable("The server answered 503", store=self.url, key=key, advice="Try again.")
+        return super()._get(key, part)
+
+    def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[tuple[int, Any]]:
+        for i, answer in super()._get_many(requests, cancelled):
+            key = requests[i][0]
+            if "/c/" in key:
+                if not self._wait("chunks", cancelled):
+                    return
+                self.read.append(key)
+            yield i, answer
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        if prefix in self.failing:
+            raise Unreadable("The server answered 503", store=self.url, key=prefix, advice="Try again.")
+        self._wait("listings", lambda: False)
+        yield from super()._list_dir(prefix)
+
+
+# ---------------------------------------------------------------------- hierarchies
+PLANES = 41
+SIDE = 64
+CHUNK = 16
+
+
+def brightness(z: int) -> int:
+    """What every pixel of plane z is."""
+    return 10 + 6 * z
+
+
+def _multiscale(name: str, levels: int, **omero: Any) -> dict[str, Any]:
+    axes = [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+    datasets = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.1 * 2**k, 0.1 * 2**k]}]}
+        for k in range(levels)
+    ]
+    ome: dict[str, Any] = {"version": "0.5", "multiscales": [{"name": name, "axes": axes, "datasets": datasets}]}
+    if omero:
+        ome["omero"] = omero
+    return {"ome": ome}
+
+
+def small_image(shelf: Shelf, path: str = "/image") -> Hierarchy:
+    """An OME-Zarr 0.5 image of one level, z y x uint8, 41 planes of 4 x 4 chunks; plane z is of `brightness(z)`."""
+    hierarchy = open_hierarchy(shelf, "a")
+    window = {"start": 0, "end": 255, "min": 0, "max": 255}
+    channel = {"label": "signal", "color": "FFFFFF", "active": True, "window": window}
+    attributes = _multiscale("image", 1, channels=[channel], rdefs={"defaultZ": 0})
+    hierarchy.create_group(path, attributes)
+    array = hierarchy.create_array(
+        f"{path}/0", shape=(PLANES, SIDE, SIDE), dtype="uint8", chunks=(1, CHUNK, CHUNK), fill_value=0
+    )
+    planes = np.arange(PLANES, dtype=np.uint8)[:, None, None] * 6 + 10
+    array[...] = np.broadcast_to(planes, array.shape)
+    return hierarchy
+
+
+def labelled_image(shelf: Shelf) -> Hierarchy:
+    """`small_image` with a label image "cells" of the same shape: label 1 in the upper left quarter."""
+    hierarchy = small_image(shelf)
+    hierarchy.create_group("/image/labels", {"ome": {"version": "0.5", "labels": ["cells"]}})
+    attributes = _multiscale("cells", 1)
+    attributes["ome"]["image-label"] = {"version": "0.5", "colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}]}
+    hierarchy.create_group("/image/labels/cells", attributes)
+    array = hierarchy.create_array(
+        "/image/labels/cells/0", shape=(PLANES, SIDE, SIDE), dtype="uint16", chunks=(1, 32, 32)
+    )
+    array[:, : SIDE // 2, : SIDE // 2] = 1
+    return hierarchy
+
+
+def tree_of_all_kinds(shelf: Shelf) -> Hierarchy:
+    """Names that sort naturally, a nested group, an empty one, an array that cannot be decoded, one of strings."""
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_group("/many", {"comment": "three of them", "scale": 0.50, "list": [1, 2, 3], "ok": True})
+    for name in ("img10", "img2", "img1"):
+        array = hierarchy.create_array(f"/many/{name}", shape=(4, 6), dtype="int16", chunks=(2, 3))
+        array[...] = np.arange(24).reshape(4, 6) - 5
+    hierarchy.create_group("/empty")
+    hierarchy.create_array("/line", shape=(100,), dtype="float64", chunks=(10,))[...] = np.linspace(0, 1, 100)
+    hierarchy.create_array("/strange", shape=(8, 8), dtype="uint8", chunks=(4, 4))
+    key = "strange/zarr.json"
+    document = json.loads(shelf.get(key) or b"")
+    document["codecs"] = [{"name": "imagecodecs_jpegxl", "configuration": {}}]
+    shelf.set(key, json.dumps(document, indent=2).encode())
+    return hierarchy
+
+
+# ---------------------------------------------------------------------- the robot
+class Robot(abc.ABC):
+    """What a journey asks of a host. Times out by itself in `wait`; all else returns at once or after `wait`."""
+
+    session: Session
+    """The session that the host shows after `open`."""
+
+    @abc.abstractmethod
+    def open(self, url: str, *, writable: bool = False) -> None:
+        """Opens a place in a window of the host that is large enough to show everything, and sets `session`."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Closes the window and the session."""
+
+    @abc.abstractmethod
+    def wait(self, happened: Callable[[], bool], what: str = "") -> None:
+        """Runs the host's loop until `happened()`. Fails after SECONDS, saying `what` did not happen."""
+
+    # -------------------------------------------------- tree
+    @abc.abstractmethod
+    def rows(self) -> list[str]:
+        """The names in the tree as shown, from top to bottom, without the root."""
+
+    @abc.abstractmethod
+    def expand(self, path: str) -> None:
+        """Opens a row that is shown."""
+
+    @abc.abstractmethod
+    def select(self, path: str) -> None:
+        """Clicks a row that is shown."""
+
+    @abc.abstractmethod
+    def cancel(self, path: str) -> None:
+        """Stops what a row is loading."""
+
+    @abc.abstractmethod
+    def retry_row(self, path: str) -> None:
+        """The row's retry."""
+
+    # -------------------------------------------------- picture
+    @abc.abstractmethod
+    def slide(self, axis: str, indices: Sequence[int]) -> None:
+        """Moves a slider through these indices as fast as the host can, its loop turning once between any two."""
+
+    @abc.abstractmethod
+    def picture(self) -> np.ndarray:
+        """What the image area shows, uint8 (h, w, 3); the plane covers the middle of it."""
+
+    @abc.abstractmethod
+    def hover(self, y: float, x: float) -> None:
+        """Moves the cursor to a place of the plane (level-0 coordinates)."""
+
+    @abc.abstractmethod
+    def retry_picture(self) -> None:
+        """Clicks a failed tile, or presses what the host offers to read failed tiles again."""
+
+    # -------------------------------------------------- form
+    @abc.abstractmethod
+    def edit(self, pointer: str, text: str) -> None:
+        """Types a text into a field of the attributes form and leaves it."""
+
+    @abc.abstractmethod
+    def save(self) -> None: ...
+
+    @abc.abstractmethod
+    def undo(self) -> None: ...
+
+    @abc.abstractmethod
+    def review(self) -> str:
+        """Opens the review of changes; the text of the diff as shown."""
+
+    @abc.abstractmethod
+    def resolve(self, whose: str) -> None:
+        """Answers the question of a conflict: "mine" or "theirs"."""
+
+    # -------------------------------------------------- words
+    @abc.abstractmethod
+    def sees(self, text: str) -> bool:
+        """Whether this text stands anywhere in the window now (also as a tool tip, or in a strip)."""
+
+
+# ---------------------------------------------------------------------- the journeys
+class Journeys:
+    """Subclass it in a test module and give it a `robot` fixture."""
+
+    @pytest.fixture
+    def shelf(self) -> Iterator[Shelf]:
+        shelf = Shelf()
+        yield shelf
+        shelf.release()
+        memory._named.pop(shelf.address.removeprefix("memory://"), None)
+
+    def ready(self, robot: Robot) -> None:
+        robot.wait(
+            lambda: robot.session.state.status is SessionStatus.READY and not robot.session.state.selecting,
+            "the session is ready",
+        )
+
+    def go(self, robot: Robot, path: str) -> None:
+        """To a node by way of the tree."""
+        tree = robot.session.tree
+        above = path.rsplit("/", 1)[0]
+        robot.wait(
+            lambda: tree.find(path if not above else "/" + above.split("/")[1]) is not None, f"{path} in the tree"
+        )
+        if above:
+            robot.expand(above)
+            robot.wait(lambda: tree.find(path) is not None, f"{path} in the tree")
+        robot.select(path)
+        robot.wait(
+            lambda: robot.session.state.path == path and not robot.session.state.selecting, f"{path} to be selected"
+        )
+
+    def whole(self, robot: Robot) -> None:
+        """The picture is complete."""
+        frame = lambda: robot.session.slice.frame  # noqa: E731
+        robot.wait(lambda: bool(frame().tiles) and frame().loading == 0, "a whole picture")
+
+    def shows(self, robot: Robot, value: int) -> bool:
+        """The middle of the image area has this brightness, within what colour tables and terminals lose."""
+        picture = robot.picture()
+        if not picture.size:
+            return False
+        middle = picture[picture.shape[0] // 2, picture.shape[1] // 2].astype(int)
+        return bool(np.abs(middle - value).max() <= 2)
+
+    # -------------------------------------------------- 1. expand
+    def test_expand(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        robot.wait(lambda: robot.rows() == ["empty", "line", "many", "strange"], "the children of the root")
+        robot.expand("/many")
+        robot.wait(lambda: "img10" in robot.rows(), "the children of /many")
+        assert robot.rows() == ["empty", "line", "many", "img1", "img2", "img10", "strange"]
+        assert robot.sees("2-D int16")
+        robot.expand("/empty")
+        robot.wait(lambda: robot.sees(words.EMPTY_GROUP), "the sentence about an empty group")
+
+    def test_what_cannot_be_decoded_still_lists_and_says_why(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/strange")
+        assert "strange" in robot.rows()
+        robot.wait(lambda: robot.sees("imagecodecs_jpegxl"), "the name of the codec that is missing")
+
+    def test_a_place_that_is_no_hierarchy_says_so(self, robot: Robot, shelf: Shelf) -> None:
+        robot.open(shelf.address)
+        robot.wait(lambda: robot.session.state.status is SessionStatus.FAILED, "the session to fail")
+        robot.wait(lambda: robot.sees("no Zarr hierarchy"), "the sentence")
+
+    # -------------------------------------------------- 2. slide
+    def test_forty_quick_moves_read_one_plane(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/image")
+        self.whole(robot)
+        robot.wait(lambda: self.shows(robot, brightness(0)), "plane 0 on the screen")
+        shelf.read.clear()
+        shelf.hold("chunks")
+        robot.slide("z", range(1, PLANES))
+        shelf.release()
+        robot.wait(lambda: self.shows(robot, brightness(PLANES - 1)), "the last plane on the screen")
+        self.whole(robot)
+        assert len(shelf.read) == 16
+        assert all(f"/c/{PLANES - 1}/" in key for key in shelf.read)
+        assert robot.sees("40 / 40")
+        assert robot.sees("20 µm")
+
+    def test_hover_tells_the_exact_value(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/image")
+        self.whole(robot)
+        robot.slide("z", [1, 2, 3])
+        robot.wait(lambda: self.shows(robot, brightness(3)), "plane 3 on the screen")
+        robot.hover(20.5, 30.5)
+        robot.wait(lambda: robot.sees("z 3 y 20 x 30") and robot.sees(str(brightness(3))), "the value under the cursor")
+
+    # -------------------------------------------------- 3. edit and save
+    def test_edit_review_save_undo(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        before = (shelf.get("many/zarr.json") or b"").replace(b"0.5", b"0.50", 1)
+        shelf.set("many/zarr.json", before)
+        others = {key: shelf.get(key) for key in shelf.list() if key != "many/zarr.json"}
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/many")
+        self.form(robot)
+        robot.edit("/scale", "0.108")
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.DIRTY, "the form to be changed")
+        assert shelf.get("many/zarr.json") == before, "nothing is written before save"
+        diff = robot.review()
+        assert "0.50" in diff
+        assert "0.108" in diff
+        robot.save()
+        self.clean(robot)
+        after = shelf.get("many/zarr.json") or b""
+        assert after == before.replace(b"0.50", b"0.108"), "every other byte stays"
+        robot.undo()
+        robot.wait(lambda: robot.session.edit.state.changes == 1, "the undo of what was saved")
+        robot.save()
+        self.clean(robot)
+        assert shelf.get("many/zarr.json") == before
+        assert others == {key: shelf.get(key) for key in shelf.list() if key != "many/zarr.json"}
+
+    def test_a_wrong_number_blocks_saving(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        before = shelf.get("many/zarr.json")
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/many")
+        self.form(robot)
+        robot.edit("/scale", "0,108")
+        robot.wait(lambda: robot.sees(words.NOT_A_NUMBER), "the field's error")
+        robot.save()
+        assert robot.session.edit.state.status is EditStatus.INVALID
+        assert shelf.get("many/zarr.json") == before
+
+    def test_a_conflict_is_told_and_resolved(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/many")
+        self.form(robot)
+        robot.edit("/scale", "0.108")
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.DIRTY, "the form to be changed")
+        other = open_hierarchy(shelf, "r+")
+        document = other.document("/many")
+        document = document.set("/attributes/scale", 7).set("/attributes/comment", "theirs")
+        other.save("/many", document)
+        robot.save()
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.CONFLICT, "the conflict")
+        assert json.loads(shelf.get("many/zarr.json") or b"")["attributes"]["scale"] == 7, "theirs was not written over"
+        robot.resolve("mine")
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.DIRTY, "the merge")
+        robot.save()
+        self.clean(robot)
+        attributes = json.loads(shelf.get("many/zarr.json") or b"")["attributes"]
+        assert attributes["scale"] == 0.108
+        assert attributes["comment"] == "theirs"
+
+    def form(self, robot: Robot) -> None:
+        robot.session.set_tab("attributes")
+        robot.wait(lambda: robot.session.edit.field("/scale") is not None, "the form")
+
+    def clean(self, robot: Robot) -> None:
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.CLEAN, "the save to be over")
+
+    # -------------------------------------------------- 4. failure, retry, cancel
+    def test_a_chunk_that_fails_says_so_and_can_be_retried(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        shelf.failing.add("image/0/c/0/0/0")
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/image")
+        self.whole(robot)
+        frame = robot.session.slice.frame
+        assert frame.failed == 1
+        assert TileState.FAILED in [tile.state for tile in frame.tiles]
+        assert any("503" in tile.sentence for tile in frame.tiles)
+        robot.wait(lambda: self.shows(robot, brightness(0)), "the rest of the plane on the screen")
+        shelf.failing.clear()
+        robot.retry_picture()
+        robot.wait(lambda: robot.session.slice.frame.failed == 0, "nothing failed any more")
+        self.whole(robot)
+
+    def test_a_listing_that_fails_can_be_retried(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        shelf.failing.add("many/")
+        robot.open(shelf.address)
+        self.ready(robot)
+        robot.wait(lambda: "many" in robot.rows(), "the children of the root")
+        robot.expand("/many")
+        robot.wait(lambda: self.row(robot, "/many").state is RowState.FAILED, "the listing to fail")
+        robot.wait(lambda: robot.sees("503"), "why the listing failed")
+        shelf.failing.clear()
+        robot.retry_row("/many")
+        robot.wait(lambda: "img2" in robot.rows(), "the children of /many")
+
+    def test_cancel(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        robot.wait(lambda: "many" in robot.rows(), "the children of the root")
+        shelf.hold("listings")
+        robot.expand("/many")
+        robot.wait(lambda: self.row(robot, "/many").state is RowState.LOADING, "loading to be shown")
+        robot.cancel("/many")
+        robot.wait(lambda: robot.sees(words.CANCELLED), "the sentence of a cancelled listing")
+        shelf.release()
+        assert "img2" not in robot.rows()
+        robot.retry_row("/many")
+        robot.wait(lambda: "img2" in robot.rows(), "the children of /many")
+
+    def row(self, robot: Robot, path: str) -> Any:
+        id = robot.session.tree.find(path)
+        return robot.session.tree.row(ROOT if id is None else id)
