@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QTimer
-from qtpy.QtGui import QCloseEvent
+from qtpy.QtGui import QCloseEvent, QColor, QPalette
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from zarrscope_app.napari.layers import as_napari
@@ -15,6 +15,7 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.layers import Layer, Layers
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
+from zarrscope_app.qt.look import follow
 from zarrscope_app.qt.tree import TreePane
 
 if TYPE_CHECKING:
@@ -58,6 +59,28 @@ class Explorer(QWidget):
         row.addWidget(self.button)
         column.addLayout(row)
         self.setMinimumWidth(320)
+        # napari's style sheet has no colour for every second row.
+        self.form.view.setAlternatingRowColors(False)
+        self._follow_theme()
+        napari_viewer.events.theme.connect(self._follow_theme)
+
+    def _follow_theme(self, _: object = None) -> None:
+        """napari colours by style sheet and leaves the palette alone: our icons and quiet texts read the palette."""
+        from napari.utils.theme import get_theme
+
+        theme = get_theme(self.viewer.theme)
+        palette = QPalette()
+        for role, color in (
+            (QPalette.ColorRole.Window, theme.background),
+            (QPalette.ColorRole.Base, theme.background),
+            (QPalette.ColorRole.WindowText, theme.text),
+            (QPalette.ColorRole.Text, theme.text),
+            (QPalette.ColorRole.Highlight, theme.current),
+            (QPalette.ColorRole.HighlightedText, theme.text),
+        ):
+            palette.setColor(role, QColor(color.as_hex("long")))
+        follow(palette)
+        self.setPalette(palette)
 
     # ------------------------------------------------------------------ one hierarchy
     def open(self, url: str, path: str | None = None) -> None:
@@ -117,6 +140,7 @@ class Explorer(QWidget):
 
     def stop(self) -> None:
         """Gives everything back: nothing is called afterwards."""
+        self.viewer.events.theme.disconnect(self._follow_theme)
         self._drop()
         self.layers.close()
         self.bridge.close()

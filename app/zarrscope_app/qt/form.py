@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
-from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -29,7 +28,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import icon, quiet, warning
+from .look import current_palette, icon, quiet, warning
 from .review import ConflictView, DiffView
 
 _NAME, _VALUE, _KIND = range(3)
@@ -138,7 +137,7 @@ class FormModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.EditRole:
             return (field.label, field.text, field.kind)[column]
         if role == Qt.ItemDataRole.ForegroundRole:
-            palette = QGuiApplication.palette()
+            palette = current_palette()
             if field.error and column == _VALUE:
                 return warning(palette)
             if column == _KIND or (column == _VALUE and field.kind in (*_CONTAINERS, "null")):

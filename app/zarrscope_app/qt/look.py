@@ -18,6 +18,20 @@ from zarrscope_resources import icons
 Role = QPalette.ColorRole
 
 
+_host: QPalette | None = None
+
+
+def current_palette() -> QPalette:
+    """The palette of the moment: the desktop's, or that of the program whose dock we are."""
+    return QGuiApplication.palette() if _host is None else _host
+
+
+def follow(palette: QPalette | None) -> None:
+    """Takes colours from this palette from now on; None: from the desktop. For hosts that theme by style sheet."""
+    global _host
+    _host = palette
+
+
 def icon(name: str) -> QIcon:
     """The icon `name` of the resources. It looks up its colour when painted, hence follows the palette."""
     return QIcon(_Engine(name))
@@ -69,7 +83,7 @@ class _Engine(QIconEngine):
         self._name = name
 
     def paint(self, painter: QPainter | None, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
-        palette = QGuiApplication.palette()
+        palette = current_palette()
         group = QPalette.ColorGroup.Disabled if mode == QIcon.Mode.Disabled else QPalette.ColorGroup.Active
         role = Role.HighlightedText if mode == QIcon.Mode.Selected else Role.WindowText
         side = min(rect.width(), rect.height())

@@ -33,7 +33,7 @@ from zarrscope_app.presenters import (
 )
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import fixed_font, icon, quiet
+from .look import current_palette, fixed_font, icon, quiet
 
 _ROWS = 100_000
 """Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
@@ -216,7 +216,7 @@ class InfoPane(QWidget):
         if self._presenter is None:
             return
         state = self._presenter.state
-        dim = quiet(QGuiApplication.palette()).name()
+        dim = quiet(current_palette()).name()
         parts = [f"<h3>{escape(state.title)}</h3>", f"<p style='color:{dim}'>{escape(state.subtitle)}</p>"]
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:

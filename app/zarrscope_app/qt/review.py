@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QGuiApplication, QSyntaxHighlighter, QTextCharFormat
+from qtpy.QtGui import QSyntaxHighlighter, QTextCharFormat
 from qtpy.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -24,14 +24,14 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import Disagreement, words
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import added, fixed_font, icon, quiet, warning
+from .look import added, current_palette, fixed_font, icon, quiet, warning
 
 
 class _Colours(QSyntaxHighlighter):
     """Lines of a unified diff by their first sign; the sign itself stays, so colour is never the only one."""
 
     def highlightBlock(self, text: str | None) -> None:
-        palette = QGuiApplication.palette()
+        palette = current_palette()
         line = text or ""
         style = QTextCharFormat()
         if line.startswith(("---", "+++", "@@")):

@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from .look import fixed_font, icon, mix, warning
+from .look import current_palette, fixed_font, icon, mix, warning
 
 
 class ErrorStrip(QFrame):
@@ -106,7 +106,7 @@ class ErrorStrip(QFrame):
             self._tint()
 
     def _tint(self) -> None:
-        palette = QGuiApplication.palette()
+        palette = current_palette()
         palette.setColor(
             QPalette.ColorRole.Window, mix(palette.color(QPalette.ColorRole.Window), warning(palette), 0.16)
         )

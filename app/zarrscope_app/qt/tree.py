@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import QAbstractItemModel, QItemSelectionModel, QModelIndex, Qt, Signal
-from qtpy.QtGui import QGuiApplication, QKeySequence
+from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
 
-from .look import icon, quiet, warning
+from .look import current_palette, icon, quiet, warning
 
 _WINDOW = 500
 _NOTE = 1 << 44
@@ -199,7 +199,7 @@ class TreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return row.badge or row.path
         if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
-            return quiet(QGuiApplication.palette())
+            return quiet(current_palette())
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
         return None
@@ -212,7 +212,7 @@ class TreeModel(QAbstractItemModel):
             return about.sentence
         failed = about.state is RowState.FAILED
         if role == Qt.ItemDataRole.ForegroundRole:
-            palette = QGuiApplication.palette()
+            palette = current_palette()
             return warning(palette) if failed else quiet(palette)
         if role == Qt.ItemDataRole.DecorationRole and about.retry:
             return icon("retry")
