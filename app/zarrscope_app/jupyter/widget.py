@@ -21,7 +21,7 @@ import numpy as np
 import traitlets
 
 from zarrscope.background import Outcome, Owner, Ticket, shared
-from zarrscope.render import png
+from zarrscope.png import png
 from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
