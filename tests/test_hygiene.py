@@ -77,6 +77,18 @@ def test_names_say_what_a_file_is_about() -> None:
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
 
 
+def test_only_background_and_remote_stores_start_threads() -> None:
+    starts = re.compile(r"\b(Thread|ThreadPoolExecutor|ProcessPoolExecutor|Timer|Popen|create_task|to_thread)\(")
+    allowed = {"core/zarrscope/background.py", "core/zarrscope/stores/"}
+    found = []
+    for folder in ("core/zarrscope", "app/zarrscope_app/presenters"):
+        for path in sorted((machine.ROOT / folder).rglob("*.py")):
+            name = path.relative_to(machine.ROOT).as_posix()
+            if starts.search(path.read_text(encoding="utf-8")) and not name.startswith(tuple(allowed)):
+                found.append(name)
+    assert not found
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     """(wheel from the tree, sdist, wheel from the sdist); built with the hatchling that is installed."""
