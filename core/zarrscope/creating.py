@@ -51,7 +51,7 @@ def new_array(
             raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
         specs = (sharding(inner, specs),)
     keys = dialect.chunk_keys(path, len(shape), separator)
-    return ArrayMetadata(
+    metadata = ArrayMetadata(
         shape=shape,
         dtype=kind,
         grid=RegularGrid(outer),
@@ -61,6 +61,7 @@ def new_array(
         dialect=dialect.name,
         dimension_names=tuple(dimension_names) if dimension_names is not None else None,
     )
+    return dialect.adapt(metadata)
 
 
 def guess_chunks(shape: Sequence[int], itemsize: int, limit: int = CHUNK_BYTES) -> tuple[int, ...]:

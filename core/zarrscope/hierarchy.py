@@ -97,6 +97,9 @@ def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consol
                 folder.warnings = (Folder.warning,)
                 return folder
         raise _not_zarr(store)
+    elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
+    if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
+        documents.update(_fetch(store, elsewhere))
     if mode == "w-":
         raise Conflict(
             f"There is a {detected.dialect.title} hierarchy already",
@@ -222,8 +225,10 @@ class Group:
         """Every child once, its kind known, in the order of arrival; one whose documents are broken has `error`.
 
         Streams: the first come before all are listed. Raises Unsupported when the store cannot list and nothing else
-        tells what there is.
+        tells what there is, or when the group demands an extension that is not understood here.
         """
+        if self.problem is not None:
+            raise self.problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
         return self.hierarchy.children(self.path, cancelled)
 
     def __getitem__(self, path: str) -> Group | Array:
@@ -356,17 +361,20 @@ class Hierarchy:
 
     def _implicit(self, path: str) -> Node | None:
         """The group that has no document but nodes beneath it; None when there are none."""
+        group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
+        if path == "/" and self.dialect.implicit == "prefix":
+            return Node(path, group, {})
         if not self.store.listable or path.count("/") > MAX_DEPTH:
             return None
         warnings: tuple[str, ...] = ()
         if self.dialect.implicit == "prefix":
-            if path != "/" and next(self.store.list_dir(self.dialect.listing(path)), None) is None:
+            if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
                 return None
         elif self._has_nodes(path):
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
-        return Node(path, GroupMetadata(self.dialect.name, implicit=True), {}, warnings)
+        return Node(path, group, {}, warnings)
 
     def _has_nodes(self, path: str) -> bool:
         """Whether documents of nodes lie anywhere beneath, as far as a bounded search finds."""

@@ -6,7 +6,7 @@ may answer any address with a web page) does not end the search; it is the fault
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
@@ -19,7 +19,6 @@ from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, parse_json
-from zarrscope.store import Entry
 
 DIALECTS: tuple[Dialect, ...] = (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
 """All dialects, strict, in the order in which they are looked for."""
@@ -128,12 +127,3 @@ def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> D
         if isinstance(form, str) and CORE_URI.fullmatch(form):
             return Detected(Draft(DRAFT_2019_05, lenient=lenient))
     return None
-
-
-def beneath(entries: Iterable[Entry], limit: int = 8) -> tuple[str, ...]:
-    """Keys to fetch, one level down, when the root itself has no documents: some early writers made none there.
-
-    What comes back decides like documents of the root: pass `{key.partition("/")[2]: value}` to `detect`.
-    """
-    names = [entry.name for entry in entries if entry.is_prefix and not entry.name.startswith(".")][:limit]
-    return tuple(f"{name}/{key}" for name in names for key in ("zarr.json", ".zarray", ".zgroup"))

@@ -406,6 +406,18 @@ def _unshard(
     return tuple(inner), specs, tuple(c // n for c, n in zip(grid, inner, strict=True))
 
 
+def with_plain_index(metadata: ArrayMetadata) -> ArrayMetadata:
+    """The same array, its shards with a plain index at the end."""
+    index = {"index_codecs": _PLAIN_INDEX, "index_location": "end"}
+    codecs = [
+        replace(spec, configuration=Configuration({**spec.configuration, **index}))
+        if spec.name == "sharding_indexed"
+        else spec
+        for spec in metadata.codecs
+    ]
+    return replace(metadata, codecs=tuple(codecs))
+
+
 def _type_form(layout: Layout, dtype: DataType, endian: str | None, title: str) -> Json:
     core = dtype.name in CORE_NAMES
     if layout == DRAFT_2022_05:

@@ -86,8 +86,7 @@ class Draft:
         keys = (self.key(path, "array"), self.key(path, "group"))
         if path.strip("/"):
             return keys
-        first = (BOOTSTRAP,) if self.layout.bootstrap else ()
-        return (*first, *keys, *((_CONSOLIDATED,) if self.layout == DRAFT_2020 else ()))
+        return (*keys, _CONSOLIDATED) if self.layout == DRAFT_2020 else keys
 
     def listing(self, path: str) -> str:
         return f"{self.layout.meta}/{_inside(path)}"
@@ -119,6 +118,10 @@ class Draft:
     def _name(self, key: str, kind: Kind) -> str | None:
         name = key.removesuffix(f".{kind}{self.ending}")
         return name if name != key and name else None
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        """Shards get the plain index at their end that the sharding transformer of 2022 has."""
+        return draft_arrays.with_plain_index(metadata)
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         layout = self.layout
@@ -153,9 +156,7 @@ class Draft:
                     return self._node(path, kind, key, documents, notes)
                 except ZarrscopeError as error:
                     raise error.located(key=key) from None
-        if path.strip("/"):
-            return None
-        return Node("/", GroupMetadata(self.name, implicit=True, extensions=self.extensions), {})
+        return None
 
     def _node(self, path: str, kind: Kind, key: str, documents: Mapping[str, Source], notes: list[str]) -> Node:
         if self.encoding:

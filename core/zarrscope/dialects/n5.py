@@ -15,7 +15,7 @@ Specification: saalfeldlab/n5 README, 4.0.0; spec A.10.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.pipeline import from_numcodecs, reversal
@@ -56,6 +56,8 @@ class N5:
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
 
+    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
+
     # ------------------------------------------------------------------ keys
     def documents(self, path: str) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
@@ -67,6 +69,14 @@ class N5:
         for entry in entries:
             if entry.is_prefix:
                 yield Child(entry.name)
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        """Plain values, perhaps compressed, as N5's blocks; the fill value that nobody defined as zero."""
+        if any(spec.name == "n5_default" for spec in metadata.codecs):
+            return metadata
+        inner = [spec for spec in metadata.codecs if spec.name not in ("transpose", "bytes")]
+        block = _block(len(metadata.shape), metadata.dtype, inner)
+        return replace(metadata, codecs=(*reversal(len(metadata.shape)), block))
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         if separator not in (None, "/"):
@@ -123,14 +133,12 @@ class N5:
             advice = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read."
             reports.append(_refused("data type", name, "/dataType", advice))
         ndim = len(shape)
-        inner = (*reversal(ndim), _values(dtype), *_compression(members, dtype.itemsize))
-        block = CodecSpec("n5_default", Configuration({"codecs": [_form(spec) for spec in inner]}), spelled="N5 block")
         return ArrayMetadata(
             shape=shape,
             dtype=dtype,
             grid=RegularGrid(blocks),
             keys=self.chunk_keys(path, ndim),
-            codecs=(*reversal(ndim), block),
+            codecs=(*reversal(ndim), _block(ndim, dtype, _compression(members, dtype.itemsize))),
             fill=Fill(zero(dtype)) if dtype.numpy is not None else undefined(dtype),
             dialect=self.name,
             dimension_names=_axes(members.any("axes"), ndim),
@@ -179,8 +187,11 @@ def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
     return None
 
 
-def _values(dtype: DataType) -> CodecSpec:
-    return CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
+def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> CodecSpec:
+    """n5_default, given an array in N5's order of axes: its header, and the values in C order, big-endian."""
+    values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
+    inner = (*reversal(ndim), values, *compression)
+    return CodecSpec("n5_default", Configuration({"codecs": [_form(spec) for spec in inner]}), spelled="N5 block")
 
 
 def _form(spec: CodecSpec) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.metadata import ArrayMetadata, ChunkKeys, GroupMetadata
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
 from zarrscope.store import Entry
 
 Kind = Literal["array", "group"]
@@ -76,6 +76,10 @@ class Dialect(Protocol):
         """When a prefix without documents is a group: always where nodes have their own key space (drafts, N5), else
         only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
 
+    @property
+    def extensions(self) -> tuple[ExtensionReport, ...]:
+        """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
+
     def documents(self, path: str) -> tuple[str, ...]:
         """Keys to fetch side by side to learn what is at `path`, the kind unknown."""
 
@@ -95,6 +99,9 @@ class Dialect(Protocol):
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
         """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         """The ChunkKeys a new array at `path` gets."""

@@ -21,7 +21,7 @@ from zarrscope.dtype import parse_typestr, spell
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import V2 as FILL
 from zarrscope.fill import parse_fill
-from zarrscope.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, RegularGrid
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata, RegularGrid
 from zarrscope.store import Entry
 
 
@@ -32,6 +32,11 @@ class V1:
     name: ClassVar[str] = "v1"
     title: ClassVar[str] = "Zarr v1"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+
+    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        return metadata
 
     def documents(self, path: str) -> tuple[str, ...]:
         return ("meta", "attrs") if not path.strip("/") else ()

@@ -40,6 +40,8 @@ class V2:
     title: ClassVar[str] = "Zarr v2"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
 
+    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
+
     # ------------------------------------------------------------------ keys
     def documents(self, path: str) -> tuple[str, ...]:
         prefix = prefix_of(path)
@@ -53,6 +55,9 @@ class V2:
         for entry in entries:
             if entry.is_prefix and not entry.name.startswith((".nczarr", ".zarr")):
                 yield Child(entry.name)
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        return metadata
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         return ChunkKeys(prefix_of(path), "", separator or ".", "0")

@@ -55,6 +55,8 @@ class V3:
     title: ClassVar[str] = "Zarr v3"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
 
+    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
+
     # ------------------------------------------------------------------ keys
     def documents(self, path: str) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
@@ -66,6 +68,9 @@ class V3:
         for entry in entries:
             if entry.is_prefix and not entry.name.startswith("__"):
                 yield Child(entry.name)
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        return metadata
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         separator = separator or "/"
