@@ -18,6 +18,8 @@ from zarrscope_app.presenters.draft import Draft, differences, fields, spelled
 from zarrscope_app.presenters.form import Diff, EditState, EditStatus, Field, FieldKind
 from zarrscope_app.presenters.turn import OncePerTurn
 
+__all__ = ["EditPresenter", "EditState", "EditStatus"]
+
 FOLD_ABOVE = 60
 """Lists and objects with more members are folded at first."""
 

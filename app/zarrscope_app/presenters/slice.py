@@ -8,7 +8,6 @@ state at once; the chunks are asked for at the end of the turn, so that forty qu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,74 +16,21 @@ from psygnal import Signal
 
 from zarrscope.background import Owner
 from zarrscope.chunks import ChunkLoader
-from zarrscope.pyramid import Image, level_for
-from zarrscope.render import ChannelLook
+from zarrscope.pyramid import Image
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.line import LineReader
-from zarrscope_app.presenters.mosaic import Mosaic, Plan
-from zarrscope_app.presenters.painting import GREY, Key, LabelLook, Looks, Measure
+from zarrscope_app.presenters.looks import ChannelStyle, LabelStyle, channel_styles, looks
+from zarrscope_app.presenters.mosaic import Mosaic
+from zarrscope_app.presenters.painting import Key, Measure
+from zarrscope_app.presenters.planning import View, plan
 from zarrscope_app.presenters.probing import Prober
-from zarrscope_app.presenters.scene import (
-    AxisView,
-    ChannelView,
-    Frame,
-    LabelView,
-    LevelView,
-    Line,
-    Rect,
-    ScaleBar,
-    SliceState,
-)
-from zarrscope_app.presenters.tiles import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Sheet, Source, cost, sheet, tiling
+from zarrscope_app.presenters.scene import AxisView, Frame, LevelView, Line, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.turn import OncePerTurn
 from zarrscope_app.presenters.values import Probe
+from zarrscope_app.presenters.viewing import aspect, axis_view, composed, level_text, scale_bar
 
-MAX_BLENDED = 8
-"""Channels shown at first: more make mud, and cost as much to read."""
 AHEAD_CHUNKS = 128
-
-
-@dataclass
-class _Channel:
-    label: str
-    color: tuple[int, int, int]
-    visible: bool
-    lo: float | None
-    hi: float | None
-    low: float
-    high: float
-    gamma: float = 1.0
-    inverted: bool = False
-    histogram: tuple[int, ...] = ()
-
-    def look(self) -> ChannelLook:
-        lo, hi = (0.0, 1.0) if self.lo is None or self.hi is None else (self.lo, self.hi)
-        return ChannelLook(self.color, lo, hi, self.gamma, True, self.inverted)
-
-    def view(self) -> ChannelView:
-        text = words.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else ""
-        return ChannelView(
-            words.clean(self.label, 60),
-            self.color,
-            self.visible,
-            self.lo,
-            self.hi,
-            self.gamma,
-            self.inverted,
-            self.low,
-            self.high,
-            self.histogram,
-            text,
-        )
-
-
-@dataclass
-class _Label:
-    path: str
-    image: Image | None
-    visible: bool = False
-    opacity: float = 0.5
-    sentence: str = ""
+"""A next index that costs more is not fetched before it is asked for."""
 
 
 class SlicePresenter:
@@ -115,8 +61,8 @@ class SlicePresenter:
         self._sentence = sentence
         self._index: list[int] = []
         self._y = self._x = -1
-        self._channels: list[_Channel] = []
-        self._labels: list[_Label] = []
+        self._channels: list[ChannelStyle] = []
+        self._labels: list[LabelStyle] = []
         self._current = -1
         self._playing = -1
         self._travel = (-1, 1)
@@ -125,6 +71,7 @@ class SlicePresenter:
         self._blocked = ""
         self._anyway = False
         self._ahead_of: Any = None
+        self._counting: set[int] = set()
         self._rect = (0.0, 0.0, 0.0, 0.0)
         self._mosaic.clear()
         self._line.clear()
@@ -147,21 +94,8 @@ class SlicePresenter:
                 self._line.show(image.levels[0].array)
             self._refresh()
             return
-        active = sum(c.active for c in image.channels)
-        shown = 0
-        for channel in image.channels:
-            visible = channel.active and (shown < MAX_BLENDED or active <= MAX_BLENDED)
-            shown += visible
-            lo, hi = channel.window or (None, None)
-            low, high = channel.range or channel.window or (0.0, 1.0)
-            self._channels.append(
-                _Channel(
-                    channel.label, channel.color or (255, 255, 255), visible, lo, hi, low, high, 1.0, channel.inverted
-                )
-            )
-        if self._channels and not shown:
-            self._channels[0].visible = True
-        self._labels = [_Label(path, found) for path, found in labels.items()]
+        self._channels = channel_styles(image)
+        self._labels = [LabelStyle(path, found) for path, found in labels.items()]
         sliders = self._sliders()
         self._current = next(
             (i for i in reversed(sliders) if image.axes[i].type == "space"), sliders[-1] if sliders else -1
@@ -203,7 +137,8 @@ class SlicePresenter:
         if self._y < 0:
             return SliceState("line", words.clean(image.name), self._axis_views(image), sentence=self._line.sentence)
         levels = tuple(
-            LevelView(level.path, level.shape, self._level_text(image, k)) for k, level in enumerate(image.levels)
+            LevelView(level.path, level.shape, level_text(image, k, (self._y, self._x)))
+            for k, level in enumerate(image.levels)
         )
         auto = self._lock is None
         return SliceState(
@@ -211,10 +146,7 @@ class SlicePresenter:
             words.clean(image.name),
             self._axis_views(image),
             tuple(channel.view() for channel in self._channels),
-            tuple(
-                LabelView(words.clean(n.path.rsplit("/", 1)[-1]), n.path, n.visible, n.opacity, n.sentence)
-                for n in self._labels
-            ),
+            tuple(label.view() for label in self._labels),
             levels,
             self._level,
             not auto,
@@ -224,24 +156,9 @@ class SlicePresenter:
         )
 
     def _axis_views(self, image: Image) -> tuple[AxisView, ...]:
-        found = []
-        for i, axis in enumerate(image.axes):
-            unit = axis.unit if axis.unit != "rgb" else None
-            physical = bool(unit) or (image.multiscale is not None and axis.type in ("space", "time"))
-            found.append(
-                AxisView(
-                    axis.name,
-                    axis.type,
-                    words.unit(unit),
-                    image.shape[i],
-                    self._index[i],
-                    self._role(i),
-                    words.length(image.physical(i, self._index[i]), unit) if physical else "",
-                    words.step(self._index[i], image.shape[i]),
-                    i == self._playing,
-                )
-            )
-        return tuple(found)
+        return tuple(
+            axis_view(image, i, index, self._role(i), i == self._playing) for i, index in enumerate(self._index)
+        )
 
     def _role(self, axis: int) -> str:
         assert self._image is not None
@@ -253,20 +170,11 @@ class SlicePresenter:
             return "channel"
         return "slider" if self._image.shape[axis] > 1 else "fixed"
 
-    def _level_text(self, image: Image, k: int) -> str:
-        level = image.levels[k]
-        text = f"{k} · {words.shape((level.shape[self._y], level.shape[self._x]))}"
-        unit = image.axes[self._x].unit
-        return f"{text} · {words.length(level.scale[self._x], unit)}" if unit else text
-
     def _make_frame(self) -> Frame:
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return Frame(sentence=self._sentence)
         loading = self._mosaic.loading
-        scale = image.levels[0].scale
-        same = image.axes[self._y].unit == image.axes[self._x].unit
-        aspect = scale[self._y] / scale[self._x] if same and scale[self._x] and scale[self._y] else 1.0
         return Frame(
             (image.shape[self._y], image.shape[self._x]),
             self._mosaic.tiles,
@@ -275,7 +183,7 @@ class SlicePresenter:
             self._mosaic.failed,
             self._blocked or words.tiles_loading(loading),
             self._blocked,
-            abs(aspect) if 0.01 < abs(aspect) < 100 else 1.0,
+            aspect(image, self._y, self._x),
         )
 
     def _refresh(self) -> None:
@@ -287,7 +195,9 @@ class SlicePresenter:
     def _paint(self) -> None:
         self._frame = None
         self.painted.emit()
-        self._look_ahead()
+        if self._mosaic.settled:
+            self._count()
+            self._look_ahead()
 
     # ------------------------------------------------------------------ where
     def _axis(self, name: str) -> int:
@@ -391,9 +301,9 @@ class SlicePresenter:
 
     def _restyle(self) -> None:
         self._refresh()
-        self._mosaic.restyle(self._looks())
+        self._mosaic.restyle(looks(self._channels, self._labels))
 
-    def _at(self, channel: int) -> _Channel | None:
+    def _at(self, channel: int) -> ChannelStyle | None:
         return self._channels[channel] if 0 <= channel < len(self._channels) else None
 
     def set_levels(self, channel: int, lo: float, hi: float) -> None:
@@ -410,8 +320,7 @@ class SlicePresenter:
         def done(found: dict[Key, Measure]) -> None:
             for (_, i), measure in found.items():
                 if at := self._at(i):
-                    at.lo, at.hi = measure.lo, measure.hi
-                    self._adopt(at, measure)
+                    at.adopt(measure, limits=True)
             self._restyle()
 
         self._mosaic.measure(keys, done)
@@ -446,125 +355,63 @@ class SlicePresenter:
                 self._restyle()
                 self._turn.soon()
 
-    def _looks(self) -> Looks:
-        channels = []
-        for i, channel in enumerate(self._channels):
-            if channel.visible:
-                look = channel.look()
-                channels.append((("channel", i), None if channel.lo is None else look, look))
-        labels = tuple(
-            (("label", n.path), LabelLook(n.opacity, tuple(n.image.label_colors.items())))
-            for n in self._labels
-            if n.visible and n.image is not None
-        )
-        return Looks(tuple(channels), labels)
-
     def _measured(self, found: dict[Key, Measure]) -> None:
         for (_, i), measure in found.items():
             channel = self._channels[i]
-            if channel.lo is None:
-                channel.lo, channel.hi = measure.lo, measure.hi
-                self._adopt(channel, measure)
+            if channel.lo is None or not channel.histogram:
+                channel.adopt(measure, limits=channel.lo is None)
         self._restyle()
 
-    def _adopt(self, channel: _Channel, measure: Measure) -> None:
-        channel.histogram = measure.counts
-        channel.low, channel.high = measure.low, measure.high
+    def _count(self) -> None:
+        """Histograms of channels whose limits came from the file: once, from the first whole picture."""
+        keys = tuple(
+            ("channel", i)
+            for i, channel in enumerate(self._channels)
+            if channel.visible and not channel.histogram and i not in self._counting
+        )
+        self._counting.update(i for _, i in keys)
+
+        def done(found: dict[Key, Measure]) -> None:
+            for (_, i), measure in found.items():
+                if at := self._at(i):
+                    at.adopt(measure, limits=False)
+            self._refresh()
+
+        if keys:
+            self._mosaic.measure(keys, done)
 
     # ------------------------------------------------------------------ planning
-    def _sources(self, index: list[int]) -> tuple[Source, ...]:
-        image = self._image
-        assert image is not None
-        found = []
-        for i, channel in enumerate(self._channels):
-            if channel.visible:
-                at = list(index)
-                if image.channel_axis is not None:
-                    at[image.channel_axis] = i
-                found.append(Source(("channel", i), image, tuple(at), self._y, self._x))
-        for label in self._labels:
-            if label.visible and label.image is not None:
-                source = self._label_source(label.image, label.path, index)
-                if source is None:
-                    label.sentence = words.LABEL_AXES
-                else:
-                    found.append(source)
-        return tuple(found)
-
-    def _label_source(self, labels: Image, path: str, index: list[int]) -> Source | None:
-        """A label image's axes are found by name; one it lacks (channels) does not matter."""
-        assert self._image is not None
-        names = {axis.name: i for i, axis in enumerate(self._image.axes)}
-        own = {axis.name: i for i, axis in enumerate(labels.axes)}
-        y, x = self._image.axes[self._y].name, self._image.axes[self._x].name
-        if y not in own or x not in own:
+    def _view(self, index: list[int]) -> View | None:
+        if self._image is None or self._y < 0 or min(self._pixels) < 1 or self._sentence:
             return None
-        at = [
-            min(index[names[a.name]], labels.shape[i] - 1) if a.name in names else 0 for i, a in enumerate(labels.axes)
-        ]
-        return Source(("label", path), labels, tuple(at), own[y], own[x])
-
-    def _sheet(self, level: int) -> Sheet:
-        assert self._image is not None
-        return sheet(self._image, level, self._y, self._x)
-
-    def _fitting(self) -> int:
-        assert self._image is not None
-        if self._lock is not None:
-            return self._lock
-        height, width = self._rect[2] - self._rect[0], self._rect[3] - self._rect[1]
-        zoom = (self._pixels[0] / max(height, 1e-9), self._pixels[1] / max(width, 1e-9))
-        return level_for(self._image, zoom, (self._y, self._x))
-
-    def _make_plan(self, index: list[int]) -> Plan | None:
-        image = self._image
-        if image is None or self._y < 0 or min(self._pixels) < 1 or self._sentence:
-            return None
-        level = self._fitting()
-        sources = self._sources(index)
-        layers = []
-        base = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[self._x])
-        whole: Rect = (0.0, 0.0, float(image.shape[self._y]), float(image.shape[self._x]))
-        if base != level:
-            under = tiling(self._sheet(base), whole, self._pixels)
-            places = under.places(whole)
-            chunks, nbytes = cost(under, places, sources)
-            if len(places) <= BASE_TILES and chunks <= MAX_CHUNKS // 4 and nbytes <= MAX_BYTES // 4:
-                layers.append((under, tuple(places)))
-        over = tiling(self._sheet(level), self._rect, self._pixels)
-        places = over.places(self._rect)
-        chunks, nbytes = cost(over, places, sources)
-        self._blocked = ""
-        if not self._anyway and (chunks > MAX_CHUNKS or nbytes > MAX_BYTES):
-            self._blocked = words.too_much(chunks, nbytes)
-        else:
-            layers.append((over, tuple(places)))
-        if level != self._level:
-            self._level = level
-        return Plan((image, tuple(index), self._y, self._x), tuple(layers), sources)
+        return View(self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway)
 
     def _replan(self) -> None:
-        before = (self._blocked, self._level)
-        plan = self._make_plan(self._index)
-        if plan is None:
+        view = self._view(self._index)
+        if view is None:
             return
-        self._mosaic.show(plan, self._looks())
-        if before != (self._blocked, self._level):
+        planned = plan(view, self._channels, self._labels)
+        if (self._blocked, self._level) != (planned.blocked, planned.level):
+            self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
+        self._mosaic.show(planned.plan, looks(self._channels, self._labels))
 
     def _look_ahead(self) -> None:
         """Once the picture is whole: the next index in the direction of travel."""
         axis, direction = self._travel
-        if axis < 0 or self._image is None or not self._mosaic.settled or self._blocked:
+        if axis < 0 or self._image is None or self._blocked:
             return
         ahead = list(self._index)
         ahead[axis] += direction
-        if not 0 <= ahead[axis] < self._image.shape[axis] or self._ahead_of == (self._index, self._rect):
+        here = (list(self._index), self._rect)
+        if not 0 <= ahead[axis] < self._image.shape[axis] or self._ahead_of == here:
             return
-        self._ahead_of = (list(self._index), self._rect)
-        plan = self._make_plan(ahead)
-        if plan is not None and sum(cost(t, list(p), plan.sources)[0] for t, p in plan.layers) <= AHEAD_CHUNKS:
-            self._mosaic.ahead(plan)
+        self._ahead_of = here
+        view = self._view(ahead)
+        if view is not None:
+            planned = plan(view, self._channels, self._labels)
+            if planned.chunks <= AHEAD_CHUNKS:
+                self._mosaic.ahead(planned.plan)
 
     # ------------------------------------------------------------------ what
     def hover(self, y: float, x: float) -> Probe:
@@ -593,36 +440,11 @@ class SlicePresenter:
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
         """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey where there is nothing.
         For terminals, notebooks, saving and tests."""
-        canvas = np.full((height, width, 3), GREY, np.uint8)
-        y0, x0, y1, x1 = self._rect
-        if height < 1 or width < 1 or y1 <= y0 or x1 <= x0:
-            return canvas
-        ys = y0 + (np.arange(height) + 0.5) * (y1 - y0) / height
-        xs = x0 + (np.arange(width) + 0.5) * (x1 - x0) / width
-        for tile in self.frame.tiles:
-            if tile.rgb is None:
-                continue
-            top, left, bottom, right = tile.rect
-            a, b = np.searchsorted(ys, (top, bottom))
-            c, d = np.searchsorted(xs, (left, right))
-            if a < b and c < d:
-                rows = np.minimum((ys[a:b] - top) / (bottom - top) * tile.rgb.shape[0], tile.rgb.shape[0] - 1)
-                columns = np.minimum((xs[c:d] - left) / (right - left) * tile.rgb.shape[1], tile.rgb.shape[1] - 1)
-                canvas[a:b, c:d] = tile.rgb[rows.astype(int)[:, None], columns.astype(int)[None, :]]
-        return canvas
+        return composed(self.frame.tiles, self._rect, height, width)
 
     def scale_bar(self, indices: float) -> ScaleBar | None:
         """A bar of a round length that fits into `indices` along x. None without a physical scale."""
-        image = self._image
-        if image is None or self._x < 0 or not image.axes[self._x].unit or image.axes[self._x].unit == "rgb":
-            return None
-        per_index = abs(image.levels[0].scale[self._x])
-        limit = per_index * indices
-        if not (math.isfinite(limit) and limit > 0):
-            return None
-        power = 10.0 ** math.floor(math.log10(limit))
-        length = max(m * power for m in (1, 2, 5) if m * power <= limit * (1 + 1e-9))
-        return ScaleBar(length / per_index, words.length(length, image.axes[self._x].unit))
+        return scale_bar(self._image, self._x, indices) if self._image is not None and self._x >= 0 else None
 
     # ------------------------------------------------------------------ a view to come back to
     def view(self) -> dict[str, Any]:

@@ -1,0 +1,109 @@
+"""What to load for a view: which level fits, which of its tiles, what lies beneath, whether that is too much. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zarrscope.pyramid import Image, level_for
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.looks import ChannelStyle, LabelStyle
+from zarrscope_app.presenters.mosaic import Plan
+from zarrscope_app.presenters.scene import Rect
+from zarrscope_app.presenters.tiles import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Source, cost, sheet, tiling
+
+
+@dataclass(frozen=True)
+class View:
+    """`index` one per axis of the image, at level 0. `level` None: what fits. `anyway`: whatever it costs."""
+
+    image: Image
+    index: tuple[int, ...]
+    y: int
+    x: int
+    rect: Rect
+    pixels: tuple[int, int]
+    level: int | None = None
+    anyway: bool = False
+
+    @property
+    def whole(self) -> Rect:
+        return 0.0, 0.0, float(self.image.shape[self.y]), float(self.image.shape[self.x])
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`blocked`: why the fitting level is not in the plan, "" when it is."""
+
+    plan: Plan
+    level: int
+    blocked: str
+
+    @property
+    def chunks(self) -> int:
+        return sum(cost(tile, list(places), self.plan.sources)[0] for tile, places in self.plan.layers)
+
+
+def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> Planned:
+    """The coarsest level beneath where it is small, then the level that fits."""
+    image, y, x = view.image, view.y, view.x
+    level = fitting(view)
+    sources = _sources(view, channels, labels)
+    layers = []
+    base = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
+    if base != level:
+        under = tiling(sheet(image, base, y, x), view.whole, view.pixels)
+        places = under.places(view.whole)
+        chunks, nbytes = cost(under, places, sources)
+        if len(places) <= BASE_TILES and chunks <= MAX_CHUNKS // 4 and nbytes <= MAX_BYTES // 4:
+            layers.append((under, tuple(places)))
+    over = tiling(sheet(image, level, y, x), view.rect, view.pixels)
+    places = over.places(view.rect)
+    chunks, nbytes = cost(over, places, sources)
+    blocked = ""
+    if not view.anyway and (chunks > MAX_CHUNKS or nbytes > MAX_BYTES):
+        blocked = words.too_much(chunks, nbytes)
+    else:
+        layers.append((over, tuple(places)))
+    return Planned(Plan((image.path, image.name, view.index, y, x), tuple(layers), sources), level, blocked)
+
+
+def fitting(view: View) -> int:
+    if view.level is not None:
+        return view.level
+    height, width = view.rect[2] - view.rect[0], view.rect[3] - view.rect[1]
+    zoom = (view.pixels[0] / max(height, 1e-9), view.pixels[1] / max(width, 1e-9))
+    return level_for(view.image, zoom, (view.y, view.x))
+
+
+def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[Source, ...]:
+    found = []
+    for i, channel in enumerate(channels):
+        if channel.visible:
+            at = list(view.index)
+            if view.image.channel_axis is not None:
+                at[view.image.channel_axis] = i
+            found.append(Source(("channel", i), view.image, tuple(at), view.y, view.x))
+    for label in labels:
+        label.sentence = ""
+        if label.visible and label.image is not None:
+            source = _label_source(view, label.image, label.path)
+            if source is None:
+                label.sentence = words.LABEL_AXES
+            else:
+                found.append(source)
+    return tuple(found)
+
+
+def _label_source(view: View, labels: Image, path: str) -> Source | None:
+    """A label image's axes are found by name; one it lacks (channels) does not matter."""
+    names = {axis.name: i for i, axis in enumerate(view.image.axes)}
+    own = {axis.name: i for i, axis in enumerate(labels.axes)}
+    y, x = view.image.axes[view.y].name, view.image.axes[view.x].name
+    if y not in own or x not in own:
+        return None
+    at = [
+        min(view.index[names[axis.name]], labels.shape[i] - 1) if axis.name in names else 0
+        for i, axis in enumerate(labels.axes)
+    ]
+    return Source(("label", path), labels, tuple(at), own[y], own[x])

@@ -1,0 +1,87 @@
+"""Pieces of a view: tiles put together as a host would, scale bars, axes and levels in words. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from zarrscope.pyramid import Image
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.painting import GREY, Picture
+from zarrscope_app.presenters.scene import AxisView, Rect, ScaleBar, Tile
+
+
+def composed(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Picture:
+    """The tiles in a rectangle of the plane as (height, width, 3): nearest pixels, grey where there is nothing."""
+    canvas = np.full((height, width, 3), GREY, np.uint8)
+    y0, x0, y1, x1 = rect
+    if height < 1 or width < 1 or y1 <= y0 or x1 <= x0:
+        return canvas
+    ys = y0 + (np.arange(height) + 0.5) * (y1 - y0) / height
+    xs = x0 + (np.arange(width) + 0.5) * (x1 - x0) / width
+    for tile in tiles:
+        if tile.rgb is None:
+            continue
+        top, left, bottom, right = tile.rect
+        a, b = np.searchsorted(ys, (top, bottom))
+        c, d = np.searchsorted(xs, (left, right))
+        if a < b and c < d:
+            rows = np.minimum((ys[a:b] - top) / (bottom - top) * tile.rgb.shape[0], tile.rgb.shape[0] - 1)
+            columns = np.minimum((xs[c:d] - left) / (right - left) * tile.rgb.shape[1], tile.rgb.shape[1] - 1)
+            canvas[a:b, c:d] = tile.rgb[rows.astype(int)[:, None], columns.astype(int)[None, :]]
+    return canvas
+
+
+def unit_of(image: Image, axis: int) -> str | None:
+    """The unit the file gives an axis; the axis of colours of a plain RGB array has none."""
+    unit = image.axes[axis].unit
+    return None if unit == "rgb" else unit
+
+
+def scale_bar(image: Image, axis: int, indices: float) -> ScaleBar | None:
+    """A bar of a round length that fits into `indices`; None without a physical scale."""
+    unit = unit_of(image, axis)
+    per_index = abs(image.levels[0].scale[axis])
+    limit = per_index * indices
+    if not unit or not (math.isfinite(limit) and limit > 0):
+        return None
+    power = 10.0 ** math.floor(math.log10(limit))
+    length = max(m * power for m in (1, 2, 5) if m * power <= limit * (1 + 1e-9))
+    return ScaleBar(length / per_index, words.length(length, unit))
+
+
+def aspect(image: Image, y: int, x: int) -> float:
+    """Height of an index / width of an index; 1 where the units differ or the file makes no sense."""
+    scale = image.levels[0].scale
+    if image.axes[y].unit != image.axes[x].unit or not scale[x] or not scale[y]:
+        return 1.0
+    ratio = abs(scale[y] / scale[x])
+    return ratio if 0.01 < ratio < 100 else 1.0
+
+
+def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> AxisView:
+    unit, named = unit_of(image, axis), image.axes[axis]
+    physical = bool(unit) or (image.multiscale is not None and named.type in ("space", "time"))
+    return AxisView(
+        named.name,
+        named.type,
+        words.unit(unit),
+        image.shape[axis],
+        index,
+        role,
+        words.length(image.physical(axis, index), unit) if physical else "",
+        words.step(index, image.shape[axis]),
+        playing,
+    )
+
+
+def level_text(image: Image, level: int, shown: Sequence[int]) -> str:
+    """ "1 · 512 × 512 · 1.3 µm"."""
+    at, unit = image.levels[level], unit_of(image, shown[-1])
+    return words.joined(
+        str(level),
+        words.shape([at.shape[axis] for axis in shown]),
+        words.length(at.scale[shown[-1]], unit) if unit else "",
+    )
