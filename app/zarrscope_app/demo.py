@@ -1,0 +1,26 @@
+"""Where the demo volume lies when nobody names a folder: the user's cache, made on first use.
+
+`ZARRSCOPE_CACHE` if set, else `$XDG_CACHE_HOME/zarrscope` or `~/.cache/zarrscope`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+
+def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
+    """The folder of the volume, which is made unless it is there. Waits: call it in a background job."""
+    from zarrscope_resources.demo import make
+
+    return make(cache_folder() / f"organoids-{size}.ome.zarr", size, progress)
+
+
+def cache_folder() -> Path:
+    if own := os.environ.get("ZARRSCOPE_CACHE"):
+        return Path(own).expanduser()
+    root = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification tells programs to ignore a relative path here.
+    return (Path(root) if os.path.isabs(root) else Path.home() / ".cache") / "zarrscope"
