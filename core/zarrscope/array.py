@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from math import prod
 from types import EllipsisType
@@ -27,9 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 from zarrscope.background import shared
 from zarrscope.errors import BadChunk, Conflict, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
-from zarrscope.metadata import ArrayMetadata
+from zarrscope.metadata import ArrayMetadata, ChunkKeys
 from zarrscope.selection import Part, Piece, Selection, join, select
-from zarrscope.store import ABSENT, Store, Version, never
+from zarrscope.store import ABSENT, ByteRange, Store, Version, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline
@@ -254,14 +255,50 @@ class Array:
         elif locator.tiers:
             self._read_local_shards(parts, touched, place)
         else:
-            get, key = self.store.get, self.metadata.keys.key
+            get = self.store.get
 
             def load(piece: Piece) -> None:
-                place(piece, get(key(piece.chunk)))
+                keys = self.metadata.keys
+                place(piece, self._settled(piece.chunk, get(keys.key(piece.chunk)), keys))
 
             small = touched == 1 or touched * prod(locator.unit_shape) * self.dtype.itemsize <= SERIAL_BYTES
             shared().share(map(join, product(*parts)), load, threads=1 if small else None)
         return out
+
+    def _settled(self, unit: Index, payload: Payload, used: ChunkKeys) -> Payload:
+        """The payload once it is known under which of the offered keys this array's chunks are.
+
+        Where writers used several for the same metadata, the first chunk found decides for the whole array.
+        """
+        if payload is not None:
+            if self.metadata.alternative_keys and not isinstance(payload, ZarrscopeError):
+                self._use_keys(used)
+            return payload
+        if self.metadata.keys is used:
+            chunk = self.locator.chunk_of(unit)
+            for keys in self.metadata.alternative_keys:
+                if self.store.get(keys.key(chunk), ByteRange(0, 1)) is not None:
+                    self._use_keys(keys)
+                    break
+        if self.metadata.keys is not used:
+            return next((found for _, found in self.locator.fetch([unit])), None)
+        return None
+
+    def _use_keys(self, keys: ChunkKeys) -> None:
+        identity = self.identity
+        if keys is not self.metadata.keys:
+            self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
+        self._set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
+        self._identity = identity  # the same chunks, for whoever cached them
+
+    def _settle_keys(self, selection: Selection) -> None:
+        """Before writing: a chunk written under other keys than those that are there would hide them."""
+        if self.metadata.alternative_keys and selection.size:
+            at = tuple(p[0] for p in selection.positions)
+            edges = [self.locator.edges(axis) for axis in range(self.ndim)]
+            for unit in {(0,) * self.ndim, tuple(e.chunk_of(i) for e, i in zip(edges, at, strict=True))}:
+                for _ in self.fetch([unit]):
+                    pass
 
     def _read_local_shards(
         self, parts: list[list[Part]], touched: int, place: Callable[[Piece, Payload], None]
@@ -401,7 +438,9 @@ class Array:
     # ------------------------------------------------------------------ units, for the loader
     def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
         """(unit, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
+        keys = self.metadata.keys
         for unit, payload in self.locator.fetch(units, cancelled):
+            payload = self._settled(unit, payload, keys)
             if isinstance(payload, BadChunk) and self.locator.forget(self.locator.key(unit)):
                 yield from self.locator.fetch([unit], cancelled)  # the remembered shard index was out of date
             else:
@@ -444,6 +483,7 @@ class Array:
         selection = select(index, self.shape)
         pipeline = self._pipeline(self.metadata.grid.chunk_shape)
         self._check_size(self.metadata.grid.chunk_shape)
+        self._settle_keys(selection)
         self.store._need_writing(self.metadata.keys.key((0,) * self.ndim))
         given = self._broadcast(values, selection)
         edges = [self.metadata.grid.edges(axis, n) for axis, n in enumerate(self.shape)]

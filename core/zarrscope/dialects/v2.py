@@ -34,7 +34,7 @@ DIMENSIONS = "_ARRAY_DIMENSIONS"
 @dataclass(frozen=True)
 class V2:
     lenient: bool = False
-    """Pass over attributes that are not an object."""
+    """Pass over attributes that are not an object; look for chunks under nested keys where no separator is given."""
 
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"
@@ -137,7 +137,10 @@ class V2:
             raise BadMetadata(
                 f'dimension_separator must be "." or "/", not {spell(separator)}', pointer="/dimension_separator"
             )
-        others = (ChunkKeys(prefix, "", "/", "0"),) if separator is None and len(shape) > 1 else ()
+        # the text's default is ".", and other readers keep to it; stores of old writers that nested without saying so
+        # are read leniently
+        nested = self.lenient and separator is None and len(shape) > 1
+        others = (ChunkKeys(prefix, "", "/", "0"),) if nested else ()
         return ArrayMetadata(
             shape=shape,
             dtype=dtype,
