@@ -3,7 +3,7 @@
 - A test that hangs is ended by pytest-timeout (120 s), with the stacks of all threads.
 - A test that leaves a thread or a visible window behind fails.
 - `@pytest.mark.needs("tmux", …)` skips where the machine lacks a thing (tests/machine.py). Tests with Qt fixtures need
-  "qt" and "display" without saying so, and so do whole files named test_qt*, test_napari*. Skips are named and counted
+  "qt" and "display" without saying so, and so do whole files with the word qt or napari in their names. Skips are named and counted
   at the end; with ZARRSCOPE_STRICT=1 (packaging/check --system) one for lack of a system package fails the run.
 """
 
@@ -22,7 +22,7 @@ import pytest
 import machine
 
 QT_FIXTURES = frozenset({"qtbot", "qapp", "qtmodeltester", "qtlog", "make_napari_viewer", "make_napari_viewer_proxy"})
-QT_FILES = ("test_qt", "test_napari")
+QT_FILES = frozenset({"qt", "napari"})
 SHARED_THREADS = (
     "zarrscope-",  # the process's one Background; its own tests look after its life
     "fsspecIO",  # fsspec's event loop lives as long as the process
@@ -65,7 +65,7 @@ class _NotHere(pytest.Module):
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    if not module_path.name.startswith(QT_FILES):
+    if not QT_FILES & {*module_path.stem.split("_")}:
         return None
     reason = _reason(("qt", "display"))
     if reason is None:

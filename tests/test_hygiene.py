@@ -16,7 +16,7 @@ import machine
 PACKAGES = {"zarrscope": "core", "zarrscope_app": "app", "zarrscope_resources": "resources"}
 # Spelled in pieces, so that this file does not find itself.
 MACHINE_PATHS = re.compile(
-    r"/(?:work|opt)/[a-z]|/tmp/[a-z]{2,}/|/root/|/Users/[A-Za-z]|/home/(?!user|me|you|person|ada)[a-z]"
+    r"(?<![\w.:/])(?:/(?:work|opt)/[a-z]|/tmp/[a-z]{2,}/|/root/|/Users/[A-Za-z]|/home/(?!user|me|you|person|ada)[a-z])"
 )
 REGISTRY_HOSTS = re.compile(
     "|".join(
