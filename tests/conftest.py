@@ -3,8 +3,8 @@
 - A test that hangs is ended by pytest-timeout (120 s), with the stacks of all threads.
 - A test that leaves a thread or a visible window behind fails.
 - `@pytest.mark.needs("tmux", …)` skips where the machine lacks a thing (tests/machine.py). Tests with Qt fixtures need
-  "qt" and "display" without saying so, and so do whole files with the word qt or napari in their names. Skips are named and counted
-  at the end; with ZARRSCOPE_STRICT=1 (packaging/check --system) one for lack of a system package fails the run.
+  "qt" and "display" without saying so, and so do whole files with the word qt or napari in their names. Skips are named
+  and counted at the end; with ZARRSCOPE_STRICT=1 (packaging/check --system) one for lack of a system package fails.
 """
 
 from __future__ import annotations
