@@ -24,7 +24,7 @@ from zarrscope.background import Outcome, Owner, Ticket, shared
 from zarrscope.png import png
 from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import COMMANDS, is_plain
+from zarrscope_app.presenters.commands import COMMANDS, LABELS, is_plain, python_text
 
 STATIC = Path(__file__).parent / "static"
 PICTURE_LIMIT = 2048
@@ -129,7 +129,7 @@ class Explorer(anywidget.AnyWidget):
         self._publish.soon()
 
     # ------------------------------------------------------------------ out
-    def _soon(self) -> None:
+    def _soon(self, _: object = None) -> None:
         self._publish.soon()
 
     def _send_view(self) -> None:
@@ -201,7 +201,7 @@ class Explorer(anywidget.AnyWidget):
 
         def done(outcome: Outcome[bytes]) -> None:
             self._painting = None
-            if outcome.error is None:
+            if outcome.value is not None:
                 with self.hold_sync():
                     self.frame = sent
                     self.picture = outcome.value
@@ -264,7 +264,7 @@ class Explorer(anywidget.AnyWidget):
     @property
     def code(self) -> str:
         """Python that reads what is selected."""
-        return words.python(self.session.state.url, self.session.state.path)
+        return python_text(self.session.state.url, self.session.state.path)
 
     def close(self) -> None:
         """Gives everything back; the cell stays as a picture."""
@@ -278,7 +278,7 @@ class Explorer(anywidget.AnyWidget):
 
 
 WORDS = {
-    **{c.id: c.label for c in COMMANDS},
+    **LABELS, **{c.id: c.label for c in COMMANDS},
     "retry": words.RETRY, "cancel": words.CANCEL, "load": words.LOAD_ANYWAY, "no-image": words.NO_IMAGE,
 }  # fmt: skip
 KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, "zoom-in", "zoom-out", "fit"} for k in c.keys if is_plain(k)}

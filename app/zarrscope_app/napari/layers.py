@@ -34,8 +34,8 @@ def _unit(name: str) -> str:
     import pint
 
     try:
-        pint.get_application_registry().Unit(name)
-    except Exception:
+        pint.Unit(name)
+    except (pint.PintError, ValueError, TypeError):
         return "pixel"
     return name
 

@@ -89,10 +89,11 @@ def _layer(image: Image, number: int | None, kind: str, name: str, **look: Any) 
     kept = [i for i in range(len(image.axes)) if i not in fixed]
     data = tuple(LazyView(level.array)[_selection(len(image.axes), fixed)] for level in image.levels)
     finest = image.levels[0]
-    contrast = None
+    contrast: tuple[float, float] | None = None
     if kind == "image":
         channel = image.channels[number or 0]
-        contrast = tuple(float(v) for v in default_window(channel, finest.array.dtype, _sample(image, data, channel)))
+        low, high = map(float, default_window(channel, finest.array.dtype, _sample(image, data, channel)))
+        contrast = (low, high if high > low else low + 1)
     return Layer(
         kind,
         words.clean(name),
@@ -101,7 +102,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, **look: Any) 
         tuple(finest.scale[i] for i in kept),
         tuple(finest.translation[i] for i in kept),
         tuple(image.axes[i].unit or "pixel" for i in kept),
-        contrast=contrast if contrast is None or contrast[1] > contrast[0] else (contrast[0], contrast[0] + 1),
+        contrast=contrast,
         label_colors=dict(image.label_colors),
         source={"url": image.hierarchy.url if image.hierarchy is not None else "", "path": image.path},
         **look,

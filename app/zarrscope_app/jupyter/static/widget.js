@@ -194,8 +194,7 @@ function render({ model, el: root }) {
       el("input", { type: "number", step: "any", value: c.hi, "aria-label": c.label, onchange: (e) => send("slice.set_levels", i, c.lo, +e.target.value) }),
     )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
     ...s.labels.map((l) => el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
-      onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)),
-    el("span", { class: "zs-quiet" }, s.level_text));
+      onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)));
   }
   function paintForm(view) {
     const edit = view.edit, active = document.activeElement;
