@@ -359,10 +359,10 @@ class Hierarchy:
             raise self._nothing_at(path)
         return self._speaks(node).attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
 
-    def _implicit(self, path: str) -> Node | None:
-        """The group that has no document but nodes beneath it; None when there are none."""
+    def _implicit(self, path: str, *, listed: bool = False) -> Node | None:
+        """The group that has no document but nodes beneath it; None when there are none. `listed`: its prefix is."""
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
-        if path == "/" and self.dialect.implicit == "prefix":
+        if (path == "/" or listed) and self.dialect.implicit == "prefix":
             return Node(path, group, {})
         if not self.store.listable or path.count("/") > MAX_DEPTH:
             return None
@@ -481,10 +481,14 @@ class Hierarchy:
         try:
             node = self._parsed(where, documents)
             if node is None and not documents:
-                node = self._implicit(where)
+                node = self._implicit(where, listed=True)
         except ZarrscopeError as error:
-            return Child(name, _kind_of(documents), error=error)
+            return Child(name, self._claimed(where, documents), error=error)
         return None if node is None else Child(name, node.metadata.kind, node.metadata)  # type: ignore[arg-type]
+
+    def _claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        kinds = (dialect.claimed(path, documents) for dialect in self._dialects)
+        return next((kind for kind in kinds if kind is not None), None)
 
     def _copied_children(self, path: str) -> Iterator[Child]:
         copies = self._copies or {}
@@ -763,24 +767,6 @@ class Hierarchy:
             except Conflict as conflict:
                 lost = conflict
         raise lost
-
-
-def _kind_of(documents: Mapping[str, Source]) -> Kind | None:
-    """The kind that broken documents claim, where they still do."""
-    for key, source in documents.items():
-        name = key.rpartition("/")[2]
-        if name in (".zarray", ".zgroup"):
-            return "array" if name == ".zarray" else "group"
-        claimed = source.get("node_type") if isinstance(source, Mapping) else None
-        if isinstance(source, bytes):
-            try:
-                value = json.loads(source)
-            except (ValueError, RecursionError):
-                continue
-            claimed = value.get("node_type") if isinstance(value, dict) else None
-        if claimed in ("array", "group"):
-            return "array" if claimed == "array" else "group"
-    return None
 
 
 def _declared(attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -158,6 +158,9 @@ class Draft:
                     raise error.located(key=key) from None
         return None
 
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        return "array" if self.key(path, "array") in documents else "group"
+
     def _node(self, path: str, kind: Kind, key: str, documents: Mapping[str, Source], notes: list[str]) -> Node:
         if self.encoding:
             if kind == "group":

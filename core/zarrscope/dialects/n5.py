@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.pipeline import from_numcodecs, reversal
 from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load, prefix_of
+from zarrscope.dialects.reading import Members, glance, load, prefix_of
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import DataType, Fill, data_type, spell, unknown
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
@@ -115,6 +115,10 @@ class N5:
         attributes = {name: value for name, value in members.value.items() if name not in own}
         return Node(path, metadata, attributes, tuple(notes))
 
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        members = glance(documents, prefix_of(path) + DOCUMENT)
+        return "array" if "dimensions" in members else "group"
+
     def _dataset(self, path: str, members: Members) -> ArrayMetadata:
         reports: list[ExtensionReport] = []
         shape = members.ints("dimensions")[::-1]
@@ -190,7 +194,8 @@ def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
 def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> CodecSpec:
     """n5_default, given an array in N5's order of axes: its header, and the values in C order, big-endian."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
-    inner = (*reversal(ndim), values, *compression)
+    turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # n5_default wants it for 1-d, too
+    inner = (turn, values, *compression)
     return CodecSpec("n5_default", Configuration({"codecs": [_form(spec) for spec in inner]}), spelled="N5 block")
 
 

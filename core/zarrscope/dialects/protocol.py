@@ -86,6 +86,9 @@ class Dialect(Protocol):
     def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         """The node, or None when these documents (absent ones left out) do not make one."""
 
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        """The kind that documents claim which `parse` refused, where they still tell; never raises."""
+
     def listing(self, path: str) -> str:
         """The prefix whose list_dir holds the children of `path`."""
 

@@ -131,6 +131,15 @@ def load(
         raise error.located(key=key) from None
 
 
+def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapping[str, Any]:
+    """The members of a document that may be broken: empty where nothing can be made of it."""
+    try:
+        members = load(documents, key, [])
+    except BadMetadata:
+        return {}
+    return {} if members is None else members.value
+
+
 def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, Any]:
     """The attributes, an object; absent and null mean none."""
     value = members.any(name)

@@ -76,6 +76,9 @@ class V1:
         attributes = load(documents, "attrs", notes, what="attributes")
         return Node("/", metadata, attributes.value if attributes else {}, tuple(notes))
 
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        return "array"
+
     def _array(self, members: Members) -> ArrayMetadata:
         found = members.need("zarr_format")
         if type(found) is not int or found != 1:

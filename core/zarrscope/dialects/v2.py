@@ -97,6 +97,12 @@ class V2:
             raise error.located(key=key) from None
         return Node(path, metadata, attributes, tuple(notes))
 
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        prefix = prefix_of(path)
+        if f"{prefix}.zarray" in documents:
+            return "array"
+        return "group" if f"{prefix}.zgroup" in documents else None
+
     def _attributes(self, prefix: str, documents: Mapping[str, Source], notes: list[str]) -> Mapping[str, Any]:
         key = f"{prefix}.zattrs"
         try:

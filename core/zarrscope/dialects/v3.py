@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 from zarrscope.dialects import extensions as known
 from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
 from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, attributes_of, load, prefix_of, token
+from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, token
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
@@ -104,6 +104,10 @@ class V3:
             return Node(path, metadata, attributes_of(members), tuple(notes))
         except ZarrscopeError as error:
             raise error.located(key=key) from None
+
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        kind = glance(documents, prefix_of(path) + DOCUMENT).get("node_type")
+        return kind if kind == "array" or kind == "group" else None
 
     def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
         """The documents inside `consolidated_metadata` of kind "inline", by store key."""
