@@ -390,7 +390,7 @@ class Array:
 
     def _check_size(self, shape: Index) -> None:
         """Refuses what is too large before its memory is asked for (spec F.2)."""
-        from zarrscope.codecs.codec import MAX_CHUNK_BYTES
+        from zarrscope.codecs.kinds import MAX_CHUNK_BYTES
 
         size = prod(shape) * max(1, self.dtype.itemsize)
         if size > MAX_CHUNK_BYTES:
@@ -398,7 +398,7 @@ class Array:
                 Refused(
                     f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
                     f"{MAX_CHUNK_BYTES / 2**30:g} GiB",
-                    advice="If that is intended, raise zarrscope.codecs.codec.MAX_CHUNK_BYTES.",
+                    advice="If that is intended, raise zarrscope.codecs.kinds.MAX_CHUNK_BYTES.",
                 )
             )
 

@@ -5,13 +5,13 @@ Codecs are resolved when an array is opened: configuration and compatibility err
     pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
     elements = pipeline.decode(data, out)      pipeline.encode(elements)      pipeline.shard: inner chunks by byte range
 
-codec.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, compress, zstd, sharding
+kinds.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, compress, zstd, sharding
 and the rest hold the codecs. Importing this imports none of the libraries that do the work.
 """
 
 # Each of these fills the registry, in the order in which tables show it.
-from zarrscope.codecs import array, compress, zstd, sharding, numeric, streams, objects, n5  # noqa: F401, I001
-from zarrscope.codecs.codec import (
+from zarrscope.codecs import array, compress, zstd, sharding, numeric, streams, packbits, objects, floats, n5  # noqa: F401, I001
+from zarrscope.codecs.kinds import (
     CODECS,
     ArraySpec,
     ArrayToArray,
@@ -23,7 +23,7 @@ from zarrscope.codecs.codec import (
     is_fill,
 )
 from zarrscope.codecs.pipeline import CodecPipeline
-from zarrscope.codecs.resolve import codec_id, codec_name, resolve
+from zarrscope.codecs.lookup import codec_id, codec_name, codec_table, resolve
 from zarrscope.codecs.settings import Settings
 from zarrscope.codecs.sharding import Shard, ShardIndex
 
@@ -42,6 +42,7 @@ __all__ = [
     "codec",
     "codec_id",
     "codec_name",
+    "codec_table",
     "is_fill",
     "resolve",
 ]

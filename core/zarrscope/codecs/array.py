@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.codec import (
+from zarrscope.codecs.kinds import (
     MAX_CHUNK_BYTES,
     ArraySpec,
     ArrayToArray,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk

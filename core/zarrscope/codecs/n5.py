@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
+from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.pipeline import CodecPipeline
 from zarrscope.codecs.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.codec import ArraySpec, ArrayToArray, Elements, codec
+from zarrscope.codecs.kinds import ArraySpec, ArrayToArray, Elements, codec
 from zarrscope.codecs.settings import Settings
 from zarrscope.dtype import Fill, data_type, from_numpy
 from zarrscope.errors import BadChunk, Refused, ZarrscopeError

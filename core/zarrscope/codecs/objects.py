@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.codecs.array import VariableLength
-from zarrscope.codecs.codec import MAX_CHUNK_BYTES, ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.kinds import MAX_CHUNK_BYTES, ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
 from zarrscope.codecs.libraries import needed
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk, Unsupported

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import zarrscope.codecs.codec as limits
-from zarrscope.codecs.codec import (
+import zarrscope.codecs.kinds as limits
+from zarrscope.codecs.kinds import (
     ArraySpec,
     ArrayToArray,
     ArrayToBytes,
@@ -21,7 +21,7 @@ from zarrscope.codecs.codec import (
     Codec,
     Elements,
 )
-from zarrscope.codecs.resolve import resolve
+from zarrscope.codecs.lookup import resolve
 from zarrscope.codecs.settings import Budget, Settings
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.metadata import CodecSpec, Configuration
@@ -189,7 +189,7 @@ class CodecPipeline:
         if size > limits.MAX_CHUNK_BYTES:
             raise BadChunk(
                 f"A chunk of this array decodes to {size:,} bytes; the limit is {limits.MAX_CHUNK_BYTES:,}",
-                advice="Read it by smaller pieces, or raise zarrscope.codecs.codec.MAX_CHUNK_BYTES.",
+                advice="Read it by smaller pieces, or raise zarrscope.codecs.kinds.MAX_CHUNK_BYTES.",
             )
 
     # ------------------------------------------------------------------ encoding

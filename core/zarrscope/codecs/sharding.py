@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope.codecs.codec import (
+from zarrscope.codecs.kinds import (
     ArraySpec,
     ArrayToBytes,
     Buffer,

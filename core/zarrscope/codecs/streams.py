@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.compress import Checksummed
+from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import needed
 from zarrscope.codecs.settings import Settings
 

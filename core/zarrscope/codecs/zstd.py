@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any
 
-from zarrscope.codecs.codec import CODECS, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass, Registered
+from zarrscope.codecs.kinds import CODECS, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass, Registered
 from zarrscope.errors import Unsupported
 
 ENTRY_POINTS = "zarrscope.codecs"
@@ -43,12 +43,27 @@ def resolve(name: str) -> CodecClass:
             )
         return row.make
     if name.startswith("imagecodecs_"):
-        raise Unsupported(
-            f"The codec {name!r} needs a package that is not installed",
-            feature=f"codec {name}",
-            advice="Run: pip install imagecodecs",
-        )
+        from zarrscope.codecs.imagecodecs import image_codec
+
+        return image_codec(name)
     return _plugged_in(name)
+
+
+def codec_table() -> list[dict[str, Any]]:
+    """One row per codec for tables of what is supported: name, kind, reads, writes, ids per family, libraries."""
+    return [
+        {
+            "name": row.name,
+            "kind": row.kind,
+            "reads": row.reads,
+            "writes": row.writes,
+            **{family: list(ids) for family, ids in row.ids.items()},
+            "libraries": list(row.libraries),
+            "package": row.package or (row.libraries[0] if row.libraries else ""),
+            "installed": row.installed,
+        }
+        for row in CODECS.values()
+    ]
 
 
 def _plugged_in(name: str) -> CodecClass:

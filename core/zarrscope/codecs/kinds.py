@@ -216,7 +216,7 @@ class Registered:
 
 
 CODECS: dict[str, Registered] = {}
-"""Every codec by canonical name, in reading order. Others come through entry points (see resolve.py) on a miss."""
+"""Every codec by canonical name, in reading order. Others come through entry points (see lookup.py) on a miss."""
 
 Made = TypeVar("Made", bound=CodecClass)
 

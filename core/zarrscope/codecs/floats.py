@@ -1,0 +1,156 @@
+"""Compressors of numbers that go from elements to bytes at once: zfp (without and with its header) and pcodec.
+
+zfp reads its stream without looking where it ends, so it is always given a copy padded to the longest stream that the
+chunk could have (spec F.4 tells of the same fault in blosc); what a cut stream lacks is then zeros, never memory.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk
+
+_ZFP_TYPES = {"int32": "type_int32", "int64": "type_int64", "float32": "type_float", "float64": "type_double"}
+
+
+class Zfpy(ArrayToBytes):
+    """What both spellings of zfp share: types, sizes, and decoding from padded bytes."""
+
+    arguments: dict[str, Any]
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if decoded.dtype.name not in _ZFP_TYPES:
+            raise settings.unfit(f"stores {', '.join(_ZFP_TYPES)}, but the data type is {decoded.dtype.name!r}")
+        if not 1 <= len(decoded.shape) <= 4 or 0 in decoded.shape:
+            raise settings.unfit(f"stores 1 to 4 axes of at least one element, not {list(decoded.shape)}")
+        blocks = prod(-(-n // 4) for n in decoded.shape)
+        self.block_bits = 4 ** len(decoded.shape) * 66 + 128
+        self.most = blocks * self.block_bits // 8 + 64
+        self.encoded = BytesSpec(None, self.most)
+
+    def padded(self, data: Buffer) -> bytes:
+        if len(data) > self.most:
+            raise BadChunk(
+                f"{self.name}: the chunk has {len(data):,} bytes, at most {self.most:,} can be meant", codec=self.name
+            )
+        if len(data) < 2:
+            raise BadChunk(f"{self.name}: the chunk has {len(data)} bytes: it is cut off", codec=self.name)
+        return bytes(data).ljust(self.most + 64, b"\0")
+
+    def finished(self, found: Elements, out: Elements | None) -> Elements:
+        found = found.reshape(self.decoded.shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def compress(self, array: Elements, header: bool) -> bytes:
+        zfpy = needed("zfpy")
+        return bytes(zfpy.compress_numpy(np.ascontiguousarray(array), write_header=header, **self.arguments))
+
+
+@codec("zfp", needs="zfpy")
+class Zfp(Zfpy):
+    """The registered codec: a stream without header, its mode in the configuration."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        modes = ("reversible", "fixed_accuracy", "fixed_rate", "fixed_precision", "expert")
+        mode = settings.choice("mode", modes)
+        if mode == "expert":
+            raise settings.unsupported("mode", "mode 'expert' of zfp", "zfpy offers the four other modes.")
+        self.arguments = {}
+        if mode == "fixed_accuracy":
+            self.arguments["tolerance"] = float(settings.number("tolerance"))
+        elif mode == "fixed_rate":
+            self.arguments["rate"] = rate = float(settings.number("rate"))
+            if not 0 < rate <= 64:
+                raise settings.fault("rate", f"must lie in 0…64 bits per element, not {rate}")
+        elif mode == "fixed_precision":
+            self.arguments["precision"] = settings.integer("precision", low=1, high=128)
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        zfpy = needed("zfpy")
+        kind = getattr(zfpy, _ZFP_TYPES[self.decoded.dtype.name])
+        found = zfpy._decompress(self.padded(data), kind, self.decoded.shape, **self.arguments)
+        return self.finished(found, out)
+
+    def encode(self, array: Elements) -> bytes:
+        return self.compress(array, header=False)
+
+
+@codec("numcodecs.zfpy", v2="zfpy", needs="zfpy")
+class NumcodecsZfpy(Zfpy):
+    """A stream that describes itself: its header must fit the chunk before it is believed."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        mode = settings.integer("mode", default=4)
+        member = {2: "rate", 3: "precision", 4: "tolerance"}.get(mode)
+        self.arguments = {} if member is None else {member: settings.number(member, default=-1)}
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        zfpy = needed("zfpy")
+        whole = self.padded(data)
+        header = zfpy.header(whole)
+        shape = tuple(n for n in (header["nw"], header["nz"], header["ny"], header["nx"]) if n)
+        if shape != self.decoded.shape or np.dtype(header["type"]) != self.decoded.numpy:
+            raise BadChunk(
+                f"{self.name}: the stream holds {np.dtype(header['type'])} {shape}, "
+                f"expected {self.decoded.numpy} {self.decoded.shape}",
+                codec=self.name,
+            )
+        config = header["config"]
+        if config["expert"]["minbits"] > self.block_bits or config["rate"] > 64:
+            raise BadChunk(f"{self.name}: the stream asks for blocks larger than the chunk's", codec=self.name)
+        return self.finished(zfpy.decompress_numpy(whole), out)
+
+    def encode(self, array: Elements) -> bytes:
+        return self.compress(array, header=True)
+
+
+@codec("numcodecs.pcodec", v2="pcodec", v3="pcodec", needs="pcodec")
+class Pcodec(ArrayToBytes):
+    """Pcodec's standalone file of the elements in C order."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if decoded.dtype.variable or decoded.numpy.kind not in "iuf" or decoded.dtype.itemsize not in (2, 4, 8):
+            raise settings.unfit(f"stores numbers of 2, 4 or 8 bytes, but the data type is {decoded.dtype.name!r}")
+        self.level = settings.integer("level", default=8, low=0, high=12)
+        self.encoded = BytesSpec.exactly(decoded.nbytes or 0).compressed()
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        whole = out is not None and out.flags.c_contiguous
+        target = out if whole and out is not None else np.empty(self.decoded.shape, self.decoded.numpy)
+        try:
+            progress = needed("pcodec.standalone").simple_decompress_into(bytes(data), target.reshape(-1))
+        except BaseException as error:
+            # A panic in the library is not an Exception.
+            if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+                raise
+            raise BadChunk(f"{self.name} cannot decode this chunk: {error}", codec=self.name) from None
+        found = int(getattr(progress, "n_processed", getattr(progress, "n", self.decoded.count)))
+        if found != self.decoded.count or not progress.finished:
+            raise BadChunk(
+                f"{self.name} holds {'more' if found == self.decoded.count else f'{found:,}'} elements where the chunk "
+                f"has {self.decoded.count:,}",
+                codec=self.name,
+            )
+        if out is not None and target is not out:
+            out[...] = target
+            return out
+        return target
+
+    def encode(self, array: Elements) -> bytes:
+        pcodec = needed("pcodec")
+        flat = np.ascontiguousarray(array).reshape(-1)
+        config = pcodec.ChunkConfig(compression_level=self.level)
+        return bytes(needed("pcodec.standalone").simple_compress(flat, config))

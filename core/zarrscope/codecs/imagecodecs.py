@@ -1,0 +1,130 @@
+"""Codecs named imagecodecs_<x>, in v2 and v3 stores, done by the imagecodecs package where it is installed.
+
+Image formats go from elements to bytes, compressors from bytes to bytes. A decoder is always handed the memory to fill,
+of the chunk's own size, so that an image cannot be larger than its chunk (spec F.3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs.kinds import (
+    ArraySpec,
+    ArrayToBytes,
+    Buffer,
+    BytesSpec,
+    BytesToBytes,
+    CodecClass,
+    Elements,
+    Octets,
+)
+from zarrscope.codecs.libraries import library
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk, Refused, Unsupported
+
+PREFIX = "imagecodecs_"
+STREAMS = frozenset(
+    "aec blosc blosc2 brotli bz2 deflate gzip isal lz4 lz4f lz4h5 lzf lzfse lzham lzma lzo lzw packbits snappy szip "
+    "zlib zlibng zopfli zstd".split()
+)
+FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpred quantize xor packints".split())
+
+
+class Image(ArrayToBytes):
+    """An image format; single axes may be left out of the stored image."""
+
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if decoded.nbytes is None:
+            raise settings.unfit(f"stores images, but the data type is {decoded.dtype.name!r}")
+        self.function = self.name.removeprefix(PREFIX)
+        self.level = settings.value("level", None)
+        self.encoded = BytesSpec.exactly(decoded.nbytes).compressed()
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        decode = getattr(library("imagecodecs"), f"{self.function}_decode")
+        found: Elements = np.empty(self.decoded.shape, self.decoded.numpy)
+        problem: Exception | None = None
+        for shape in self._shapes():
+            try:
+                image = decode(bytes(data), out=found.reshape(shape))
+            except Exception as error:
+                problem = problem or error
+                continue
+            if image.dtype == found.dtype and image.size == found.size:
+                found = np.asarray(image).reshape(self.decoded.shape)
+                break
+        else:
+            raise BadChunk(f"{self.name} cannot decode this chunk: {problem}", codec=self.name)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """How the image may be shaped: without single axes but at least two, without any, or as the chunk is."""
+        squeezed = tuple(n for n in self.decoded.shape if n != 1)
+        plane = (1,) * (2 - len(squeezed)) + squeezed
+        return list(dict.fromkeys([plane, squeezed, self.decoded.shape]))
+
+    def encode(self, array: Elements) -> bytes:
+        encode = getattr(library("imagecodecs"), f"{self.function}_encode")
+        squeezed = np.ascontiguousarray(array).reshape(self._shapes()[0])
+        try:
+            return bytes(encode(squeezed) if self.level is None else encode(squeezed, level=self.level))
+        except Exception as error:
+            raise Refused(f"{self.name} cannot store this chunk: {error}", advice="Choose another codec.") from None
+
+
+class Stream(BytesToBytes):
+    """A compressor of bytes."""
+
+    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+        super().__init__(settings, decoded)
+        self.function = self.name.removeprefix(PREFIX)
+        self.level = settings.value("level", None)
+        self.more: dict[str, Any] = {"header": True} if settings.value("header", False) is True else {}
+        if decoded.size is None:
+            raise settings.unsupported("", f"{self.name} behind another compressor")
+
+    def _expand_into(self, data: Buffer, out: Octets) -> None:
+        decode = getattr(library("imagecodecs"), f"{self.function}_decode")
+        try:
+            found = decode(bytes(data), out=out, **self.more)
+        except Exception as error:
+            raise self.damaged(error) from None
+        self.check_size(len(found), out.size)
+
+    def encode(self, data: bytes) -> bytes:
+        encode = getattr(library("imagecodecs"), f"{self.function}_encode")
+        level = {} if self.level is None else {"level": self.level}
+        try:
+            return bytes(encode(data, **level, **self.more))
+        except Exception as error:
+            raise Refused(f"{self.name} cannot store this chunk: {error}", advice="Choose another codec.") from None
+
+
+def image_codec(name: str) -> CodecClass:
+    """The class for `imagecodecs_<x>`. Raises Unsupported when the package lacks it or is not there."""
+    package = library("imagecodecs")
+    if package is None:
+        raise Unsupported(
+            f"The codec {name!r} needs a package that is not installed",
+            feature=f"codec {name}",
+            advice="Run: pip install imagecodecs",
+        )
+    function = name.removeprefix(PREFIX)
+    described = getattr(package, function.upper(), None)
+    available = getattr(described, "available", False) and hasattr(package, f"{function}_decode")
+    if not available or function in FILTERS:
+        raise Unsupported(
+            f"The codec {name!r} is not offered by the installed imagecodecs"
+            if not available
+            else f"The codec {name!r} is a filter that zarrscope does not read",
+            feature=f"codec {name}",
+            advice="A newer imagecodecs may have it." if not available else None,
+        )
+    kind: CodecClass = Stream if function in STREAMS else Image
+    return type(f"Imagecodecs_{function}", (kind,), {"name": name})

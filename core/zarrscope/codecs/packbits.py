@@ -1,0 +1,80 @@
+"""packbits: elements of few bits, packed from the least significant bit of each byte (spec C.1, D.6).
+
+`first_bit` and `last_bit` choose which bits of each element are kept, counted from its least significant one; where the
+highest kept bit of a signed integer is not its last, it stands for the sign. The bits that fill the last byte are
+counted in a byte of their own, first or last, or nowhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zarrscope.codecs.array import SMALL
+from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.settings import Settings
+from zarrscope.errors import BadChunk
+
+_PADDINGS = {"none": "none", "first_byte": "first", "start_byte": "first", "last_byte": "last", "end_byte": "last"}
+
+
+@codec("packbits")
+class PackBits(ArrayToBytes):
+    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+        super().__init__(settings, decoded)
+        if decoded.dtype.variable or decoded.numpy.names is not None or decoded.numpy.kind in "USO":
+            raise settings.unfit(f"packs numbers, but the data type is {decoded.dtype.name!r}")
+        self.padding = _PADDINGS[settings.choice("padding_encoding", tuple(_PADDINGS), default="none")]
+        dtype = decoded.numpy
+        self.parts = 2 if dtype.kind == "c" else 1
+        self.width = dtype.itemsize // self.parts
+        bits, self.signed = SMALL.get(decoded.dtype.name, (8 * self.width, dtype.kind == "i"))
+        if dtype.kind == "b":
+            bits = 1
+        self.bits = bits
+        # The README of the codec and its schema spell these differently.
+        first = "first_bit" if settings.has("first_bit") or not settings.has("start_bit") else "start_bit"
+        last = "last_bit" if settings.has("last_bit") or not settings.has("end_bit") else "end_bit"
+        self.first = settings.integer(first, low=0, high=bits - 1) if settings.has(first) else 0
+        self.last = settings.integer(last, low=self.first, high=bits - 1) if settings.has(last) else bits - 1
+        total = decoded.count * self.parts * (self.last - self.first + 1)
+        self.total = total
+        self.size = -(-total // 8)
+        self.encoded = BytesSpec.exactly(self.size + (self.padding != "none"))
+
+    def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        assert self.encoded.size is not None
+        if len(data) != self.encoded.size:
+            raise BadChunk(
+                f"{self.name}: the chunk has {len(data):,} bytes where {self.encoded.size:,} are expected",
+                codec=self.name,
+            )
+        raw = np.frombuffer(data, np.uint8)
+        if self.padding != "none":
+            counted, raw = (raw[0], raw[1:]) if self.padding == "first" else (raw[-1], raw[:-1])
+            if counted != -self.total % 8:
+                raise BadChunk(
+                    f"{self.name}: the chunk counts {counted} bits of padding where {-self.total % 8} are expected",
+                    codec=self.name,
+                )
+        kept = np.unpackbits(raw, count=self.total, bitorder="little").reshape(-1, self.last - self.first + 1)
+        whole = np.zeros((len(kept), 8 * self.width), np.uint8)
+        whole[:, self.first : self.last + 1] = kept
+        if self.signed:
+            whole[:, self.last + 1 :] = kept[:, -1:]
+        octets = np.packbits(whole, axis=1, bitorder="little")
+        found = self._turned(octets).reshape(-1).view(self.decoded.numpy).reshape(self.decoded.shape)
+        if out is None:
+            return found
+        out[...] = found
+        return out
+
+    def encode(self, array: Elements) -> bytes:
+        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, self.width)
+        bits = np.unpackbits(self._turned(octets), axis=1, bitorder="little")[:, self.first : self.last + 1]
+        packed = np.packbits(bits.reshape(-1), bitorder="little").tobytes()
+        counted = bytes([-self.total % 8])
+        return {"none": packed, "first": counted + packed, "last": packed + counted}[self.padding]
+
+    def _turned(self, octets: Elements) -> Elements:
+        """Bytes of each element from little-endian to the machine's order, or back."""
+        return octets if np.little_endian else np.ascontiguousarray(octets[:, ::-1])
