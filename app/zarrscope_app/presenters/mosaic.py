@@ -6,7 +6,7 @@ that both need are not asked for twice. A tile whose indices changed keeps its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -284,7 +284,7 @@ class Mosaic:
     @property
     def settled(self) -> bool:
         """Everything on show is there, in the looks asked for."""
-        return all(tile.fresh and tile.job is None for tile in self._order)
+        return bool(self._order) and all(tile.fresh and tile.job is None for tile in self._order)
 
     def planes(self, key: Key) -> list[Plane]:
         """What is at hand of a source, of the finest layer on show."""
@@ -292,12 +292,18 @@ class Mosaic:
         found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
         return found or [t.planes[key] for t in self._order if key in t.planes]
 
-    def measure(self, keys: tuple[Key, ...], done: Callable[[dict[Key, Measure]], None]) -> None:
-        """Measures sources from what is on show."""
+    def measure(
+        self,
+        keys: tuple[Key, ...],
+        done: Callable[[dict[Key, Measure]], None],
+        spans: Mapping[Key, tuple[float, float]] | None = None,
+    ) -> None:
+        """Measures sources from what is on show; histograms reach over `spans` at least."""
+        at_least = dict(spans or {})
         samples = {key: planes for key in keys if (planes := self.planes(key))}
 
         def work() -> dict[Key, Measure]:
-            return {key: measure(planes) for key, planes in samples.items()}
+            return {key: measure(planes, at_least.get(key)) for key, planes in samples.items()}
 
         if samples:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))

@@ -162,8 +162,9 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
     return picture
 
 
-def measure(samples: Sequence[Plane]) -> Measure:
-    """Limits and histogram of some planes, thinned to about a quarter of a million values."""
+def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None) -> Measure:
+    """Limits and histogram of some planes, thinned to about a quarter of a million values. The histogram reaches over
+    `span` at least."""
     total = sum(plane.size for plane in samples)
     every = max(1, total // 250_000)
     flat = np.concatenate([plane.reshape(-1)[::every] for plane in samples]) if samples else np.zeros(0)
@@ -173,7 +174,9 @@ def measure(samples: Sequence[Plane]) -> Measure:
     lo, hi = auto_levels(flat)
     spread = histogram(flat, BINS)
     low, high = float(spread.edges[0]), float(spread.edges[-1])
+    reach = (min(low, lo), max(high, hi)) if span is None else (min(low, span[0]), max(high, span[1]))
     if flat.dtype.kind in "iu" and flat.dtype.itemsize == 1:
-        low, high = (0.0, 255.0) if flat.dtype.kind == "u" else (-128.0, 127.0)
-        spread = histogram(flat, BINS, (low, high + 1))
-    return Measure(lo, hi, min(low, lo), max(high, hi), tuple(int(n) for n in spread.counts))
+        reach = (0.0, 256.0) if flat.dtype.kind == "u" else (-128.0, 128.0)
+    if reach != (low, high) or len(spread.counts) < BINS:
+        spread = histogram(flat, BINS, reach)
+    return Measure(lo, hi, reach[0], reach[1], tuple(int(n) for n in spread.counts))

@@ -378,7 +378,8 @@ class SlicePresenter:
             self._refresh()
 
         if keys:
-            self._mosaic.measure(keys, done)
+            stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(self._channels) if c.lo is not None}
+            self._mosaic.measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
 
     # ------------------------------------------------------------------ planning
     def _view(self, index: list[int]) -> View | None:

@@ -172,13 +172,13 @@ class TreePresenter:
         )
         done = 0
         for place, child in [*opened, (len(shown), -1)]:
+            if at >= stop:
+                break
             upto = min(place + 1, len(shown))
             low, high = max(done, done + start - at), min(upto, done + stop - at)
             found.extend(self._row(branch, k) for k in shown[low:high])
             at += upto - done
             done = upto
-            if at >= stop:
-                return at
             if child >= 0:
                 below = branch.below[child]
                 if at + below.size(self._needle) <= start:

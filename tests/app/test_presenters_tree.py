@@ -1,0 +1,172 @@
+"""The tree: natural order, filters, and groups of a hundred thousand children that never hold the host up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.journeys import Shelf, tree_of_all_kinds
+from zarrscope.background import Mailbox, shared
+from zarrscope.dialects import Child
+from zarrscope.errors import Unsupported
+from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope_app.presenters import ROOT, RowState, TreePresenter, words
+from zarrscope_app.presenters.branch import natural
+
+
+class Fake:
+    """A hierarchy of groups, by path."""
+
+    def __init__(self, groups: dict[str, list[Child]], error: Exception | None = None) -> None:
+        self.groups, self.error = groups, error
+
+    def __getitem__(self, path: str) -> Any:
+        def children(cancelled: Any = None) -> Iterator[Child]:
+            if self.error is not None:
+                raise self.error
+            yield from self.groups[path]
+
+        return SimpleNamespace(kind="group", path=path, children=children, hierarchy=self, attributes={}, metadata=None)
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def tree(mailbox: Mailbox) -> Iterator[TreePresenter]:
+    owner = shared().owner(mailbox)
+    yield TreePresenter(owner)
+    owner.close()
+
+
+def ready(tree: TreePresenter, id: int = ROOT) -> Any:
+    return lambda: tree.row(id).state is RowState.READY
+
+
+def names(tree: TreePresenter) -> list[str]:
+    return [row.name for row in tree.flat(0, tree.flat_count)]
+
+
+def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter, mailbox: Mailbox) -> None:
+    total = 100_000
+    children = [Child(f"scan{(i * 7919) % total}", "group") for i in range(total)]
+    turns: list[float] = []
+    heard: list[int] = []
+
+    def paint(id: int) -> None:
+        tree.rows(id, 0, 50)
+        tree.count(id)
+        tree.flat(0, 50)
+        heard.append(tree.count(id))
+
+    tree.changed.connect(paint)
+    tree.attach(Fake({"/": children}), "big")
+    while not ready(tree)():
+        began = time.thread_time()
+        mailbox.run()
+        turns.append(time.thread_time() - began)
+    mailbox.run()
+    assert tree.count(ROOT) == total
+    assert len(set(heard)) > 3, "rows come while the group is read"
+    assert max(turns) < 0.016
+    rows = tree.rows(ROOT, 99_990, 100_000)
+    assert [row.name for row in rows] == [f"scan{i}" for i in range(99_990, 100_000)]
+    assert all(tree.position(row.id) == 99_990 + i for i, row in enumerate(rows))
+    assert tree.find("/scan500") == tree.rows(ROOT, 500, 501)[0].id
+
+
+def test_ids_stay_while_rows_arrive_and_go_with_a_refresh(tree: TreePresenter, mailbox: Mailbox) -> None:
+    tree.attach(Fake({"/": [Child(f"n{i}", "group") for i in range(1000)]}), "x")
+    mailbox.run_until(lambda: tree.count(ROOT) > 0)
+    first = {row.path: row.id for row in tree.rows(ROOT, 0, 100)}
+    mailbox.run_until(ready(tree))
+    assert all(tree.find(path) == id and tree.row(id).path == path for path, id in first.items())
+    tree.refresh()
+    mailbox.run_until(ready(tree))
+    with pytest.raises(KeyError):
+        tree.row(next(iter(first.values())))
+
+
+def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -> None:
+    groups = {
+        "/": [Child("alpha", "group"), Child("beta", "group"), Child("gamma", "array")],
+        "/beta": [Child("ALPHA2", "array")],
+    }
+    tree.attach(Fake(groups), "x")
+    mailbox.run_until(ready(tree))
+    beta = tree.find("/beta")
+    assert beta is not None
+    tree.expand(beta)
+    mailbox.run_until(ready(tree, beta))
+    tree.filter("alpha")
+    assert names(tree) == ["x", "alpha", "beta", "ALPHA2"]
+    tree.filter("zzz")
+    assert names(tree) == ["x"]
+    assert tree.row(ROOT).sentence == words.NOTHING_FOUND
+    tree.filter("")
+    assert tree.flat_count == 5
+
+
+def test_flat_agrees_with_rows(tree: TreePresenter, mailbox: Mailbox) -> None:
+    groups = {
+        "/": [Child(f"g{i}", "group") for i in range(30)],
+        "/g3": [Child(f"a{i}", "array") for i in range(20)],
+        "/g4": [],
+    }
+    groups["/g4"] = [Child("deep", "group")]
+    groups["/g4/deep"] = [Child("x", "array")]
+    tree.attach(Fake(groups), "r")
+    mailbox.run_until(ready(tree))
+    tree.reveal("/g4/deep/x")
+    mailbox.run_until(lambda: tree.find("/g4/deep/x") is not None)
+    three = tree.find("/g3")
+    assert three is not None
+    tree.expand(three)
+    mailbox.run_until(ready(tree, three))
+    everything = tree.flat(0, tree.flat_count)
+    assert tree.flat_count == len(everything) == 1 + 30 + 20 + 1 + 1
+    for start in range(len(everything)):
+        assert tree.flat(start, start + 7) == everything[start : start + 7]
+    assert [row.depth for row in everything if row.name in ("r", "g4", "deep", "x")] == [0, 1, 2, 3]
+
+
+def test_a_store_that_cannot_list_says_so_and_takes_a_name(tree: TreePresenter, mailbox: Mailbox, shelf: Shelf) -> None:
+    tree_of_all_kinds(shelf)
+    hierarchy = open_hierarchy(shelf)
+    shelf.listable = False
+    tree.attach(hierarchy, "x")
+    mailbox.run_until(lambda: tree.row(ROOT).sentence == words.UNLISTABLE)
+    tree.open_child(ROOT, "many/img2")
+    mailbox.run_until(lambda: tree.find("/many/img2") is not None)
+    tree.open_child(ROOT, "nowhere")
+    mailbox.run_until(lambda: "nowhere" in tree.row(ROOT).sentence)
+
+
+def test_a_failure_is_a_sentence_on_the_row(tree: TreePresenter, mailbox: Mailbox) -> None:
+    tree.attach(Fake({}, Unsupported("Needs x", feature="x")), "x")
+    mailbox.run_until(lambda: tree.row(ROOT).state is RowState.FAILED)
+    assert tree.row(ROOT).sentence == "Needs x."
+    assert tree.row(ROOT).retry
+
+
+@given(st.text(), st.text())
+def test_natural_keys_tell_names_apart(a: str, b: str) -> None:
+    assert (natural(a) == natural(b)) == (a == b)
+
+
+def test_natural_order() -> None:
+    shuffled = ["b", "img10", "A", "img2", "img02", "img1b", "10", "9", "a1x10", "a1x9"]
+    assert sorted(shuffled, key=natural) == ["9", "10", "A", "a1x9", "a1x10", "b", "img1b", "img02", "img2", "img10"]
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
