@@ -26,6 +26,12 @@ no_python() { # no_python [INTERPRETER-ASKED-FOR]
     exit 1
 }
 
+# forget_other_version FOLDER PYTHON: the environment there counts only if it is of the interpreter's version.
+forget_other_version() {
+    local version='import sys; print(sys.version)'
+    [ "$("$1/bin/python" -c "$version" 2>/dev/null </dev/null)" = "$("$2" -c "$version" </dev/null)" ] || rm -f "$1/.stamp"
+}
+
 digest() {
     if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi | awk '{print $1}' | tr '\n' ' '
 }
