@@ -1,0 +1,419 @@
+"""The chunk loader's promises: one read per chunk, real cancelling, both laws, a bounded cache. Gates, never sleeps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.array import Array
+from zarrscope.background import Background, Mailbox
+from zarrscope.chunks import FAILED, FILL, NEARBY, PRESENT, VISIBLE, ChunkLoader, ChunkResult
+from zarrscope.store import Store
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting, Gate
+
+SHAPE, CHUNKS = (40, 64, 64), (1, 16, 16)
+DATA = np.arange(np.prod(SHAPE), dtype=np.uint32).reshape(SHAPE)
+
+
+def stored(**more: Any) -> MemoryStore:
+    store = MemoryStore()
+    array = zarrscope.open(store, "w-").create_array("/a", shape=SHAPE, dtype="uint32", chunks=CHUNKS, **more)
+    array[...] = DATA
+    return store
+
+
+@pytest.fixture(scope="module")
+def values() -> MemoryStore:
+    return stored()
+
+
+def chunk_keys(operation: str, key: str) -> bool:
+    return operation == "get" and "/c/" in key
+
+
+def opened(store: Store) -> Array:
+    array = zarrscope.open(store)["/a"]
+    assert isinstance(array, Array)
+    return array
+
+
+def plane(z: int) -> list[tuple[int, ...]]:
+    return [(z, y, x) for y in range(4) for x in range(4)]
+
+
+def expected(index: tuple[int, ...]) -> Any:
+    z, y, x = index
+    return DATA[z : z + 1, 16 * y : 16 * y + 16, 16 * x : 16 * x + 16]
+
+
+class Watching:
+    """An owner whose thread is the test's, and all that came for it."""
+
+    def __init__(self, loader: ChunkLoader) -> None:
+        self.mailbox = Mailbox()
+        self.owner = loader.background.owner(self.mailbox)
+        self.results: list[ChunkResult] = []
+        self.threads: set[threading.Thread] = set()
+        self.done = 0
+
+    def on_chunk(self, result: ChunkResult) -> None:
+        self.results.append(result)
+        self.threads.add(threading.current_thread())
+
+    def on_done(self) -> None:
+        self.done += 1
+
+    def until_done(self, times: int = 1) -> None:
+        self.mailbox.run_until(lambda: self.done >= times, timeout=20)
+
+
+def test_each_chunk_comes_once_on_the_owners_thread_and_is_kept(values: MemoryStore) -> None:
+    store = Counting(values)
+    array = opened(store)
+    loader = ChunkLoader(Background(4, 2))
+    watching = Watching(loader)
+    for _ in range(2):
+        loader.request(watching.owner, array, [*plane(3), *plane(3)], watching.on_chunk, watching.on_done)
+    watching.until_done(2)
+    assert watching.threads == {threading.current_thread()}
+    assert sorted(result.index for result in watching.results) == sorted(plane(3) * 2)
+    for result in watching.results:
+        assert result.state is PRESENT
+        assert result.data is not None
+        assert np.array_equal(result.data, expected(result.index))
+        assert not result.data.flags.writeable
+    assert sum(n for (op, key), n in store.keys.items() if chunk_keys(op, key)) == 16
+    peeked = loader.peek(array, (3, 0, 0))
+    assert peeked is not None
+    assert np.array_equal(peeked, expected((3, 0, 0)))
+    assert loader.peek(array, (4, 0, 0)) is None
+
+
+def test_an_empty_request_is_done_at_once(values: MemoryStore) -> None:
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, opened(values), [], watching.on_chunk, watching.on_done)
+    watching.until_done()
+    assert watching.results == []
+
+
+def test_forty_quick_moves_of_sixteen_chunks_read_the_last_sixteen(values: MemoryStore) -> None:
+    gate = Gate(values, chunk_keys)
+    store = Counting(gate)
+    array = opened(store)
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    blocker = threading.Event()
+    begun = threading.Event()
+
+    def busy() -> None:
+        begun.set()
+        assert blocker.wait(20)
+
+    watching.owner.fetch(busy, lambda outcome: None)  # the one fetch thread is taken while the slider moves
+    assert begun.wait(20)
+    for z in range(40):
+        ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
+        if z < 39:
+            ticket.cancel()
+    gate.release()
+    blocker.set()
+    watching.until_done()
+    assert {result.index for result in watching.results} == set(plane(39))
+    assert sum(n for (op, key), n in store.keys.items() if chunk_keys(op, key)) == 16
+
+
+def test_moves_while_fetches_are_under_way_cost_no_more_than_the_threads(values: MemoryStore) -> None:
+    gate = Gate(values, chunk_keys)
+    array = opened(gate)
+    loader = ChunkLoader(Background(2, 1))
+    watching = Watching(loader)
+    for z in range(40):
+        ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
+        if z == 0:
+            assert gate.waiting(2)
+        if z < 39:
+            ticket.cancel()
+    gate.release()
+    watching.until_done()
+    assert {result.index for result in watching.results} == set(plane(39))
+    assert len(gate.arrived) <= 16 + 2
+
+
+def test_two_owners_share_one_read_and_cancelling_one_leaves_the_other(values: MemoryStore) -> None:
+    gate = Gate(values, chunk_keys)
+    array, same = opened(gate), opened(gate)
+    loader = ChunkLoader(Background(4, 1))
+    one, other = Watching(loader), Watching(loader)
+    first = loader.request(one.owner, array, plane(0), one.on_chunk, one.on_done)
+    loader.request(other.owner, same, plane(0), other.on_chunk, other.on_done)
+    assert gate.waiting(4)
+    first.cancel()
+    gate.release()
+    other.until_done()
+    one.mailbox.run()
+    assert one.results == []
+    assert len(other.results) == 16
+    assert len(gate.arrived) == 16
+
+
+def test_a_fetch_under_way_is_really_cancelled_and_a_later_request_fetches_anew() -> None:
+    class Slow(Counting):
+        """Answers get_many only when released, and looks at `cancelled` meanwhile, as a remote store does."""
+
+        remote = True
+
+        def __init__(self, store: Store) -> None:
+            super().__init__(store)
+            self.asked = threading.Semaphore(0)
+            self.saw_cancel = threading.Event()
+            self.open = threading.Event()
+
+        def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[Any]:
+            if not any("/c/" in key for key, _ in requests):
+                yield from super()._get_many(requests, cancelled)
+                return
+            self.asked.release()
+            while not self.open.wait(0.005):
+                if cancelled():
+                    self.saw_cancel.set()
+                    return
+            yield from super()._get_many(requests, cancelled)
+
+    store = Slow(stored())
+    store.remote = True
+    array = opened(store)
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    ticket = loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
+    assert store.asked.acquire(timeout=20)
+    ticket.cancel()
+    assert store.saw_cancel.wait(20)
+    store.open.set()
+    loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
+    watching.until_done()
+    assert [result.state for result in watching.results] == [PRESENT]
+
+
+def test_a_decode_under_way_ends_in_the_cache_though_nobody_wants_it(
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = opened(values)
+    decoding, go_on = threading.Event(), threading.Event()
+    decode = Array.decode_unit
+
+    def slow(self: Array, unit: Any, data: Any) -> Any:
+        decoding.set()
+        assert go_on.wait(20)
+        return decode(self, unit, data)
+
+    monkeypatch.setattr(Array, "decode_unit", slow)
+    background = Background(1, 1)
+    loader = ChunkLoader(background)
+    watching = Watching(loader)
+    ticket = loader.request(watching.owner, array, [(1, 2, 3)], watching.on_chunk, watching.on_done)
+    assert decoding.wait(20)
+    ticket.cancel()
+    go_on.set()
+    after = watching.owner.decode(lambda: None, lambda outcome: None)  # the same one thread: after the decode
+    watching.mailbox.run_until(lambda: after.finished)
+    assert watching.results == []
+    assert loader.peek(array, (1, 2, 3)) is not None
+
+
+def test_what_is_visible_is_fetched_before_what_is_nearby(values: MemoryStore) -> None:
+    gate = Gate(values, chunk_keys)
+    array = opened(gate)
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
+    assert gate.waiting(1)
+    loader.request(watching.owner, array, plane(2), watching.on_chunk, watching.on_done, NEARBY)
+    loader.request(watching.owner, array, plane(1), watching.on_chunk, watching.on_done, VISIBLE)
+    gate.release()
+    watching.until_done(3)
+    order = [key.split("/c/")[1].split("/")[0] for key in gate.arrived]
+    assert order == ["0"] + ["1"] * 16 + ["2"] * 16
+    assert gate.arrived[1:17] == [f"a/c/1/{y}/{x}" for y in range(4) for x in range(4)]
+
+
+def test_a_chunk_wanted_nearby_and_then_at_once_goes_first(values: MemoryStore) -> None:
+    gate = Gate(values, chunk_keys)
+    array = opened(gate)
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
+    assert gate.waiting(1)
+    loader.request(watching.owner, array, plane(2), watching.on_chunk, watching.on_done, NEARBY)
+    loader.request(watching.owner, array, [(2, 3, 3)], watching.on_chunk, watching.on_done, VISIBLE)
+    gate.release()
+    watching.until_done(3)
+    assert gate.arrived[1] == "a/c/2/3/3"
+    assert len(gate.arrived) == 17
+
+
+def test_read_equals_numpy_and_reads_each_chunk_once(values: MemoryStore) -> None:
+    store = Counting(values)
+    array = opened(store)
+    loader = ChunkLoader(Background(2, 2))
+    for index in ((3, slice(5, 40), slice(None, None, -3)), (3, 7, 7), (3, ..., None), np.s_[3:5, ::9, 60:2:-7]):
+        assert np.array_equal(loader.read(array, index), DATA[index])
+    assert isinstance(loader.read(array, (3, 7, 7)), np.uint32)
+    assert max(n for (op, key), n in store.keys.items() if chunk_keys(op, key)) == 1
+
+
+@pytest.mark.parametrize("pool", ["fetch", "decode"])
+def test_reading_on_every_worker_at_once_does_not_deadlock(values: MemoryStore, pool: str) -> None:
+    array = opened(values)
+    background = Background(2, 2)
+    loader = ChunkLoader(background)
+    watching = Watching(loader)
+    together = threading.Barrier(2, timeout=20)
+
+    def work() -> Any:
+        together.wait()  # every thread of the pool is inside a job now
+        return loader.read(array, np.s_[5:7])
+
+    tickets = [getattr(watching.owner, pool)(work, lambda outcome: watching.results.append(outcome)) for _ in range(2)]
+    watching.mailbox.run_until(lambda: all(ticket.finished for ticket in tickets), timeout=20)
+    for outcome in watching.results:
+        assert np.array_equal(outcome.get(), DATA[5:7])  # type: ignore[attr-defined]
+
+
+def test_a_blocked_reader_takes_over_the_decoding_that_nobody_else_can_do(values: MemoryStore) -> None:
+    array = opened(values)
+    background = Background(2, 1)
+    loader = ChunkLoader(background)
+    watching = Watching(loader)
+    busy, begun = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        begun.set()
+        assert busy.wait(20)
+
+    watching.owner.decode(hold, lambda outcome: None)
+    assert begun.wait(20)
+    loader.request(watching.owner, array, plane(8), watching.on_chunk, watching.on_done)
+    assert np.array_equal(loader.read(array, 8), DATA[8])  # the only decode thread is still held
+    watching.until_done()
+    busy.set()
+
+
+def test_the_limit_holds_and_large_reads_go_past_the_cache(values: MemoryStore) -> None:
+    array = opened(values)
+    limit = 20 * (16 * 16 * 4 + 400)
+    loader = ChunkLoader(Background(4, 2), limit=limit)
+    watching = Watching(loader)
+    for z in range(10):
+        loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
+    watching.until_done(10)
+    assert len(watching.results) == 160
+    assert 0 < loader.cache.size <= limit
+    assert len(loader.cache) == 20
+    kept = loader.cache.size
+    assert np.array_equal(loader.read(array, ...), DATA)
+    assert loader.cache.size == kept
+    loader.limit = 3 * (16 * 16 * 4 + 400)
+    assert len(loader.cache) == 3
+    loader.limit = 10
+    assert loader.cache.size == 0
+
+
+def test_what_is_not_stored_is_fill_and_what_is_broken_fails_alone() -> None:
+    store = MemoryStore()
+    hierarchy = zarrscope.open(store, "w-")
+    array = hierarchy.create_array("/a", shape=(6,), dtype="int16", chunks=(2,), fill_value=-7)
+    array[0:4] = 1
+    store.set("a/c/1", b"rubbish")
+    loader = ChunkLoader(Background(2, 2))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, [(0,), (1,), (2,)], watching.on_chunk, watching.on_done)
+    watching.until_done()
+    states = {result.index: result.state for result in watching.results}
+    assert states == {(0,): PRESENT, (1,): FAILED, (2,): FILL}
+    (error,) = [result.error for result in watching.results if result.error is not None]
+    assert isinstance(error, zarrscope.BadChunk)
+    assert error.index == (1,)
+    assert error.key == "a/c/1"
+    assert list(loader.peek(array, (2,))) == [-7, -7]  # type: ignore[arg-type]
+    assert loader.peek(array, (1,)) is None
+    with pytest.raises(zarrscope.BadChunk):
+        loader.read(array, ...)
+    assert list(loader.read(array, slice(4, 6))) == [-7, -7]
+    store.set("a/c/1", store.get("a/c/0") or b"")  # repaired: what failed was not kept
+    assert list(loader.read(array, ...)) == [1, 1, 1, 1, -7, -7]
+
+
+def test_an_array_that_cannot_be_decoded_fails_every_chunk_with_its_reason() -> None:
+    store = stored()
+    text = store.get("a/zarr.json") or b""
+    store.set("a/zarr.json", text.replace(b'"zstd"', b'"unheard-of"'))
+    array = opened(Counting(store))
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, plane(0), watching.on_chunk, watching.on_done)
+    watching.until_done()
+    assert {result.state for result in watching.results} == {FAILED}
+    assert isinstance(watching.results[0].error, zarrscope.Unsupported)
+
+
+def test_writing_here_makes_the_cache_let_go() -> None:
+    store = stored()
+    array = zarrscope.open(store, "r+")["/a"]
+    assert isinstance(array, Array)
+    loader = ChunkLoader(Background(1, 1))
+    assert loader.read(array, (0, 0, 0)) == 0
+    array[0, 0, 0] = 99
+    assert loader.read(array, (0, 0, 0)) == 99
+
+
+def test_the_units_of_one_shard_are_fetched_together() -> None:
+    store = MemoryStore()
+    hierarchy = zarrscope.open(store, "w-")
+    made = hierarchy.create_array("/a", shape=(64, 64), dtype="uint16", chunks=(8, 8), shards=(32, 32))
+    data = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
+    made[...] = data
+    counting = Counting(store)
+    array = opened(counting)
+    counting.reset()
+    loader = ChunkLoader(Background(4, 2))
+    watching = Watching(loader)
+    wanted = [(y, x) for y in range(4) for x in range(4)]
+    loader.request(watching.owner, array, wanted, watching.on_chunk, watching.on_done)
+    watching.until_done()
+    assert counting.requests["get"] == 2  # the index, and all inner chunks in one range
+    for result in watching.results:
+        y, x = result.index
+        assert np.array_equal(result.data, data[8 * y : 8 * y + 8, 8 * x : 8 * x + 8])  # type: ignore[arg-type]
+
+
+def test_units_at_the_edge_are_clipped_to_the_array() -> None:
+    store = MemoryStore()
+    array = zarrscope.open(store, "w-").create_array("/a", shape=(5, 3), dtype="uint8", chunks=(4, 4), fill_value=9)
+    array[4:, :] = 1
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, [(0, 0), (1, 0)], watching.on_chunk, watching.on_done)
+    watching.until_done()
+    shapes = {result.index: loader.peek(array, result.index).shape for result in watching.results}  # type: ignore[union-attr]
+    assert shapes == {(0, 0): (4, 3), (1, 0): (1, 3)}
+
+
+def test_a_failing_callback_does_not_keep_the_other_chunks_back(values: MemoryStore) -> None:
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+
+    def fail_first(result: ChunkResult) -> None:
+        watching.on_chunk(result)
+        if len(watching.results) == 1:
+            raise RuntimeError("the first callback fails")
+
+    loader.request(watching.owner, opened(values), plane(0), fail_first, watching.on_done)
+    watching.until_done()
+    assert len(watching.results) == 16
