@@ -161,10 +161,12 @@ class Scene:
                 else:
                     self._nucleus(cell, offsets, nuclei[box], depth[box], owner[box])
         inside, face = self._sheet(place)
-        gap = np.sqrt(second) - np.sqrt(near)
-        membranes = np.exp(-((gap / np.float32(0.62)) ** 2)) * inside + face
-        grain = 0.8 + 0.2 * np.sin(0.9 * place[1] + 1.3 * place[0]) * np.sin(0.8 * place[2] - 0.7 * place[0])
-        membranes *= grain.astype(np.float32)
+        membranes = face
+        for at, (dz, dy, dx) in enumerate(zip(*place, strict=True)):
+            gap = np.sqrt(second[at]) - np.sqrt(near[at])
+            membranes[at] += np.exp(-((gap / np.float32(0.62)) ** 2)) * inside[at]
+            membranes[at] *= 0.8 + 0.2 * np.sin(0.9 * dy + 1.3 * dz) * np.sin(0.8 * dx - 0.7 * dz)
+        del near, second, place
         keep = slice(halo, halo + z1 - z0)
         blurred = [self._blurred(v, keep) for v in (nuclei, membranes, inside)]
         return blurred[0], blurred[1], blurred[2], depth[keep], owner[keep]
@@ -220,20 +222,27 @@ class Scene:
         """How much a point is within tissue (0 to 1), and the light of its outer and inner faces."""
         inside = np.zeros(place[0].shape, np.float32)
         face = np.zeros(place[0].shape, np.float32)
-        for o, organoid in enumerate(ORGANOIDS):
-            offsets = [p - np.float32(c) for p, c in zip(place, organoid.center, strict=True)]
-            r = np.sqrt(offsets[0] ** 2 + offsets[1] ** 2 + offsets[2] ** 2) + np.float32(1e-3)
-            lobes = self._lobes(np.stack(offsets, axis=-1) / r[..., None], o).astype(np.float32)
-            r /= lobes
-            ripple = 0.45 * np.sin(0.9 * place[1] + 0.6 * place[0]) * np.sin(0.8 * place[2] + 1)
-            outer = organoid.radius + ripple.astype(np.float32) - r
-            inner = r - organoid.hollow - ripple.astype(np.float32)
-            edge = np.minimum(outer, inner)
-            np.maximum(inside, 1 / (1 + np.exp(np.clip(-edge / np.float32(0.25), -30, 30))), out=inside)
-            # The face towards the hollow is the brighter one, as apical actin is.
-            np.maximum(face, 0.75 * np.exp(-((outer / 0.55) ** 2)), out=face)
-            np.maximum(face, 1.7 * np.exp(-((inner / 0.75) ** 2)), out=face)
+        # Plane by plane: the steps between are many, and would fill the memory.
+        for z in range(len(inside)):
+            for o, organoid in enumerate(ORGANOIDS):
+                self._faces(o, organoid, [p[z] for p in place], inside[z], face[z])
         return inside, face
+
+    def _faces(self, o: int, organoid: Organoid, place: list[Volume], inside: Volume, face: Volume) -> None:
+        """Adds one organoid's part of a plane to the views `inside` and `face`."""
+        offsets = [p - np.float32(c) for p, c in zip(place, organoid.center, strict=True)]
+        r = np.sqrt(_square(offsets)) + np.float32(1e-3)
+        lobes = self._lobes(np.stack(offsets, axis=-1) / r[..., None], o).astype(np.float32)
+        r /= lobes
+        ripple = np.float32(0.45) * np.sin(np.float32(0.9) * place[1] + np.float32(0.6) * place[0])
+        ripple *= np.sin(np.float32(0.8) * place[2] + 1)
+        outer = organoid.radius + ripple - r
+        inner = r - organoid.hollow - ripple
+        edge = np.minimum(outer, inner)
+        np.maximum(inside, 1 / (1 + np.exp(np.clip(-edge / np.float32(0.25), -30, 30))), out=inside)
+        # The face towards the hollow is the brighter one, as apical actin is.
+        np.maximum(face, 0.75 * np.exp(-((outer / 0.55) ** 2)), out=face)
+        np.maximum(face, 1.7 * np.exp(-((inner / 0.75) ** 2)), out=face)
 
     def _blurred(self, volume: Volume, keep: slice) -> Volume:
         for axis, (sigma, spacing) in enumerate(zip(BLUR, self.coarse, strict=True)):
@@ -350,8 +359,10 @@ def _smooth(volume: Volume, sigma: float, axis: int) -> Volume:
     result = np.zeros_like(volume)
     for k, weight in zip(range(-reach, reach + 1), weights, strict=True):
         at = np.clip(np.arange(n) + k, 0, n - 1)
-        part = volume if k == 0 else np.take(volume, at, axis=axis)
-        result += part * np.float32(weight)
+        part = volume * np.float32(weight) if k == 0 else np.take(volume, at, axis=axis)
+        if k:
+            part *= np.float32(weight)
+        result += part
     return result
 
 

@@ -1,0 +1,133 @@
+"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, demo, tui.
+
+Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
+ASCII; text from files cannot steer the terminal; `| head` is safe; a user's mistake is a line, never a traceback.
+Exit codes, never to change: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted.
+
+Nothing but click is imported here and in the modules of the verbs until a verb runs: help answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from zarrscope_app.cli import attributes, look, picture
+from zarrscope_app.cli.console import DefaultGroup, Failed, say
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("zarrscope")
+    except PackageNotFoundError:
+        number = "(not installed)"
+    click.echo(f"zarrscope {number}")
+    context.exit()
+
+
+@click.group(
+    cls=DefaultGroup,
+    default="open",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour in the output; auto: on a terminal, unless NO_COLOR is set.",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="The version."
+)
+@click.pass_context
+def cli(context: click.Context, color: str) -> None:
+    """Looks into Zarr hierarchies of every age, from anywhere.
+
+    URL is a folder, a .zip or .ozx file, or an address such as https://…; NODE a path in it ("/", "labels/nuclei").
+
+    \b
+    Examples:
+      zarrscope cells.zarr                    open the window
+      zarrscope tree cells.zarr               what is inside
+      zarrscope info cells.zarr 0             one array in words
+      zarrscope render cells.zarr -o a.png    a picture, without a display
+      zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
+      zarrscope demo                          make a volume to try things on
+
+    \b
+    Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted.
+    """
+    context.color = {"always": True, "never": False}.get(color, False if os.environ.get("NO_COLOR") else None)
+    if context.invoked_subcommand is None:
+        context.invoke(look.open_)
+
+
+for command in (*look.COMMANDS, attributes.attrs, *picture.COMMANDS):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and leaves the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name in a file may hold what the terminal's encoding has not, or half a surrogate pair (spec F.18).
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit code."""
+    try:
+        result: Any = cli.main(
+            args=None if arguments is None else list(arguments), prog_name="zarrscope", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return result if isinstance(result, int) else EXIT_OK
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.UsageError as mistake:
+        mistake.show()
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        say("Interrupted.")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python flushes stdout once more on leaving: give it another one.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except Failed as failure:
+        say(failure.format_message())
+        return failure.exit_code
+    except Exception as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    from zarrscope.errors import NotFound, ZarrscopeError
+
+    if os.environ.get("ZARRSCOPE_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    if isinstance(error, ZarrscopeError):
+        say(str(error))
+        return EXIT_NOT_FOUND if isinstance(error, NotFound) else EXIT_FAILED
+    if isinstance(error, MemoryError):
+        say("There is not enough memory for this. Select less, or use a coarser level.")
+        return EXIT_FAILED
+    if isinstance(error, OSError) and error.filename is not None:
+        say(f"{error.filename}: {error.strerror}.")
+        return EXIT_FAILED
+    say(f"Something went wrong inside zarrscope ({type(error).__name__}: {error}). Set ZARRSCOPE_DEBUG=1 for details.")
+    return EXIT_FAILED

@@ -1,0 +1,150 @@
+"""`attrs`: show attributes, change one, take one out. A change is spliced into the document; all other bytes stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from zarrscope_app.cli.console import DefaultGroup, Failed, opened, place, say, show, show_json
+
+DRY = click.option("--dry-run", is_flag=True, help="Show the change, write nothing.")
+
+
+@click.group(cls=DefaultGroup, default="get")
+def attrs() -> None:
+    """Shows or changes the attributes of a node.
+
+    FIELD is a JSON pointer (/ome/multiscales/0/name) or dotted (ome.multiscales.0.name).
+
+    \b
+    Examples:
+      zarrscope attrs cells.zarr
+      zarrscope attrs get cells.zarr / /ome/omero/channels/0/label
+      zarrscope attrs set cells.zarr / ome.multiscales.0.name '"x"' --dry-run
+      zarrscope attrs unset cells.zarr labels/nuclei note
+    """
+
+
+@attrs.command("get")
+@click.argument("url")
+@click.argument("node", required=False)
+@click.argument("field", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Sorted, ASCII; otherwise as the file has it.")
+def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
+    """Prints all attributes of NODE, or one FIELD, as JSON.
+
+    \b
+    Examples:
+      zarrscope attrs get cells.zarr
+      zarrscope attrs get cells.zarr 0 --json
+      zarrscope attrs get cells.zarr / ome.version
+    """
+    hierarchy, found = opened(url, node)
+    if as_json or field is None:
+        value = found.attributes if field is None else _field(found.attributes, pointer(field))
+        if as_json:
+            show_json(value)
+            return
+        import json
+
+        show(json.dumps(value, indent=2, ensure_ascii=False, default=dict))
+        return
+    base = hierarchy.attributes_pointer(found.path)
+    show(hierarchy.document(found.path).text_at(base + pointer(field)))
+
+
+def _field(attributes: Any, where: str) -> Any:
+    from zarrscope.document import tokens_of
+    from zarrscope.errors import NotFound
+
+    value = attributes
+    for token in tokens_of(where):
+        try:
+            value = value[int(token)] if isinstance(value, list | tuple) else value[token]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise NotFound("There is no such attribute", pointer=where) from None
+    return value
+
+
+@attrs.command("set")
+@click.argument("url")
+@click.argument("node")
+@click.argument("field")
+@click.argument("value")
+@DRY
+def set_(url: str, node: str, field: str, value: str, dry_run: bool) -> None:
+    """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. Objects above it must exist.
+
+    Prints the change. What others changed meanwhile is not overwritten.
+
+    \b
+    Examples:
+      zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"x"' --dry-run
+      zarrscope attrs set cells.zarr / note '"seen on Monday"'
+    """
+    import json
+
+    try:
+        json.loads(value)
+    except ValueError:
+        raise click.UsageError(
+            f"The value {value!r} is not JSON. Text needs its own quotation marks: '\"{value}\"'."
+        ) from None
+    _change(url, node, dry_run, lambda document, base: document.set_text(base + pointer(field), value))
+
+
+@attrs.command("unset")
+@click.argument("url")
+@click.argument("node")
+@click.argument("field")
+@DRY
+def unset(url: str, node: str, field: str, dry_run: bool) -> None:
+    """Takes one FIELD out.
+
+    \b
+    Examples:
+      zarrscope attrs unset cells.zarr / note
+    """
+    _change(url, node, dry_run, lambda document, base: document.remove(base + pointer(field)))
+
+
+def pointer(field: str) -> str:
+    """A JSON pointer as it stands; "a.b.0" becomes "/a/b/0"."""
+    if field == "" or field.startswith("/"):
+        return field
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))
+
+
+def _change(url: str, node: str, dry_run: bool, edit: Any) -> None:
+    hierarchy, _ = opened(url, node, write=not dry_run)
+    path = place(hierarchy, node)
+    document = hierarchy.document(path)
+    base = hierarchy.attributes_pointer(path)
+    # A node without any attributes may lack the object that would hold them.
+    edited = edit(document if not base or document.has(base) else document.add(base, {}), base)
+    if edited.bytes == document.bytes:
+        say("Nothing changes.")
+        return
+    show(_diff(document, edited))
+    if dry_run:
+        say("Nothing was written (--dry-run).")
+        return
+    from zarrscope.errors import Conflict
+
+    try:
+        hierarchy.save(path, edited)
+    except Conflict as conflict:
+        raise Failed(f"{conflict} Nothing was written; run the command again.") from None
+
+
+def _diff(before: Any, after: Any) -> str:
+    import difflib
+
+    lines = difflib.unified_diff(
+        before.text.splitlines(), after.text.splitlines(), f"{before.key} (stored)", f"{before.key} (new)", lineterm=""
+    )
+    return "\n".join(lines)
+
+
+COMMANDS = (attrs,)

@@ -1,0 +1,162 @@
+"""Verbs that take values out: read, render, demo."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import click
+
+from zarrscope_app.cli.console import Failed, opened, show, show_json, write_whole
+
+PRINT_LIMIT = 10_000
+RENDER_LIMIT = 1 << 28
+"""Values per channel that render reads at most, 16,384 x 16,384."""
+
+SELECT = click.option("--select", "selection", metavar="INDEX", help='As numpy: "0,:,10:90,::2", "...,5".')
+
+
+def parse_selection(text: str | None) -> tuple[Any, ...]:
+    """ "0,:,10:90" → (0, slice(None), slice(10, 90)). Raises UsageError."""
+    if text is None or not text.strip():
+        return (Ellipsis,)
+    items: list[Any] = []
+    for part in text.strip().strip("[]").split(","):
+        part = part.strip()
+        if part == "...":
+            items.append(Ellipsis)
+        elif re.fullmatch(r"[+-]?\d+", part):
+            items.append(int(part))
+        elif re.fullmatch(r"\s*([+-]?\d+)?\s*:\s*([+-]?\d+)?\s*(:\s*([+-]?\d+)?\s*)?", part):
+            items.append(slice(*(int(n) if n.strip() else None for n in part.split(":"))))
+        else:
+            raise click.UsageError(f"{part!r} in --select {text!r} is neither an index nor a range such as 10:90.")
+    if items.count(Ellipsis) > 1:
+        raise click.UsageError(f"--select {text!r} has more than one '...'.")
+    if any(isinstance(i, slice) and i.step == 0 for i in items):
+        raise click.UsageError(f"--select {text!r} has a step of 0.")
+    return tuple(items)
+
+
+@click.command("read")
+@click.argument("url")
+@click.argument("node", required=False)
+@SELECT
+@click.option("-o", "--output", help="A .npy file to write; - for stdout.")
+@click.option("--json", "as_json", is_flag=True, help="The values as nested JSON lists.")
+def read(url: str, node: str | None, selection: str | None, output: str | None, as_json: bool) -> None:
+    """Reads values of an array, to print or into a .npy file.
+
+    \b
+    Examples:
+      zarrscope read cells.zarr 0 --select "0,0,16,10:14,10:14"
+      zarrscope read cells.zarr 0 --select "0,:,10:90" -o out.npy
+    """
+    import numpy as np
+
+    chosen = parse_selection(selection)
+    _, array = opened(url, node)
+    if array.kind != "array":
+        raise Failed(f"{array.path} is a group. Name one of its arrays; zarrscope ls {url} lists them.")
+    if output and output != "-" and not output.endswith(".npy"):
+        raise click.UsageError("Values are written as .npy: give the output file that ending.")
+    try:
+        values = np.asarray(array[chosen])
+    except IndexError as error:
+        raise click.UsageError(f"--select {selection!r} does not fit the shape {array.shape}: {error}.") from None
+    if output:
+        import io
+
+        if values.dtype == object:
+            texts = all(isinstance(v, str) for v in values.flat)
+            values = values.astype(str if texts else bytes)
+        buffer = io.BytesIO()
+        np.save(buffer, values, allow_pickle=False)
+        write_whole(output, buffer.getvalue())
+        return
+    if values.size > PRINT_LIMIT:
+        raise Failed(f"That is {values.size:,} values. Select fewer to print, or write them with -o out.npy.")
+    if as_json:
+        show_json(values.tolist())
+        return
+    from zarrscope_app.presenters import words
+
+    if values.ndim == 0:
+        show(words.exact(values[()], 100_000))
+    else:
+        show(np.array2string(values, threshold=PRINT_LIMIT + 1, max_line_width=120))
+
+
+@click.command("render", short_help="Draws one plane as a PNG.")
+@click.argument("url")
+@click.argument("node", required=False)
+@SELECT
+@click.option("-o", "--output", required=True, help="The .png file to write; - for stdout.")
+@click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
+@click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits --size.")
+@click.option("--labels", is_flag=True, help="Lay the first label image over it.")
+def render(
+    url: str, node: str | None, selection: str | None, output: str, size: int, level: int | None, labels: bool
+) -> None:
+    """Draws one plane as a PNG, all active channels together. Needs no display.
+
+    --select counts in the finest level: an index for each axis not shown, a range to crop or to choose channels.
+
+    \b
+    Examples:
+      zarrscope render cells.zarr -o cells.png
+      zarrscope render cells.zarr --select "0,:,16" -o plane.png
+      zarrscope render cells.zarr 0 --select "0,1,16,200:400,100:300" -o detail.png
+    """
+    from zarrscope.png import png
+    from zarrscope.pyramid import default_image
+
+    chosen = parse_selection(selection)
+    _, found = opened(url, node)
+    image = default_image(found)
+    if image is None:
+        raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
+    if image.levels[0].array.problem is not None:
+        raise image.levels[0].array.problem
+    if output != "-" and not output.lower().endswith(".png"):
+        raise click.UsageError("Pictures are written as .png: give the output file that ending.")
+    from zarrscope_app.cli.drawing import Drawing
+
+    picture = Drawing(image, chosen, size, level, labels).paint()
+    write_whole(output, png(picture))
+
+
+@click.command("demo", short_help="Makes the demo volume.")
+@click.argument("folder", metavar="DIR", required=False)
+@click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
+def demo(folder: str | None, size: Any) -> None:
+    """Makes the demo volume, unless it is there, and prints where it lies.
+
+    small is 2 x 3 x 16 x 256 x 256 and takes a second; full is 2 x 3 x 64 x 1024 x 1024 and takes half a minute.
+
+    \b
+    Examples:
+      zarrscope demo
+      zarrscope demo /tmp/organoids.zarr --size small
+    """
+    from zarrscope_app.demo import demo_folder
+    from zarrscope_resources.demo import make
+
+    def run(progress: Any) -> Any:
+        return make(folder, size, progress) if folder else demo_folder(size, progress)
+
+    if not sys.stderr.isatty():
+        show(str(run(None)))
+        return
+    with click.progressbar(length=1, label="Making the demo volume", file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        made = run(progress)
+    show(str(made))
+
+
+COMMANDS = (read, render, demo)
