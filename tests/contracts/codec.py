@@ -205,6 +205,7 @@ EXAMPLES["packbits"] = [
 ]
 EXAMPLES["zfp"] = [
     Example([("zfp", {"mode": "reversible"})], "f8", F8),
+    Example([("zfp", {"mode": "reversible", "write_header": True})], "f4", F4),
     Example([("zfp", {"mode": "fixed_rate", "rate": 16}), ("crc32c", {})], "i4", U2.astype("i4"), exact=False),
     Example([("zfp", {"mode": "fixed_accuracy", "tolerance": 0.01})], "f4", F4, exact=False),
 ]

@@ -473,6 +473,7 @@ def test_a_chunk_too_large_is_not_tried(monkeypatch):  # F.2
         ([("scale_offset", {"factor": 2}), LITTLE], "/codecs/0/configuration/factor"),
         ([("cast_value", {"data_type": "int17"}), LITTLE], "/codecs/0/configuration/data_type"),
         ([LITTLE, ("numcodecs.shuffle", {"elementsize": 5})], "/codecs/1/configuration/elementsize"),
+        ([LITTLE, ("gzip", {"level": 1, "dictionary": "x"})], "/codecs/1/configuration/dictionary"),
         ([LITTLE, ("numcodecs.lzma", {"format": 3})], "/codecs/1/configuration/filters"),
     ],
 )

@@ -51,6 +51,23 @@ class Zfpy(ArrayToBytes):
         out[...] = found
         return out
 
+    def described(self, data: Buffer, out: Elements | None) -> Elements:
+        """Decodes a stream with a header, which must fit the chunk before it is believed."""
+        zfpy = needed("zfpy")
+        whole = self.padded(data)
+        header = zfpy.header(whole)
+        shape = tuple(n for n in (header["nw"], header["nz"], header["ny"], header["nx"]) if n)
+        if shape != self.decoded.shape or np.dtype(header["type"]) != self.decoded.numpy:
+            raise BadChunk(
+                f"{self.name}: the stream holds {np.dtype(header['type'])} {shape}, "
+                f"expected {self.decoded.numpy} {self.decoded.shape}",
+                codec=self.name,
+            )
+        config = header["config"]
+        if config["expert"]["minbits"] > self.block_bits or config["rate"] > 64:
+            raise BadChunk(f"{self.name}: the stream asks for blocks larger than the chunk's", codec=self.name)
+        return self.finished(zfpy.decompress_numpy(whole), out)
+
     def compress(self, array: Elements, header: bool) -> bytes:
         zfpy = needed("zfpy")
         return bytes(zfpy.compress_numpy(np.ascontiguousarray(array), write_header=header, **self.arguments))
@@ -58,10 +75,14 @@ class Zfpy(ArrayToBytes):
 
 @codec("zfp", needs="zfpy")
 class Zfp(Zfpy):
-    """The registered codec: a stream without header, its mode in the configuration."""
+    """The registered codec: a stream without header, its mode in the configuration.
+
+    Its forerunner in zarrs had `write_header`, which makes the stream that of numcodecs.zfpy.
+    """
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
+        self.header = settings.boolean("write_header", default=False)
         modes = ("reversible", "fixed_accuracy", "fixed_rate", "fixed_precision", "expert")
         mode = settings.choice("mode", modes)
         if mode == "expert":
@@ -77,18 +98,20 @@ class Zfp(Zfpy):
             self.arguments["precision"] = settings.integer("precision", low=1, high=128)
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
+        if self.header:
+            return self.described(data, out)
         zfpy = needed("zfpy")
         kind = getattr(zfpy, _ZFP_TYPES[self.decoded.dtype.name])
         found = zfpy._decompress(self.padded(data), kind, self.decoded.shape, **self.arguments)
         return self.finished(found, out)
 
     def encode(self, array: Elements) -> bytes:
-        return self.compress(array, header=False)
+        return self.compress(array, self.header)
 
 
 @codec("numcodecs.zfpy", v2="zfpy", needs="zfpy")
 class NumcodecsZfpy(Zfpy):
-    """A stream that describes itself: its header must fit the chunk before it is believed."""
+    """A stream that describes itself."""
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -97,20 +120,7 @@ class NumcodecsZfpy(Zfpy):
         self.arguments = {} if member is None else {member: settings.number(member, default=-1)}
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
-        zfpy = needed("zfpy")
-        whole = self.padded(data)
-        header = zfpy.header(whole)
-        shape = tuple(n for n in (header["nw"], header["nz"], header["ny"], header["nx"]) if n)
-        if shape != self.decoded.shape or np.dtype(header["type"]) != self.decoded.numpy:
-            raise BadChunk(
-                f"{self.name}: the stream holds {np.dtype(header['type'])} {shape}, "
-                f"expected {self.decoded.numpy} {self.decoded.shape}",
-                codec=self.name,
-            )
-        config = header["config"]
-        if config["expert"]["minbits"] > self.block_bits or config["rate"] > 64:
-            raise BadChunk(f"{self.name}: the stream asks for blocks larger than the chunk's", codec=self.name)
-        return self.finished(zfpy.decompress_numpy(whole), out)
+        return self.described(data, out)
 
     def encode(self, array: Elements) -> bytes:
         return self.compress(array, header=True)

@@ -113,12 +113,22 @@ class CodecPipeline:
                 made = before[0].encoded
                 assert isinstance(made, BytesSpec)
                 here = made
-            return [*before, chosen(settings, here)]
+            return [*before, self._complete(chosen(settings, here), settings)]
         if isinstance(here, BytesSpec):
             raise BadMetadata(
                 f"The codec {item.name!r} works on elements, but a codec before it made bytes", pointer=""
             )
-        return [chosen(settings, here)]
+        return [self._complete(chosen(settings, here), settings)]
+
+    def _complete(self, made: Codec, settings: Settings) -> Codec:
+        """Refuses settings that the codec does not know, or its bytes might be read as what they are not.
+
+        Not those of numcodecs and its kin, whose writers leave all sorts of settings there that only encoding needs.
+        """
+        unread = settings.unread()
+        if unread and "." not in made.name and not made.name.startswith("imagecodecs_"):
+            raise settings.unsupported(unread[0], f"the setting {unread[0]!r}", "Another reader may know it.")
+        return made
 
     @property
     def codecs(self) -> tuple[Codec, ...]:

@@ -43,6 +43,11 @@ class Settings:
         self.name = name
         self.members = members
         self.budget = budget or Budget()
+        self._read: set[str] = set()
+
+    def unread(self) -> list[str]:
+        """Members that the codec did not ask for: they may change what the bytes mean. Null says nothing."""
+        return [member for member, value in self.members.items() if member not in self._read and value is not None]
 
     def fault(self, member: str, problem: str) -> BadMetadata:
         return BadMetadata(f"Codec {self.name}: {member!r} {problem}", pointer=self.pointer(member))
@@ -56,9 +61,11 @@ class Settings:
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:
+        self._read.add(member)
         return self.members.get(member) is not None
 
     def value(self, member: str, default: Any = _ABSENT) -> Any:
+        self._read.add(member)
         found = self.members.get(member, _ABSENT)
         if found is _ABSENT:
             found = default
