@@ -163,7 +163,7 @@ def tree_of_all_kinds(shelf: Shelf) -> Hierarchy:
     hierarchy.create_array("/strange", shape=(8, 8), dtype="uint8", chunks=(4, 4))
     key = "strange/zarr.json"
     document = json.loads(shelf.get(key) or b"")
-    document["codecs"] = [{"name": "imagecodecs_jpegxl", "configuration": {}}]
+    document["codecs"] = [{"name": "example_unknown_codec", "configuration": {}}]
     shelf.set(key, json.dumps(document, indent=2).encode())
     return hierarchy
 
@@ -314,7 +314,7 @@ class Journeys:
         self.ready(robot)
         self.go(robot, "/strange")
         assert "strange" in robot.rows()
-        robot.wait(lambda: robot.sees("imagecodecs_jpegxl"), "the name of the codec that is missing")
+        robot.wait(lambda: robot.sees("example_unknown_codec"), "the name of the codec that is missing")
 
     def test_a_place_that_is_no_hierarchy_says_so(self, robot: Robot, shelf: Shelf) -> None:
         robot.open(shelf.address)

@@ -1,0 +1,210 @@
+"""Sessions, workspaces, jobs and info: where one is, what was opened of late, how a view comes back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.journeys import Shelf, small_image, tree_of_all_kinds
+from zarrscope.background import Mailbox, shared
+from zarrscope_app.presenters import Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
+from zarrscope_app.settings import FileSettings
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
+    workspace = Workspace(mailbox)
+    yield workspace
+    workspace.close_all()
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+def test_the_tab_fits_the_node(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(shelf.address)
+    mailbox.run_until(settled(session))
+    assert session.state.tab == "info"
+    assert session.state.facts == "v3 · read-only"
+    for path, tab in (("/many/img1", "image"), ("/line", "image"), ("/strange", "image"), ("/empty", "info")):
+        session.select(path)
+        mailbox.run_until(settled(session))
+        assert (path, session.state.tab) == (path, tab)
+    session.set_tab("attributes")
+    session.select("/many/img2")
+    mailbox.run_until(settled(session))
+    assert session.state.tab == "attributes"
+    session.back()
+    mailbox.run_until(settled(session))
+    assert session.state.path == "/empty"
+
+
+def test_a_wrong_path_is_a_sentence_with_a_retry(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/many/img3")
+    mailbox.run_until(settled(session))
+    assert "/many/img3" in session.state.sentence
+    assert session.state.retry
+    assert session.problems.count == 1
+    session.select("/many/img2")
+    mailbox.run_until(settled(session))
+    assert session.state.sentence == ""
+
+
+def test_an_address_that_failed_can_be_retried(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    session = workspace.open(shelf.address)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    small_image(shelf)
+    session.retry()
+    mailbox.run_until(settled(session))
+    assert session.state.sentence == ""
+
+
+def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = tree_of_all_kinds(shelf)
+    hierarchy.create_array("/sharded", shape=(64, 64), dtype="u2", chunks=(8, 8), shards=(32, 32))
+    session = workspace.open(shelf.address)
+    session.select("/sharded")
+    mailbox.run_until(settled(session))
+    text = session.metadata.text()
+    assert "Stored in 64 pieces (chunks) of 8 × 8, packed into 4 files (shards)." in text
+    session.metadata.load_documents()
+    mailbox.run_until(lambda: bool(session.metadata.state.documents))
+    ((key, document),) = session.metadata.state.documents
+    assert key == "sharded/zarr.json"
+    assert json.loads(document)["shape"] == [64, 64]
+    session.select("/strange")
+    mailbox.run_until(settled(session))
+    assert "unheard_of" in session.metadata.state.problem
+
+
+def test_values_as_a_table(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/many/img1")
+    mailbox.run_until(settled(session))
+    table = session.values
+    assert (table.state.rows, table.state.columns) == (4, 6)
+    assert table.cells(1, 2, 2, 3)[0][0] == "…"
+    mailbox.run_until(lambda: table.cells(1, 2, 2, 3) == [["3", "4", "5"], ["9", "10", "11"]])
+    table.transpose()
+    assert (table.state.rows, table.state.columns) == (6, 4)
+    mailbox.run_until(lambda: table.cells(2, 1, 3, 1) == [["3"], ["4"], ["5"]])
+
+
+def test_what_was_opened_of_late_is_remembered(mailbox: Mailbox, shelf: Shelf) -> None:
+    settings = Forgetful()
+    first = Workspace(mailbox, settings)
+    for i in range(20):
+        first.open(f"memory://place-{i}")
+    assert first.open("memory://place-3") is first.open("memory://place-3")
+    first.close_all()
+    assert first.current is None
+    second = Workspace(mailbox, settings)
+    assert [r.url for r in second.recent][:2] == ["memory://place-19", "memory://place-18"]
+    assert len(second.recent) == 12
+    second.clear_recent()
+    assert Workspace(mailbox, settings).recent == ()
+    settings.store("recent", "{nonsense")
+    assert Workspace(mailbox, settings).recent == ()
+
+
+def test_a_view_comes_back(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    small_image(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(settled(session))
+    session.slice.set_index("z", 17)
+    session.slice.set_levels(0, 3, 99)
+    text = workspace.view_text()
+    workspace.close_all()
+    again = workspace.restore(text)
+    assert again is not None
+    mailbox.run_until(lambda: bool(again.slice.state.axes))
+    assert again.state.path == "/image"
+    assert again.slice.state.axes[0].index == 17
+    assert (again.slice.state.channels[0].lo, again.slice.state.channels[0].hi) == (3, 99)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"zarrscope": 1, "url": 5}', "nonsense"])
+def test_a_text_from_elsewhere_restores_nothing(workspace: Workspace, text: str) -> None:
+    assert workspace.restore(text) is None
+    assert workspace.sessions == ()
+
+
+def test_reload_sees_what_changed(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = small_image(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(settled(session))
+    session.slice.fit((64, 64))
+    mailbox.run_until(lambda: bool(session.slice.frame.tiles) and session.slice.frame.loading == 0)
+    del hierarchy
+    for key in [key for key in shelf.list() if key.startswith("image/0/c/0/")]:
+        shelf.erase(key)
+    session.reload()
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.axes))
+    session.slice.fit((64, 64))
+    mailbox.run_until(
+        lambda: bool(session.slice.frame.tiles) and all(t.state.value == "fill" for t in session.slice.frame.tiles)
+    )
+
+
+def test_jobs(mailbox: Mailbox) -> None:
+    owner = shared().owner(mailbox)
+    jobs = JobsPresenter(owner)
+    gate = threading.Event()
+
+    def work(report: Any, cancelled: Any) -> int:
+        report(0.5, "half")
+        gate.wait(10)
+        return 7
+
+    id = jobs.run("Counting", work, lambda outcome: f"Found {outcome.value}.")
+    mailbox.run_until(lambda: jobs.items[0].progress == 0.5)
+    assert jobs.items[0].text == "half"
+    gate.set()
+    mailbox.run_until(lambda: jobs.running == 0)
+    assert jobs.items[0].sentence == "Found 7."
+    jobs.dismiss(id)
+    assert jobs.items == ()
+    gate.clear()
+    id = jobs.run("Counting", work)
+    jobs.cancel(id)
+    assert jobs.items[0].state is JobState.CANCELLED
+    gate.set()
+    jobs.run("Failing", lambda report, cancelled: 1 // 0)
+    mailbox.run_until(lambda: jobs.running == 0)
+    assert jobs.items[1].state is JobState.FAILED
+    owner.close()
+
+
+def test_settings_on_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    settings = FileSettings()
+    assert settings.load("recent") is None
+    settings.store("recent", "[]")
+    assert FileSettings().load("recent") == "[]"
+    assert [p.name for p in (tmp_path / "zarrscope").iterdir()] == ["recent.json"]
+    file = tmp_path / "file"
+    file.write_text("x")
+    FileSettings(file).store("recent", "[]")
+    assert FileSettings(file).load("recent") is None
