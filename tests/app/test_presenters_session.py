@@ -93,7 +93,7 @@ def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox:
     assert json.loads(document)["shape"] == [64, 64]
     session.select("/strange")
     mailbox.run_until(settled(session))
-    assert "unheard_of" in session.metadata.state.problem
+    assert "example_unknown_codec" in session.metadata.state.problem
 
 
 def test_values_as_a_table(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:

@@ -316,3 +316,15 @@ def test_an_empty_array_has_no_picture(shelf: Shelf, open_: Any) -> None:
     bench = open_("/a")
     assert bench.slice.state.sentence == words.NO_IMAGE
     assert bench.session.values.state.rows == 0
+
+
+def test_a_chunk_that_fails_is_a_problem_of_the_session_once(shelf: Shelf, open_: Any) -> None:
+    small_image(shelf)
+    for i in range(4):
+        shelf.failing.add(f"image/0/c/0/0/{i}")
+    bench = open_("/image")
+    bench.fit(64, 64)
+    (problem,) = bench.session.problems.items
+    assert "503" in problem.headline
+    assert problem.path == "/image/0"
+    assert bench.session.problems.title == "Problems 1"

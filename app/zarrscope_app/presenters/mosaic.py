@@ -74,9 +74,10 @@ class Mosaic:
         loader: ChunkLoader,
         painted: Callable[[], None],
         measured: Callable[[dict[Key, Measure]], None],
+        failed: Callable[[BaseException, str], None] = lambda error, path: None,
     ) -> None:
         self._owner, self._loader = owner, loader
-        self._painted, self._measured = painted, measured
+        self._painted, self._measured, self._failed = painted, measured, failed
         self._tiles: dict[tuple[Hashable, TileKey], _Tile] = {}
         self._order: list[_Tile] = []
         self._wanted: dict[tuple[str, Index], list[tuple[_Tile, Key]]] = {}
@@ -191,6 +192,8 @@ class Mosaic:
 
     # ------------------------------------------------------------------ coming
     def _came(self, path: str, result: ChunkResult) -> None:
+        if result.error is not None:
+            self._failed(result.error, path)
         for tile, key in self._wanted.pop((path, result.index), ()):
             tile.pieces[key][result.index] = result
             tile.waiting.discard((key, path, result.index))

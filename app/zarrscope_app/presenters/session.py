@@ -135,7 +135,8 @@ class Session:
         self._at = -1
         self._view: Any = None
         self._snapshot: SessionState | None = None
-        self._turn = OncePerTurn(self.owner.post, self.changed.emit)
+        self._told: SessionState | None = None
+        self._turn = OncePerTurn(self.owner.post, self._tell)
 
         self.problems = ProblemsPresenter()
         self.jobs = JobsPresenter(self.owner)
@@ -148,6 +149,7 @@ class Session:
         self.edit.changed.connect(self._edited)
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
+        self.slice.failed.connect(self.problems.add)
         self.problems.changed.connect(self._refresh)
         self._open()
 
@@ -289,8 +291,7 @@ class Session:
         else:
             self.values.clear(words.NO_TABLE)
         self._version = found.image.version if found.image is not None else ""
-        picture = found.image is not None and _drawable(found.image)
-        if found.image is not None and (picture or found.info.problem):
+        if found.image is not None and (_drawable(found.image) or found.image.levels[0].array.problem is not None):
             can.add("image")
             self.slice.set_image(found.image, found.labels or {})
             if self._view is not None:
@@ -391,6 +392,11 @@ class Session:
     def _refresh(self) -> None:
         self._snapshot = None
         self._turn.soon()
+
+    def _tell(self) -> None:
+        if self.state != self._told:  # a picture that is painted changes nothing here, as a rule
+            self._told = self._snapshot
+            self.changed.emit()
 
     # ------------------------------------------------------------------ a view to come back to
     def view(self) -> dict[str, Any]:

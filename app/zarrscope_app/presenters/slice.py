@@ -39,13 +39,15 @@ class SlicePresenter:
     changed = Signal()
     painted = Signal()
     probed = Signal()
+    failed = Signal(object, str)
+    """(error, path of the array): a chunk could not be shown."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
         self._turn = OncePerTurn(owner.post, self._replan)
         self._changes = OncePerTurn(owner.post, self.changed.emit)
         self._paints = OncePerTurn(owner.post, self._paint)
-        self._mosaic = Mosaic(owner, loader, self._paints.soon, self._measured)
+        self._mosaic = Mosaic(owner, loader, self._paints.soon, self._measured, self.failed.emit)
         self._line = LineReader(owner, loader, self._paints.soon)
         self._prober = Prober(owner, loader, self.probed.emit)
         self._rect: Rect = (0.0, 0.0, 0.0, 0.0)
