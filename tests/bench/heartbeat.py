@@ -1,0 +1,214 @@
+"""How long a host keeps a person waiting: a 5 ms heartbeat on its event loop while gestures go on, drawing included.
+
+    python tests/bench/heartbeat.py qt [URL] [--beats 1000]        under Xvfb: xvfb-run -a -s "-screen 0 1600x1000x24" …
+    python tests/bench/heartbeat.py tui [URL] [--size 80x24]
+
+The gap between two beats is what is reported, 5 ms at best: median, p99, max. Without URL the small demo volume is
+made. Budgets: Qt and Textual at 80x24 p99 ≤ 16 ms and max ≤ 50 ms; Textual at 200x60 p99 ≤ 33 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+INTERVAL = 0.005
+GESTURE_EVERY = 0.016
+"""Seconds between two gestures: a mouse or a held key at about 60 a second."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Milliseconds between beats."""
+
+    host: str
+    beats: int
+    median: float
+    p99: float
+    max: float
+
+    def __str__(self) -> str:
+        figures = f"median {self.median:.1f} ms, p99 {self.p99:.1f} ms, max {self.max:.1f} ms"
+        return f"{self.host}: {self.beats} beats, {figures}"
+
+
+class Heart:
+    """Collects the times of beats; `gesture` is called beside them, every 16 ms."""
+
+    def __init__(self, beats: int, gestures: Iterator[None]) -> None:
+        self.wanted = beats
+        self.gaps: list[float] = []
+        self._last: float | None = None
+        self._gestures = gestures
+        self._next_gesture = 0.0
+
+    def beat(self) -> bool:
+        """One beat; False when there are enough."""
+        now = time.perf_counter()
+        if self._last is not None:
+            self.gaps.append((now - self._last) * 1000)
+        self._last = now
+        if now >= self._next_gesture:
+            self._next_gesture = now + GESTURE_EVERY
+            next(self._gestures)
+        return len(self.gaps) < self.wanted
+
+    def result(self, host: str) -> Gaps:
+        ordered = sorted(self.gaps)
+        p99 = ordered[min(len(ordered) - 1, math.ceil(len(ordered) * 0.99) - 1)]
+        return Gaps(host, len(ordered), ordered[len(ordered) // 2], p99, ordered[-1])
+
+
+def there_and_back(length: int) -> Iterator[int]:
+    while True:
+        yield from range(length)
+        yield from range(length - 1, -1, -1)
+
+
+def demo(folder: Path) -> str:
+    from zarrscope_resources.demo import make
+
+    return str(make(folder / "demo.ome.zarr", "small"))
+
+
+# ------------------------------------------------------------------------------------------------- Qt
+def qt(url: str, beats: int = 1000) -> Gaps:
+    """The window, shown, its image in front: slider, pan, wheel and contrast by turns."""
+    from qtpy.QtCore import QEventLoop, Qt, QTimer
+    from qtpy.QtWidgets import QApplication
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    window = Window(Forgetful())
+    window.resize(1200, 800)
+    window.show()
+    window.open(url)
+    session = window.workspace.current
+    assert session is not None
+
+    def wait(until: Callable[[], bool], seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while not until():
+            assert time.monotonic() < end, "the picture did not come"
+            application.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 5)
+
+    wait(lambda: bool(session.slice.frame.tiles) and session.slice.frame.loading == 0)
+    heart = Heart(beats, _qt_gestures(window, session))
+    loop = QEventLoop()
+    timer = QTimer()
+    timer.setTimerType(Qt.TimerType.PreciseTimer)
+    timer.timeout.connect(lambda: None if heart.beat() else loop.quit())
+    timer.start(int(INTERVAL * 1000))
+    loop.exec()
+    timer.stop()
+    window.close()
+    window.deleteLater()
+    application.processEvents()
+    return heart.result("Qt 1200x800")
+
+
+def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
+    from qtpy.QtCore import QEvent, QPoint, QPointF, Qt
+    from qtpy.QtGui import QMouseEvent, QWheelEvent
+    from qtpy.QtWidgets import QApplication
+
+    canvas = window.image.canvas
+    # a scene's view takes its mouse through its viewport
+    target = canvas.viewport() if hasattr(canvas, "viewport") else canvas
+    middle = QPointF(target.width() / 2, target.height() / 2)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+    def mouse(kind: Any, at: QPointF, button: Any, buttons: Any) -> None:
+        QApplication.sendEvent(target, QMouseEvent(kind, at, target.mapToGlobal(at), button, buttons, none))
+
+    def wheel(turn: int) -> None:
+        phase = Qt.ScrollPhase.NoScrollPhase
+        event = QWheelEvent(
+            middle, target.mapToGlobal(middle), QPoint(), QPoint(0, turn), Qt.MouseButton.NoButton, none, phase, False
+        )
+        QApplication.sendEvent(target, event)
+
+    sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
+    ways = {axis.name: there_and_back(axis.length) for axis in sliders}
+    while True:
+        for _ in range(4):
+            wheel(120)
+            yield
+        mouse(QEvent.Type.MouseButtonPress, middle, left, left)
+        for i in range(12):
+            mouse(QEvent.Type.MouseMove, middle + QPointF(8 * (i % 6), 5 * (i % 6)), Qt.MouseButton.NoButton, left)
+            yield
+        mouse(QEvent.Type.MouseButtonRelease, middle, left, Qt.MouseButton.NoButton)
+        for axis in sliders:
+            for _ in range(8):
+                session.slice.set_index(axis.name, next(ways[axis.name]))
+                yield
+        for i in range(8):
+            session.slice.set_levels(0, 100 + 20 * i, 2000 + 100 * i)
+            yield
+        for _ in range(4):
+            wheel(-120)
+            yield
+
+
+# ------------------------------------------------------------------------------------------------- Textual
+def tui(url: str, beats: int = 1000, size: tuple[int, int] = (80, 24)) -> Gaps:
+    """The terminal application without a terminal (Textual's own driver for tests): sliders and contrast by turns."""
+    from zarrscope_app.tui.app import Explorer
+
+    async def run() -> Gaps:
+        app = Explorer(url, grey=False)
+        async with app.run_test(size=size) as pilot:
+            session = app.session
+            async with asyncio.timeout(30):
+                while not session.slice.frame.tiles or session.slice.frame.loading:
+                    await pilot.pause(0.01)
+            heart = Heart(beats, _tui_gestures(session))
+            while heart.beat():
+                await asyncio.sleep(INTERVAL)
+            return heart.result(f"Textual {size[0]}x{size[1]}")
+
+    return asyncio.run(run())
+
+
+def _tui_gestures(session: Any) -> Iterator[None]:
+    sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
+    ways = {axis.name: there_and_back(axis.length) for axis in sliders}
+    while True:
+        for axis in sliders:
+            for _ in range(8):
+                session.slice.set_index(axis.name, next(ways[axis.name]))
+                yield
+        for i in range(8):
+            session.slice.set_levels(0, 100 + 20 * i, 2000 + 100 * i)
+            yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("host", choices=["qt", "tui"])
+    parser.add_argument("url", nargs="?")
+    parser.add_argument("--beats", type=int, default=1000)
+    parser.add_argument("--size", default="80x24")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    columns, _, rows = asked.size.partition("x")
+    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
+        url = asked.url or demo(Path(folder))
+        gaps = qt(url, asked.beats) if asked.host == "qt" else tui(url, asked.beats, (int(columns), int(rows)))
+    print(json.dumps(asdict(gaps)) if asked.json else gaps)
+
+
+if __name__ == "__main__":
+    main()

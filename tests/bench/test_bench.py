@@ -1,0 +1,36 @@
+"""The measurements run, and hold with room to spare on a machine that does nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from bench import heartbeat, startup
+
+
+@pytest.mark.alone
+def test_the_terminal_application_never_blocks(tmp_path: Path) -> None:
+    gaps = heartbeat.tui(heartbeat.demo(tmp_path), beats=300)
+    print(gaps)
+    assert gaps.beats == 300
+    assert gaps.max < 400
+
+
+@pytest.mark.alone
+def test_starting_is_quick(tmp_path: Path) -> None:
+    seconds = startup.measure(heartbeat.demo(tmp_path), runs=3)
+    print(seconds)
+    assert seconds["help"]["best"] < 0.6  # 0.3 on a machine of one's own
+    assert seconds["open"]["best"] < 2.0
+
+
+def test_gaps_tell_the_worst_beat() -> None:
+    heart = heartbeat.Heart(100, itertools.repeat(None))
+    while heart.beat():
+        pass
+    heart.gaps[17] = 250.0
+    result = heart.result("none")
+    assert (result.beats, result.max) == (100, 250.0)
+    assert result.median <= result.p99 <= result.max
