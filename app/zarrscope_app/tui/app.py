@@ -66,8 +66,10 @@ class Explorer(App[int]):
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
     TITLE = "zarrscope"
 
-    def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
+    def __init__(self, url: str, *, writable: bool = False, grey: bool | None = None, **options: Any) -> None:
+        """`grey` None: as the terminal can."""
         super().__init__(**options)
+        self._grey = self.console.color_system not in ("truecolor", "windows") if grey is None else grey
         self.session = Session(url, self.post, writable=writable)
         self._accept: Callable[[str], None] | None = None
         self._repaint = OncePerTurn(self.post, self._paint)
@@ -91,7 +93,7 @@ class Explorer(App[int]):
                 yield Static(id="tabs")
                 with ContentSwitcher(id="panes", initial="info"):
                     with Vertical(id="image"):
-                        yield Picture(s, id="picture")
+                        yield Picture(s, id="picture", grey=self._grey)
                         yield Static(id="controls")
                     yield TableLines(s, id="values")
                     yield FormLines(s, id="attributes")
@@ -119,6 +121,7 @@ class Explorer(App[int]):
 
     def _tree_changed(self, _: int) -> None:
         self._tree.show()
+        self._repaint.soon()
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= 120, "wide")
@@ -144,11 +147,21 @@ class Explorer(App[int]):
         self.query_one("#controls", Static).update(_controls(s) if state.tab == "image" else "")
         if state.tab == "image":
             self._picture.show()
-        edit = s.edit.state.sentence if state.tab == "attributes" else s.slice.probe.text or s.slice.probe.sentence
-        room = self.size.width - len(edit) - len(state.status_text) - 2
-        self.query_one("#status", Static).update(f" {edit}{' ' * max(2, room)}{state.status_text}")
+        note = self._note()
+        room = self.size.width - len(note) - len(state.status_text) - 2
+        self.query_one("#status", Static).update(f" {note}{' ' * max(2, room)}{state.status_text}")
         self._tree.refresh()
         self._foot()
+
+    def _note(self) -> str:
+        """The left of the status line: what is said about the thing under the cursor."""
+        s = self.session
+        row = self._tree.row(self._tree.cursor) if self.focused is self._tree else None
+        if row is not None and (row.badge or row.sentence):
+            return row.badge or row.sentence
+        if s.state.tab == "attributes":
+            return s.edit.state.sentence
+        return s.slice.probe.text or s.slice.probe.sentence or (words.GREY_ONLY if self._grey else "")
 
     def _foot(self) -> None:
         focused = self.focused
@@ -156,7 +169,10 @@ class Explorer(App[int]):
         self.query_one("#footer", Static).update(" " + FOOTERS[where])
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
-        self._foot()
+        self._repaint.soon()
+
+    def on_lines_moved(self, _: Lines.Moved) -> None:
+        self._repaint.soon()
 
     # ------------------------------------------------------------------ keys
     def on_key(self, event: events.Key) -> None:

@@ -41,6 +41,9 @@ class Lines(ScrollView, can_focus=True):
             self.lines = lines
             self.line = line
 
+    class Moved(Message):
+        """The cursor is on another line."""
+
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id)
         self.session = session
@@ -91,6 +94,7 @@ class Lines(ScrollView, can_focus=True):
         self.cursor = max(0, min(to, self.count() - 1))
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
         self.refresh()
+        self.post_message(self.Moved())
 
     def on_key(self, event: events.Key) -> None:
         page = max(1, self.size.height - 1)

@@ -6,6 +6,7 @@ Without true colour it is grey, dithered into the 24 greys that 256-colour termi
 from __future__ import annotations
 
 from functools import lru_cache
+from textwrap import wrap
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ def _color(packed: int) -> Color:
 
 def half_blocks(rgb: npt.NDArray[np.uint8], grey: bool = False) -> list[Strip]:
     """(2h, w, 3) pixels as h lines of w cells; equal neighbours become one segment."""
-    picture = _greys(rgb) if grey else (rgb // STEP * STEP)
+    picture = _greys(rgb) if grey else (np.minimum(rgb, 255 - STEP) + STEP // 2) // STEP * STEP
     wide = picture.astype(np.uint32)
     packed = (wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2]
     pairs = (packed[0::2].astype(np.uint64) << 24) | packed[1::2]
@@ -67,9 +68,10 @@ class Picture(Widget, can_focus=True):
 
     DEFAULT_CSS = "Picture { height: 1fr; }"
 
-    def __init__(self, session: Session, *, id: str) -> None:
+    def __init__(self, session: Session, *, id: str, grey: bool = False) -> None:
         super().__init__(id=id)
         self.session = session
+        self.grey = grey
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is off."""
@@ -80,10 +82,6 @@ class Picture(Widget, can_focus=True):
     @property
     def pixels(self) -> tuple[int, int]:
         return self.size.height * 2, self.size.width
-
-    @property
-    def grey(self) -> bool:
-        return self.app.console.color_system not in ("truecolor", "windows")
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
@@ -104,7 +102,8 @@ class Picture(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         if self.session.slice.state.kind != "image" or y >= len(self._lines):
-            text = self.session.slice.state.sentence if y == 0 else ""
+            folded = wrap(self.session.slice.state.sentence, max(10, self.size.width - 2))
+            text = f" {folded[y]}" if y < len(folded) else ""
             return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
         return self._lines[y].adjust_cell_length(self.size.width)
 

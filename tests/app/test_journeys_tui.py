@@ -1,0 +1,201 @@
+"""The journeys in the terminal: real keys and mouse through Textual's Pilot, texts and colours read from the widgets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.widgets import Input, Static
+
+from contracts.journeys import SECONDS, Journeys, Robot
+from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
+from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.sheet import Sheet
+
+SIZE = (160, 60)
+
+
+class TextualRobot(Robot):
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
+        """One context for all calls: the application keeps itself in a context variable."""
+        self.app: Explorer | None = None
+
+    def open(self, url: str, *, writable: bool = False) -> None:
+        self.app = Explorer(url, writable=writable, grey=False)
+        self.session = self.app.session
+        self._test = self.app.run_test(size=SIZE)
+        self.pilot = self._run(self._test.__aenter__())
+
+    def close(self) -> None:
+        if self.app is not None:
+            self._run(self._test.__aexit__(None, None, None))
+        self.runner.close()
+
+    def _run(self, work: Any) -> Any:
+        return self.runner.run(work)
+
+    def wait(self, happened: Callable[[], bool], what: str = "") -> None:
+        async def until() -> None:
+            async with asyncio.timeout(SECONDS):
+                while not happened():
+                    await self.pilot.pause(0.002)
+
+        try:
+            self._run(until())
+        except TimeoutError:
+            pytest.fail(f"This did not happen: {what}")
+
+    def press(self, *keys: str) -> None:
+        self._run(self.pilot.press(*keys))
+
+    def focus(self, selector: str) -> Any:
+        assert self.app is not None
+        widget = self.app.screen.query_one(selector)
+        widget.focus()
+        self._run(self.pilot.pause())
+        return widget
+
+    # -------------------------------------------------- tree
+    @property
+    def _tree(self) -> TreeLines:
+        assert self.app is not None
+        return self.app.query_one("#tree", TreeLines)
+
+    def rows(self) -> list[str]:
+        return [row.name for row in (self._tree.row(i) for i in range(1, self._tree.count())) if row is not None]
+
+    def _go(self, path: str) -> None:
+        tree = self.focus("#tree")
+        self.press("home")
+        for _ in range(tree.count()):
+            row = tree.row(tree.cursor)
+            if row is not None and row.path == path:
+                return
+            self.press("down")
+        pytest.fail(f"{path} is not in the tree")
+
+    def expand(self, path: str) -> None:
+        self._go(path)
+        self.press("right")
+
+    def select(self, path: str) -> None:
+        self._go(path)
+        self.press("enter")
+
+    def cancel(self, path: str) -> None:
+        self._go(path)
+        self.press("escape")
+
+    def retry_row(self, path: str) -> None:
+        self._go(path)
+        self.press("r")
+
+    # -------------------------------------------------- picture
+    @property
+    def _picture(self) -> Picture:
+        assert self.app is not None
+        return self.app.query_one("#picture", Picture)
+
+    def slide(self, axis: str, indices: Sequence[int]) -> None:
+        self.focus("#picture")
+        self.press(axis)
+        for index in indices:
+            self.press("right")
+            assert next(a.index for a in self.session.slice.state.axes if a.name == axis) == index
+
+    def picture(self) -> np.ndarray:
+        pane = self._picture
+        rows = []
+        for y in range(pane.size.height):
+            upper, lower = [], []
+            for segment in pane.render_line(y):
+                style = segment.style
+                if style is None or style.color is None or style.bgcolor is None or style.color.triplet is None:
+                    return np.zeros((0, 0, 3), np.uint8)
+                upper += [tuple(style.color.triplet)] * len(segment.text)
+                lower += [tuple(style.bgcolor.triplet)] * len(segment.text)  # type: ignore[arg-type]
+            rows += [upper, lower]
+        return np.array(rows, np.uint8)
+
+    def hover(self, y: float, x: float) -> None:
+        pane = self.focus("#picture")
+        self.press("v")
+        height, width = pane.pixels
+        y0, x0, y1, x1 = pane.rect
+        row, column = int((y - y0) / (y1 - y0) * height), int((x - x0) / (x1 - x0) * width)
+        rows, columns = row - pane.cursor[0], column - pane.cursor[1]
+        self.press(*["down" if rows > 0 else "up"] * abs(rows), *["right" if columns > 0 else "left"] * abs(columns))
+
+    def retry_picture(self) -> None:
+        pane = self._picture
+        failed = next(tile for tile in self.session.slice.frame.tiles if tile.state.value == "failed")
+        height, width = pane.pixels
+        assert pane.rect is not None
+        y0, x0, y1, x1 = pane.rect
+        y, x = (failed.rect[0] + failed.rect[2]) / 2, (failed.rect[1] + failed.rect[3]) / 2
+        cell = (int((x - x0) / (x1 - x0) * width), int((y - y0) / (y1 - y0) * height / 2))
+        self._run(self.pilot.click("#picture", offset=cell))
+
+    # -------------------------------------------------- form
+    def edit(self, pointer: str, text: str) -> None:
+        form = self.focus("#attributes")
+        assert isinstance(form, FormLines)
+        self.press("home")
+        for _ in range(form.count()):
+            field = form.field()
+            if field is not None and field.pointer == pointer:
+                break
+            self.press("down")
+        self.press("enter")
+        assert self.app is not None
+        assert self.app.focused is self.app.query_one("#entry", Input)
+        self.press("end", *["backspace"] * 20, *text, "enter")
+
+    def save(self) -> None:
+        self.press("ctrl+s")
+
+    def undo(self) -> None:
+        self.focus("#attributes")
+        self.press("u")
+
+    def review(self) -> str:
+        self.focus("#attributes")
+        self.press("d")
+        assert self.app is not None
+        sheet = self.app.screen
+        assert isinstance(sheet, Sheet)
+        text = "\n".join(_text(widget) for widget in sheet.query(Static))
+        self.press("escape")
+        return text
+
+    def resolve(self, whose: str) -> None:
+        self.focus("#attributes")
+        self.press(whose[0])
+
+    # -------------------------------------------------- words
+    def sees(self, text: str) -> bool:
+        assert self.app is not None
+        shown = [_text(widget) for widget in self.app.screen.query(Static)]
+        for lines in self.app.screen.query(Lines):
+            if lines.display and lines.is_on_screen:
+                shown += ["".join(piece for piece, _ in lines.pieces(i)) for i in range(lines.count())]
+        pane = self._picture
+        shown.append(" ".join(pane.render_line(y).text.strip() for y in range(min(6, pane.size.height))))
+        return any(text in one for one in shown)
+
+
+def _text(widget: Static) -> str:
+    return str(widget.content) if widget.display else ""
+
+
+class TestTextual(Journeys):
+    @pytest.fixture
+    def robot(self) -> Iterator[TextualRobot]:
+        robot = TextualRobot()
+        yield robot
+        robot.close()
