@@ -1,0 +1,61 @@
+"""What `import zarrscope` offers, and that it costs next to nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import zarrscope
+
+PUBLIC = [
+    "Array",
+    "BadChunk",
+    "BadMetadata",
+    "Conflict",
+    "Group",
+    "Hierarchy",
+    "NotFound",
+    "ReadOnly",
+    "Refused",
+    "Unreadable",
+    "Unsupported",
+    "ZarrscopeError",
+    "open",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(zarrscope.__all__) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(zarrscope, name).__name__ == name
+        assert name in dir(zarrscope)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = zarrscope.nonsense  # type: ignore[attr-defined]
+
+
+def modules_after(code: str) -> set[str]:
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in shown.stdout.split()}
+
+
+def test_importing_pulls_in_nothing_it_does_not_need() -> None:
+    loaded = modules_after("import zarrscope")
+    assert "zarrscope" in loaded
+    assert not loaded & {"numpy", "fsspec", "aiohttp", "numcodecs", "zstandard", "asyncio", "click", "rich", "qtpy"}
+
+
+def test_opening_and_reading_locally_pulls_in_no_network_library(tmp_path: object) -> None:
+    code = (
+        "import zarrscope\n"
+        f"h = zarrscope.open({str(tmp_path)!r} + '/x.zarr', 'w-')\n"
+        "a = h.create_array('/a', shape=(4,), dtype='uint8')\n"
+        "a[...] = 1\n"
+        "assert a[...].sum() == 4\n"
+    )
+    loaded = modules_after(code)
+    assert "numpy" in loaded
+    assert not loaded & {"fsspec", "aiohttp", "numcodecs", "zarr", "rich", "click"}
