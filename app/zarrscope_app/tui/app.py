@@ -171,6 +171,9 @@ class Explorer(App[int]):
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()
 
+    def on_picture_probed(self, _: Picture.Probed) -> None:
+        self._repaint.soon()
+
     def on_lines_moved(self, _: Lines.Moved) -> None:
         self._repaint.soon()
 

@@ -14,6 +14,7 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -67,6 +68,9 @@ class Picture(Widget, can_focus=True):
     """Shows the viewport of a session's slice presenter. One pixel is half a cell: as wide as it is high, about."""
 
     DEFAULT_CSS = "Picture { height: 1fr; }"
+
+    class Probed(Message):
+        """There is something else under the cursor."""
 
     def __init__(self, session: Session, *, id: str, grey: bool = False) -> None:
         super().__init__(id=id)
@@ -167,12 +171,14 @@ class Picture(Widget, can_focus=True):
             self.session.slice.leave()
         else:
             self.session.slice.hover(*self._place(*self.cursor))
+        self.post_message(self.Probed())
         self.show()
 
     # ------------------------------------------------------------------ mouse
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self.rect is not None and self.cursor is None:
             self.session.slice.hover(*self._place(event.y * 2, event.x))
+            self.post_message(self.Probed())
 
     def on_leave(self, _: events.Leave) -> None:
         if self.cursor is None:
