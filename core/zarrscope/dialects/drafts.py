@@ -335,7 +335,9 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
         pointer = "/metadata_encoding"
         reports.append(refusal("metadata encoding", unknown, pointer, notes, must=True, lenient=lenient))
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
-    return Draft(layout, suffix, lenient, extensions=tuple(reports), encoding=unknown), tuple(notes)
+    return Draft(
+        layout, None if suffix == layout.suffix else suffix, lenient, extensions=tuple(reports), encoding=unknown
+    ), tuple(notes)
 
 
 DRAFTS = (Draft(DRAFT_2022_05), Draft(DRAFT_2020), Draft(DRAFT_2019_06), Draft(DRAFT_2019_05))
