@@ -137,4 +137,4 @@ def test_the_wheel_declares_its_command_and_its_licence(built: tuple[Path, Path,
     assert any(name.endswith("licenses/LICENSE") for name in contents)
     for target in re.findall(r"^zarrscope = ([\w.]+):([\w.]+)$", points, re.M):
         module, _, attribute = target[0].replace(".", "/"), "", target[1]
-        assert f"{module}.py" in contents or f"{module}/{attribute}" in contents, target
+        assert contents.keys() & {f"{module}.py", f"{module}/__init__.py", f"{module}/{attribute}"}, target
