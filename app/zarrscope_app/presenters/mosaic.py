@@ -209,8 +209,13 @@ class Mosaic:
 
     def _repaint(self) -> None:
         for tile in self._order:
-            if not tile.waiting and (not tile.fresh or tile.looks != self._looks):
+            if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
+
+    def _outdated(self, tile: _Tile) -> bool:
+        """The picture of a tile is not what its chunks and looks would give."""
+        sources = self._plan.sources if self._plan is not None else ()
+        return not tile.fresh or tile.looks != self._looks or any(s.key not in tile.planes for s in sources)
 
     def _paint(self, tile: _Tile) -> None:
         """Has a worker assemble and paint a tile, unless one is at it: then it comes here again when done."""
@@ -257,7 +262,7 @@ class Mosaic:
             if not found or tile.rgb is None or looks == self._looks:
                 self._versions += 1
                 tile.rgb, tile.version, tile.looks, tile.fresh, tile.shown = picture, self._versions, looks, True, None
-            if not tile.waiting and tile.looks != self._looks:
+            if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
             self._painted()
 

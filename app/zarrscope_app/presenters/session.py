@@ -134,7 +134,6 @@ class Session:
         self._history: list[str] = []
         self._at = -1
         self._view: Any = None
-        self._snapshot: SessionState | None = None
         self._told: SessionState | None = None
         self._turn = OncePerTurn(self.owner.post, self._tell)
 
@@ -340,11 +339,7 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        if self._snapshot is None:
-            self._snapshot = self._make()
-        return self._snapshot
-
-    def _make(self) -> SessionState:
+        """Made anew each time: it tells of all presenters, and none of them may be a turn behind."""
         hierarchy = self._hierarchy
         facts = ""
         writable = bool(hierarchy is not None and hierarchy.writable)
@@ -390,12 +385,12 @@ class Session:
         self._refresh()
 
     def _refresh(self) -> None:
-        self._snapshot = None
         self._turn.soon()
 
     def _tell(self) -> None:
-        if self.state != self._told:  # a picture that is painted changes nothing here, as a rule
-            self._told = self._snapshot
+        state = self.state
+        if state != self._told:  # a picture that is painted changes nothing here, as a rule
+            self._told = state
             self.changed.emit()
 
     # ------------------------------------------------------------------ a view to come back to

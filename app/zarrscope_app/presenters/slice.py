@@ -47,8 +47,8 @@ class SlicePresenter:
         self._turn = OncePerTurn(owner.post, self._replan)
         self._changes = OncePerTurn(owner.post, self.changed.emit)
         self._paints = OncePerTurn(owner.post, self._paint)
-        self._mosaic = Mosaic(owner, loader, self._paints.soon, self._measured, self.failed.emit)
-        self._line = LineReader(owner, loader, self._paints.soon)
+        self._mosaic = Mosaic(owner, loader, self._repaint, self._measured, self.failed.emit)
+        self._line = LineReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
         self._rect: Rect = (0.0, 0.0, 0.0, 0.0)
         self._pixels = (0, 0)
@@ -194,8 +194,11 @@ class SlicePresenter:
         self._frame = None
         self._changes.soon()
 
+    def _repaint(self) -> None:
+        self._frame = None  # now, not when the turn ends: somebody may look before
+        self._paints.soon()
+
     def _paint(self) -> None:
-        self._frame = None
         self.painted.emit()
         if self._mosaic.settled:
             self._count()
