@@ -25,9 +25,11 @@ _BAR_PIXELS = 140
 
 
 class ImageCanvas(QWidget):
-    """`attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed."""
+    """`attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed,
+    `hovered` when the cursor is over another place."""
 
     zoomed = Signal()
+    hovered = Signal()
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -296,10 +298,12 @@ class ImageCanvas(QWidget):
     def leaveEvent(self, event: Any) -> None:
         if self._presenter is not None:
             self._presenter.leave()
+            self.hovered.emit()
 
     def _hover(self, at: QPointF) -> None:
         if self._presenter is not None:
             self._presenter.hover(*self.to_plane(at))
+            self.hovered.emit()
 
 
 def _blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:

@@ -31,6 +31,7 @@ class ImagePane(QWidget):
     """`attach` a slice presenter, or None."""
 
     zoomed = Signal()
+    hovered = Signal()
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,6 +40,8 @@ class ImagePane(QWidget):
         self.canvas.zoomed.connect(self.zoomed)
         self.canvas.setAccessibleName("Image")
         self.line = LinePlot(post)
+        self.canvas.hovered.connect(self.hovered)
+        self.line.hovered.connect(self.hovered)
         self.sentence = QLabel()
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence.setWordWrap(True)

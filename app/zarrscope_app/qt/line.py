@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, Qt
+from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
@@ -18,6 +18,8 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 64, 24, 12, 16
 
 class LinePlot(QWidget):
     """`attach` a presenter whose state is of the kind "line". Wheel zooms along the line, dragging moves it."""
+
+    hovered = Signal()
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,6 +147,7 @@ class LinePlot(QWidget):
         if self._presenter is not None:
             lo, hi = self._span
             self._presenter.hover(0.0, lo + (x - plot.left()) / plot.width() * (hi - lo))
+            self.hovered.emit()
 
     def mouseReleaseEvent(self, event: Any) -> None:
         self._pressed = None
@@ -155,6 +158,7 @@ class LinePlot(QWidget):
     def leaveEvent(self, event: Any) -> None:
         if self._presenter is not None:
             self._presenter.leave()
+            self.hovered.emit()
 
 
 def _runs(known: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:

@@ -91,7 +91,7 @@ class TreeModel(QAbstractItemModel):
             return
         fresh = self._wanted(id)
         wanted = [child.id for child in fresh]
-        note = bool(row.sentence) and (not fresh or row.state in (RowState.FAILED, RowState.LOADING))
+        note = bool(row.sentence)
         if note:
             wanted.append(id | _NOTE)
         index = self.index_of(id)
@@ -214,8 +214,8 @@ class TreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             palette = current_palette()
             return warning(palette) if failed else quiet(palette)
-        if role == Qt.ItemDataRole.DecorationRole and about.retry:
-            return icon("retry")
+        if role == Qt.ItemDataRole.DecorationRole:
+            return icon("retry") if about.retry else icon("close") if about.state is RowState.LOADING else None
         return None
 
 
@@ -310,6 +310,14 @@ class TreePane(QWidget):
         finally:
             self._following = False
 
+    def cancel_current(self) -> bool:
+        """Stop what the current row is loading. False when it loads nothing."""
+        row = self.current_row()
+        if row is None or self._presenter is None or row.state is not RowState.LOADING:
+            return False
+        self._presenter.cancel(row.id)
+        return True
+
     def _filter(self, text: str) -> None:
         if self._presenter is not None:
             self._presenter.filter(text)
@@ -331,6 +339,8 @@ class TreePane(QWidget):
             about = self.model.row_of(index.parent())
             if about is not None and about.retry:
                 self._presenter.retry(about.id)
+            elif about is not None and about.state is RowState.LOADING:
+                self._presenter.cancel(about.id)
             return
         row = self.model.row_of(index)
         if row is not None:

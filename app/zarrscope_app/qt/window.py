@@ -82,6 +82,7 @@ class Window(QMainWindow):
         self.image = ImagePane(post)
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
         self.image.zoomed.connect(self._status)
+        self.image.hovered.connect(self._status)
         self.values, self.form, self.info, self.problems = ValuesPane(), AttributesPane(), InfoPane(), ProblemsPane()
         self.form.asked.connect(self.run)
         self.problems.chosen.connect(self._select)
@@ -290,7 +291,8 @@ class Window(QMainWindow):
         elif (id := self.menus.plain_command(event)) is not None:
             self.run(id)
         elif event.key() == Qt.Key.Key_Escape:
-            self.strip.dismiss()
+            if not self.tree.cancel_current():
+                self.strip.dismiss()
         elif not (len(key) == 1 and key.isalpha() and choose_axis_key(session, key)):
             super().keyPressEvent(event)
 

@@ -1,0 +1,191 @@
+"""A robot for the Qt window: real keys, real clicks, and what stands in the widgets. The dock of napari shares it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QModelIndex, QPoint, QPointF, Qt
+from qtpy.QtGui import QImage, QMouseEvent
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QTextBrowser
+
+from contracts.journeys import SECONDS, Robot
+from zarrscope_app.presenters import Forgetful, TileState
+from zarrscope_app.qt.window import Window
+
+
+class QtRobot(Robot):
+    def __init__(self, qtbot: Any) -> None:
+        self.qtbot = qtbot
+        self.window = Window(Forgetful())
+        qtbot.addWidget(self.window)
+        self.window.show()
+        qtbot.waitExposed(self.window)
+
+    def open(self, url: str, *, writable: bool = False) -> None:
+        self.window.open(url, writable)
+        session = self.window.workspace.current
+        assert session is not None
+        self.session = session
+        self.wait(lambda: self.window.tree.model is not None, "the tree")
+
+    def close(self) -> None:
+        # What a journey left unsaved would ask; the question has its own test.
+        for session in self.window.workspace.sessions:
+            self.window.workspace.close(session)
+        self.window.close()
+
+    def wait(self, happened: Callable[[], bool], what: str = "") -> None:
+        try:
+            self.qtbot.waitUntil(happened, timeout=int(SECONDS * 1000))
+        except Exception:
+            pytest.fail(f"This did not happen: {what}")
+
+    # -------------------------------------------------- tree
+    def _shown(self) -> Iterator[tuple[QModelIndex, int]]:
+        """Every index of the tree as far as it is unfolded, with its depth."""
+        view = self.window.tree.view
+        index = self.window.tree.model.index(0, 0) if self.window.tree.model else QModelIndex()
+        while index.isValid():
+            depth, above = 0, index.parent()
+            while above.isValid():
+                depth, above = depth + 1, above.parent()
+            yield index, depth
+            index = view.indexBelow(index)
+
+    def _index(self, path: str) -> QModelIndex:
+        model = self.window.tree.model
+        assert model is not None
+        for index, _ in self._shown():
+            row = model.row_of(index)
+            if row is not None and row.path == path:
+                return index
+        raise AssertionError(f"{path} is not shown in the tree")
+
+    def _click(self, index: QModelIndex) -> None:
+        view = self.window.tree.view
+        view.scrollTo(index)
+        rect = view.visualRect(index)
+        # On the text: the icon and the branch lie left of it.
+        QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(rect.left() + 26, rect.center().y()))
+
+    def rows(self) -> list[str]:
+        model = self.window.tree.model
+        assert model is not None
+        return [index.data() for index, depth in self._shown() if depth and not model.is_note(index)]
+
+    def expand(self, path: str) -> None:
+        view = self.window.tree.view
+        index = self._index(path)
+        if not view.isExpanded(index):
+            # The branch sign, one indentation left of the row.
+            rect = view.visualRect(index)
+            at = QPoint(rect.left() - view.indentation() // 2, rect.center().y())
+            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        assert view.isExpanded(self._index(path))
+
+    def select(self, path: str) -> None:
+        self._click(self._index(path))
+
+    def _note(self, path: str) -> QModelIndex:
+        index = self._index(path)
+        model = self.window.tree.model
+        assert model is not None
+        return model.index(model.rowCount(index) - 1, 0, index)
+
+    def cancel(self, path: str) -> None:
+        self._click(self._note(path))
+
+    def retry_row(self, path: str) -> None:
+        self._click(self._note(path))
+
+    # -------------------------------------------------- picture
+    def slide(self, axis: str, indices: Sequence[int]) -> None:
+        slider = self.window.image.sliders.slider(axis)
+        assert slider is not None
+        for index in indices:
+            slider.setValue(index)
+            QApplication.processEvents()
+
+    def picture(self) -> np.ndarray:
+        image = self.window.image.canvas.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+        data = image.constBits().asarray(image.sizeInBytes())
+        flat = np.frombuffer(data, dtype=np.uint8).reshape(image.height(), image.bytesPerLine())
+        return flat[:, : image.width() * 3].reshape(image.height(), image.width(), 3)
+
+    def _at(self, y: float, x: float) -> QPoint:
+        return self.window.image.canvas.to_widget((y, x, y, x)).topLeft().toPoint()
+
+    def hover(self, y: float, x: float) -> None:
+        canvas = self.window.image.canvas
+        at = self._at(y, x)
+        none = Qt.MouseButton.NoButton
+        event = QMouseEvent(
+            QMouseEvent.Type.MouseMove,
+            QPointF(at),
+            QPointF(canvas.mapToGlobal(at)),
+            none,
+            none,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        # QTest.mouseMove goes by way of the desktop's cursor, which other windows share.
+        QApplication.sendEvent(canvas, event)
+
+    def retry_picture(self) -> None:
+        failed = next(tile for tile in self.session.slice.frame.tiles if tile.state is TileState.FAILED)
+        y0, x0, y1, x1 = failed.rect
+        canvas = self.window.image.canvas
+        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=self._at((y0 + y1) / 2, (x0 + x1) / 2))
+
+    # -------------------------------------------------- form
+    def edit(self, pointer: str, text: str) -> None:
+        form = self.window.form
+        place = form.model.place_of(pointer)
+        assert place is not None, f"{pointer} is not in the form"
+        index = form.model.at(place, 1)
+        form.view.setCurrentIndex(index)
+        form.view.edit(index)
+        editor = form.view.viewport().findChild(QLineEdit)
+        assert editor is not None, f"{pointer} cannot be edited"
+        editor.selectAll()
+        QTest.keyClicks(editor, text)
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+
+    def save(self) -> None:
+        QTest.keyClick(self.window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+
+    def undo(self) -> None:
+        QTest.keyClick(self.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+
+    def review(self) -> str:
+        self.window.menus.actions["review"].trigger()
+        return str(self.window.form.diff.text.toPlainText())
+
+    def resolve(self, whose: str) -> None:
+        buttons = self.window.form.conflict.findChildren(QAbstractButton)
+        wanted = {"mine": "Keep mine", "theirs": "Take theirs"}[whose]
+        self.qtbot.mouseClick(next(b for b in buttons if b.text() == wanted), Qt.MouseButton.LeftButton)
+
+    # -------------------------------------------------- words
+    def sees(self, text: str) -> bool:
+        return any(text in shown for shown in self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        window = self.window
+        yield window.windowTitle()
+        for kind in (QLabel, QLineEdit, QAbstractButton):
+            for widget in window.findChildren(kind):
+                yield widget.text()
+                yield widget.toolTip()
+        for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
+            yield widget.toPlainText()
+        for index, _ in self._shown():
+            for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+                for column in (0, 1):
+                    yield str(index.siblingAtColumn(column).data(role) or "")
+        for place in range(len(self.session.edit.state.fields)):
+            for column in range(3):
+                yield str(window.form.model.at(place, column).data() or "")
