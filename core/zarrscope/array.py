@@ -4,17 +4,14 @@ Reading `array[selection]` is uncached and blocks; it fetches only the units tha
 many at once from a remote store, and decodes them straight into the result on all cores, the calling thread among them.
 Viewers go through chunks.ChunkLoader, which caches. What is not stored reads as the fill value.
 
-Writing `array[selection] = values` stores whole chunks (whole shards): a chunk written in part is read, changed and
-stored only if nobody stored another meanwhile, else read again; so two processes that write to one shard never tear it
-nor lose each other's update. A chunk that holds nothing but the fill value is not stored where it is written whole (one
-stored before is erased), as zarr-python does by default. Specification: v3 core "Chunk grids", "Stored representation".
+Writing `array[selection] = values` stores whole chunks (whole shards), and parts of them without losing what others
+wrote meanwhile (writing.py). Specification: v3 core "Chunk grids", "Stored representation".
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -26,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zarrscope.background import shared
-from zarrscope.errors import BadChunk, Conflict, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
 from zarrscope.metadata import ArrayMetadata, ChunkKeys
 from zarrscope.selection import Part, Piece, Selection, join, select
-from zarrscope.store import ABSENT, ByteRange, Store, Version, never
+from zarrscope.store import ByteRange, Store, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline
@@ -43,8 +40,6 @@ SCRATCH_BYTES = 32 * 1024 * 1024
 ZEROED_BYTES = 64 * 1024 * 1024
 BATCH = 4096
 """So many chunks of a remote store are planned at once."""
-ATTEMPTS = 100
-"""How often a write at a border is tried again when others keep changing the same chunk."""
 
 
 class Watcher(Protocol):
@@ -132,7 +127,7 @@ class Array:
         """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
         dtype = self.metadata.dtype
         if dtype.numpy is None:
-            raise self._located(
+            raise self.located(
                 Unsupported(
                     f"The data type {dtype.name} cannot be decoded here",
                     feature=f"data type {dtype.name}",
@@ -178,7 +173,7 @@ class Array:
     def problem(self) -> ZarrscopeError | None:
         """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
         try:
-            self._pipeline(self.metadata.grid.chunk_shape)
+            self.pipeline_of(self.metadata.grid.chunk_shape)
         except ZarrscopeError:
             pass
         return self._problem
@@ -194,13 +189,13 @@ class Array:
         """Where the units lie."""
         if self._locator is None:
             try:
-                pipeline = self._pipeline(self.metadata.grid.chunk_shape)
+                pipeline = self.pipeline_of(self.metadata.grid.chunk_shape)
             except ZarrscopeError:
                 pipeline = None
             self._locator = Locator(self.store, self.metadata, pipeline)
         return self._locator
 
-    def _pipeline(self, shape: Index) -> CodecPipeline:
+    def pipeline_of(self, shape: Index) -> CodecPipeline:
         """The codecs for a chunk of `shape`. Raises Unsupported, BadMetadata."""
         found = self._pipelines.get(shape)
         if found is None:
@@ -214,16 +209,16 @@ class Array:
                 _ = self.dtype
                 found = CodecPipeline(self.metadata.codecs, ArraySpec(shape, self.metadata.dtype, self.metadata.fill))
             except ZarrscopeError as error:
-                self._problem = self._located(error)
+                self._problem = self.located(error)
                 raise
             self._pipelines[shape] = found
         return found
 
     def _unit_pipeline(self, shape: Index) -> CodecPipeline:
         locator = self.locator
-        return locator.pipeline if locator.tiers and locator.pipeline is not None else self._pipeline(shape)
+        return locator.pipeline if locator.tiers and locator.pipeline is not None else self.pipeline_of(shape)
 
-    def _located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
+    def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
         return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
 
     # ------------------------------------------------------------------ reading
@@ -291,7 +286,7 @@ class Array:
         self._set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
         self._identity = identity  # the same chunks, for whoever cached them
 
-    def _settle_keys(self, selection: Selection) -> None:
+    def settle_keys(self, selection: Selection) -> None:
         """Before writing: a chunk written under other keys than those that are there would hide them."""
         if self.metadata.alternative_keys and selection.size:
             at = tuple(p[0] for p in selection.positions)
@@ -348,7 +343,7 @@ class Array:
             return
         unit = piece.chunk
         if isinstance(payload, ZarrscopeError):
-            raise self._located(payload, self.locator.key(unit))
+            raise self.located(payload, self.locator.key(unit))
         shape = self.locator.shape_of(unit)
         target = out[piece.target] if piece.target else out
         if piece.whole and target.flags.c_contiguous and target.shape == shape:
@@ -364,7 +359,7 @@ class Array:
             return np.full(self.locator.shape_of(unit), self.fill_value, self.dtype)
         assert not isinstance(data, ZarrscopeError)
         shape = self.locator.shape_of(unit)
-        self._check_size(shape)
+        self.check_size(shape)
         try:
             return self._unit_pipeline(shape).decode(data, out)
         except BadChunk as error:
@@ -376,7 +371,7 @@ class Array:
                         return self._decode(unit, payload, out)
             raise self._bad(error, unit) from error.__cause__
         except ZarrscopeError as error:
-            raise self._located(error, self.locator.key(unit))  # noqa: B904 - it is that error
+            raise self.located(error, self.locator.key(unit))  # noqa: B904 - it is that error
         except Exception as error:
             raise self._bad(
                 BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=unit), unit
@@ -386,15 +381,15 @@ class Array:
         prefix = f"Chunk {unit}: "
         if not error.message.startswith("Chunk "):
             error.message = prefix + error.message
-        return self._located(error, self.locator.key(unit))
+        return self.located(error, self.locator.key(unit))
 
-    def _check_size(self, shape: Index) -> None:
+    def check_size(self, shape: Index) -> None:
         """Refuses what is too large before its memory is asked for (spec F.2)."""
         from zarrscope.codecs.kinds import MAX_CHUNK_BYTES
 
         size = prod(shape) * max(1, self.dtype.itemsize)
         if size > MAX_CHUNK_BYTES:
-            raise self._located(
+            raise self.located(
                 Refused(
                     f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
                     f"{MAX_CHUNK_BYTES / 2**30:g} GiB",
@@ -403,7 +398,7 @@ class Array:
             )
 
     def _output(self, selection: Selection) -> NDArray[Any]:
-        self._pipeline(self.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
+        self.pipeline_of(self.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
         extent = selection.extent
         size = prod(extent) * self.dtype.itemsize
         limit = _memory()
@@ -414,7 +409,7 @@ class Array:
                 return np.zeros(extent, self.dtype)
             return np.empty(extent, self.dtype)
         except (MemoryError, ValueError):
-            raise self._located(
+            raise self.located(
                 Refused(
                     f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
                     f"{limit / 2**30:,.1f} GiB",
@@ -469,10 +464,10 @@ class Array:
         index = tuple(int(i) for i in index)
         if len(index) != self.ndim or any(not 0 <= i < n for i, n in zip(index, self.chunk_grid_shape, strict=True)):
             raise IndexError(f"there is no chunk {index} in a grid of {self.chunk_grid_shape}")
-        self._pipeline(self.metadata.grid.chunk_shape)
+        self.pipeline_of(self.metadata.grid.chunk_shape)
         for _, payload in self.fetch([index]):
             if isinstance(payload, ZarrscopeError):
-                raise self._located(payload, self.locator.key(index))
+                raise self.located(payload, self.locator.key(index))
             if payload is not None:
                 return self.decode_unit(index, payload)
         return np.full(self.unit_shape(index), self.fill_value, self.dtype)
@@ -480,102 +475,12 @@ class Array:
     # ------------------------------------------------------------------ writing
     def __setitem__(self, index: object, values: ArrayLike) -> None:
         """Stores `values`, broadcast as numpy does. Raises ReadOnly, Unsupported, Conflict, Unreadable."""
-        selection = select(index, self.shape)
-        pipeline = self._pipeline(self.metadata.grid.chunk_shape)
-        self._check_size(self.metadata.grid.chunk_shape)
-        self._settle_keys(selection)
-        self.store._need_writing(self.metadata.keys.key((0,) * self.ndim))
-        given = self._broadcast(values, selection)
-        edges = [self.metadata.grid.edges(axis, n) for axis, n in enumerate(self.shape)]
-
-        def write(piece: Piece) -> None:
-            self._write_chunk(piece, given[piece.target] if piece.target else given)
+        from zarrscope.writing import write
 
         try:
-            shared().share(
-                selection.pieces(edges), write, threads=1 if prod(pipeline.spec.shape) == selection.size else None
-            )
+            write(self, select(index, self.shape), values)
         finally:
-            self.locator.forget()
-            for watcher in list(watchers):
-                watcher.invalidate(self)
-
-    def _broadcast(self, values: ArrayLike, selection: Selection) -> NDArray[Any]:
-        dtype = self.dtype
-        if dtype.hasobject and dtype.names is None and not isinstance(values, np.ndarray):
-            given = np.empty((), object) if isinstance(values, str | bytes) else np.asarray(values, object)
-            if isinstance(values, str | bytes):
-                given[()] = values
-        else:
-            given = np.asarray(values)
-        if given.dtype != dtype and not (dtype.hasobject and given.dtype.kind in "OSUT"):
-            given = given.astype(dtype)
-        return np.broadcast_to(given, selection.shape).reshape(selection.extent)
-
-    def _write_chunk(self, piece: Piece, values: NDArray[Any]) -> None:
-        key = self.metadata.keys.key(piece.chunk)
-        shape = self.metadata.grid.shape_at(piece.chunk)
-        pipeline = self._pipeline(shape)
-        with _writing(self.store.url, key):
-            if piece.covers:
-                if piece.whole and values.flags.c_contiguous and values.shape == shape and values.dtype == self.dtype:
-                    chunk = values
-                else:
-                    chunk = np.full(shape, self.fill_value, self.dtype)
-                    chunk[piece.source or ...] = values
-                if self._is_fill(chunk):
-                    self.store.erase(key)
-                else:
-                    self.store.set(key, self._encode(pipeline, chunk, piece.chunk))
-                return
-            for _ in range(ATTEMPTS):
-                chunk, version = self._stored_chunk(pipeline, shape, key, piece.chunk)
-                chunk[piece.source or ...] = values
-                if version == ABSENT and self._is_fill(chunk):
-                    return
-                try:
-                    self.store.set(key, self._encode(pipeline, chunk, piece.chunk), expect=version)
-                    return
-                except Conflict as conflict:
-                    lost = conflict
-            raise lost
-
-    def _stored_chunk(
-        self, pipeline: CodecPipeline, shape: Index, key: str, index: Index
-    ) -> tuple[NDArray[Any], Version]:
-        found = self.store.get_versioned(key)
-        if found is None:
-            return np.full(shape, self.fill_value, self.dtype), ABSENT
-        data, version = found
-        try:
-            chunk = pipeline.decode(data)
-        except BadChunk as error:
-            error.advice = error.advice or "It is left as it is: writing a part of it would lose the rest."
-            error.index = error.index or index
-            raise self._located(error, key)  # noqa: B904 - it is that error
-        return (chunk if chunk.flags.writeable else chunk.copy()), version
-
-    def _encode(self, pipeline: CodecPipeline, chunk: NDArray[Any], index: Index) -> bytes:
-        try:
-            return pipeline.encode(chunk)
-        except ZarrscopeError as error:
-            raise self._located(error, self.metadata.keys.key(index))  # noqa: B904 - it is that error
-
-    def _is_fill(self, chunk: NDArray[Any]) -> bool:
-        """Bit for bit the fill value everywhere; never where the fill value is undefined."""
-        if not self.metadata.fill.defined:
-            return False
-        fill = self.fill_value
-        if chunk.dtype.hasobject:
-            return all(value == fill and type(value) is type(fill) for value in chunk.flat)
-        exact = np.asarray(fill, chunk.dtype).tobytes()
-        if not chunk.size or chunk.flat[0].tobytes() != exact:
-            return False
-        flat = np.ascontiguousarray(chunk).reshape(-1)
-        if chunk.dtype.itemsize in (1, 2, 4, 8):
-            bits = np.dtype(f"u{chunk.dtype.itemsize}")
-            return bool((flat.view(bits) == np.frombuffer(exact, bits)).all())
-        return flat.tobytes() == exact * chunk.size
+            self._written()
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Changes the extent; chunks wholly outside are erased, after the metadata says so. Raises as `save` does.
@@ -583,21 +488,20 @@ class Array:
         A chunk that lies partly outside keeps what it holds there, and shows it again should the array grow back.
         """
         from zarrscope.hierarchy import Hierarchy
+        from zarrscope.writing import erase_outside
 
-        hierarchy = self.hierarchy or Hierarchy.reopen(self.store)
         new = tuple(int(n) for n in shape)
         if len(new) != self.ndim or any(n < 0 for n in new):
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
-        old, keys, grid = self.shape, self.metadata.keys, self.metadata.grid
+        hierarchy = self.hierarchy or Hierarchy.reopen(self.store)
         metadata = hierarchy.resize(self.path, self.metadata, new)
-        before, after = grid.extent(old), grid.extent(new)
-        # clear what is outside axis by axis, so that only chunks that go are visited
-        kept = [min(b, a) for b, a in zip(before, after, strict=True)]
-        for axis in range(self.ndim):
-            spans = [range(kept[i]) if i < axis else range(before[i]) for i in range(self.ndim)]
-            spans[axis] = range(kept[axis], before[axis])
-            self.store.erase_values(keys.key(chunk) for chunk in product(*spans))
+        erase_outside(self, new)
         self._set_metadata(metadata)
+        self._written()
+
+    def _written(self) -> None:
+        """The values changed: whoever remembers any must look again."""
+        self.locator.forget()
         for watcher in list(watchers):
             watcher.invalidate(self)
 
@@ -631,29 +535,6 @@ def _base_bytes(array: NDArray[Any]) -> int:
     while isinstance(getattr(base, "base", None), np.ndarray):
         base = base.base
     return int(getattr(base, "nbytes", 0))
-
-
-_locks: dict[tuple[str, str], tuple[threading.Lock, int]] = {}
-_locks_guard = threading.Lock()
-
-
-@contextmanager
-def _writing(url: str, key: str) -> Iterator[None]:
-    """Held by the one thread of this process that writes this key. Other processes are told apart by versions."""
-    name = (url, key)
-    with _locks_guard:
-        lock, users = _locks.get(name, (threading.Lock(), 0))
-        _locks[name] = (lock, users + 1)
-    try:
-        with lock:
-            yield
-    finally:
-        with _locks_guard:
-            lock, users = _locks[name]
-            if users == 1:
-                del _locks[name]
-            else:
-                _locks[name] = (lock, users - 1)
 
 
 def _memory() -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from zarrscope.array import Array
 from zarrscope.creating import new_array
 from zarrscope.dialects import (
-    LATE_PROBES,
     PROBES,
     Child,
     Detected,
@@ -29,23 +28,21 @@ from zarrscope.dialects import (
     Kind,
     Node,
     Source,
-    detect,
-    detect_listed,
     dialect_named,
 )
 from zarrscope.document import Document
 from zarrscope.errors import BadMetadata, Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.naming import close_to, declared_paths
+from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
 from zarrscope.store import ABSENT, Entry, Store, never
 
 if TYPE_CHECKING:
-    from zarrscope.stores.address import Address
+    pass
 
 Mode = Literal["r", "r+", "a", "w-"]
 
-MAX_PARENTS = 8
-"""How far up a path that is no hierarchy is looked at for one that it lies in."""
 MAX_DEPTH = 64
 BATCH = 64
 """So many children's documents are fetched side by side."""
@@ -77,7 +74,7 @@ def open(
         store = open_store(address.store_url, mode)
         found = _opened(store, mode, dialect, lenient, consolidated)
     except NotFound as error:
-        above = _look_above(address) if mode in ("r", "r+") else None
+        above = look_above(address) if mode in ("r", "r+") else None
         if above is not None:
             error.advice = above
         raise
@@ -86,8 +83,8 @@ def open(
 
 
 def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consolidated: bool) -> Hierarchy:
-    documents = _fetch(store, PROBES)
-    detected = _detected(store, documents, dialect, lenient)
+    documents = fetch(store, PROBES)
+    detected = detected_in(store, documents, dialect, lenient)
     if detected is None:
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
@@ -96,10 +93,10 @@ def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consol
             if folder._has_nodes("/"):
                 folder.warnings = (Folder.warning,)
                 return folder
-        raise _not_zarr(store)
+        raise not_zarr(store)
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
     if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
-        documents.update(_fetch(store, elsewhere))
+        documents.update(fetch(store, elsewhere))
     if mode == "w-":
         raise Conflict(
             f"There is a {detected.dialect.title} hierarchy already",
@@ -113,70 +110,6 @@ def _created(store: Store, dialect: str) -> Hierarchy:
     chosen = dialect_named(dialect)
     found = Hierarchy(store, Detected(chosen), {}, writable=True)
     found.create_group("/")
-    return found
-
-
-def _detected(store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool) -> Detected | None:
-    """Adds to `documents` what it fetches beyond them."""
-    try:
-        detected = detect(documents, lenient=lenient)
-        if detected is None:
-            documents.update(_fetch(store, LATE_PROBES))
-            detected = detect(documents, lenient=lenient)
-        if dialect is not None and (detected is None or detected.dialect.name != dialect):
-            chosen = dialect_named(dialect, lenient=lenient)
-            documents.update(_fetch(store, chosen.documents("/")))
-            return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
-        if detected is None and store.listable:
-            keys = list(islice(store.list_prefix("meta/"), 8))
-            detected = detect_listed(_fetch(store, keys), lenient=lenient)
-    except ZarrscopeError as error:
-        raise error.located(store=store.url) from None
-    return detected
-
-
-class Folder:
-    """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
-
-    dialects: tuple[Dialect, ...] = tuple(dialect_named(name) for name in ("v3", "v2"))
-    searched = 200
-    """So many folders are looked into for a first hierarchy; fewer where each costs a round trip."""
-    warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
-
-
-def _not_zarr(store: Store) -> NotFound:
-    looked = ", ".join(PROBES[:-1])
-    advice = "Check the address; a hierarchy is opened at its root."
-    if store.listable:
-        names = sorted({entry.name for entry in islice(store.list_dir(""), 6)})
-        advice = (
-            f"It holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}. " if names else "It is empty. "
-        ) + advice
-    return NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
-
-
-def _look_above(address: Address) -> str | None:
-    """What to say when nothing is at `address` but a hierarchy lies around it."""
-    from zarrscope.stores.address import open_store, parents
-
-    for above in islice(parents(address), 1, MAX_PARENTS + 1):
-        try:
-            detected = detect(_fetch(open_store(above.store_url), PROBES))
-        except ZarrscopeError:
-            continue
-        if detected is not None:
-            return f"It lies inside {above.store_url}, a {detected.dialect.title} hierarchy: open that one."
-    return None
-
-
-def _fetch(store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
-    """The values that are there, fetched side by side. The first failure is raised."""
-    found: dict[str, bytes] = {}
-    for i, answer in store.get_many([(key, None) for key in keys], cancelled):
-        if isinstance(answer, ZarrscopeError):
-            raise answer.located(store=store.url, key=keys[i])
-        if answer is not None:
-            found[keys[i]] = answer
     return found
 
 
@@ -326,7 +259,7 @@ class Hierarchy:
             at_hand, self._at_hand = self._at_hand, None
             documents = {key: at_hand[key] for key in keys if key in at_hand}
         if not documents:
-            documents = {**_fetch(self.store, keys)} or copied
+            documents = {**fetch(self.store, keys)} or copied
         node = self._parsed(path, documents)
         return node if node is not None else self._implicit(path)
 
@@ -385,7 +318,7 @@ class Hierarchy:
             here = queue.pop(0)
             entries = islice(self.store.list_dir(self.dialect.listing(here)), 1000)
             below = [join_path(here, child.name) for child in islice(self.dialect.children(here, entries), 100)]
-            if _fetch(self.store, [key for child in below for key in self._keys(child)]):
+            if fetch(self.store, [key for child in below for key in self._keys(child)]):
                 return True
             queue += below
         return False
@@ -415,7 +348,7 @@ class Hierarchy:
                 names = sorted(child.name for child in islice(self.children(above), 1000))
             except ZarrscopeError:
                 names = []
-            close = _close(name, names)
+            close = close_to(name, names)
             advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
             if close:
                 advice += f" Did you mean {join_path(above, close)}?"
@@ -530,7 +463,7 @@ class Hierarchy:
                 node = self._node(above)
             except ZarrscopeError:
                 node = None
-            for declared in _declared(node.attributes) if node is not None else ():
+            for declared in declared_paths(node.attributes) if node is not None else ():
                 try:
                     full = clean_path(join_path(above, declared))
                 except Refused:  # leads out of the group: nobody's node (F.10)
@@ -637,7 +570,7 @@ class Hierarchy:
 
     def _own_node(self, path: str) -> Node | None:
         """The node as its own documents say now, whatever a consolidated copy says."""
-        return self._parsed(path, _fetch(self.store, self._keys(path)))
+        return self._parsed(path, fetch(self.store, self._keys(path)))
 
     # ------------------------------------------------------------------ editing
     def document(self, path: str) -> Document:
@@ -670,7 +603,7 @@ class Hierarchy:
             raise Refused(
                 "A document without a version cannot be saved", key=document.key, advice="Read it anew first."
             )
-        documents: dict[str, Source] = {**_fetch(self.store, self._keys(path))}
+        documents: dict[str, Source] = {**fetch(self.store, self._keys(path))}
         before = self._parsed(path, documents)
         documents[document.key] = document.bytes
         after = self._parsed(path, documents)
@@ -767,30 +700,3 @@ class Hierarchy:
             except Conflict as conflict:
                 lost = conflict
         raise lost
-
-
-def _declared(attributes: Mapping[str, Any]) -> Iterator[str]:
-    """Paths beneath a group that OME-Zarr attributes name: levels, labels, wells, images of a well."""
-
-    def members(value: Any, name: str) -> Iterable[Any]:
-        found = value.get(name) if isinstance(value, Mapping) else None
-        return found if isinstance(found, list) else ()
-
-    inner = attributes.get("ome")
-    for ome in (attributes, inner if isinstance(inner, Mapping) else {}):
-        paths: list[Any] = []
-        for image in members(ome, "multiscales"):
-            paths += [item.get("path") for item in members(image, "datasets") if isinstance(item, Mapping)]
-            paths.append("labels")
-        paths += members(ome, "labels")
-        for whole, name in (("plate", "wells"), ("well", "images")):
-            paths += [item.get("path") for item in members(ome.get(whole), name) if isinstance(item, Mapping)]
-        yield from (path for path in paths if isinstance(path, str) and path)
-        if "bioformats2raw.layout" in ome:
-            yield from ("OME", "0")
-
-
-def _close(name: str, names: Sequence[str]) -> str | None:
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, names, 1)), None)

@@ -362,7 +362,7 @@ def test_a_change_by_somebody_else_between_read_and_write_is_kept() -> None:
 
     changed = np.full(8, 1, np.uint8)
     changed[7] = 77
-    theirs = other._pipeline((8,)).encode(changed)
+    theirs = other.pipeline_of((8,)).encode(changed)
     mine = opened(Interrupted(memory), "r+")
     mine[0] = 5
     assert opened(memory)[...].tolist() == [5, 1, 1, 1, 1, 1, 1, 77]

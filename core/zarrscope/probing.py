@@ -1,0 +1,85 @@
+"""Which hierarchy a store holds: the documents that tell, fetched side by side (spec A.1, A.14).
+
+dialects.detect judges; this fetches for it, looks further where the first documents tell nothing, and says what was
+looked for where there is no hierarchy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from zarrscope.dialects import LATE_PROBES, PROBES, Detected, Dialect, detect, detect_listed, dialect_named
+from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.store import Store, never
+
+if TYPE_CHECKING:
+    from zarrscope.stores.address import Address
+
+MAX_PARENTS = 8
+"""How far up a path that is no hierarchy is looked at for one that it lies in."""
+
+
+def fetch(store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
+    """The values that are there, fetched side by side. The first failure is raised."""
+    found: dict[str, bytes] = {}
+    for i, answer in store.get_many([(key, None) for key in keys], cancelled):
+        if isinstance(answer, ZarrscopeError):
+            raise answer.located(store=store.url, key=keys[i])
+        if answer is not None:
+            found[keys[i]] = answer
+    return found
+
+
+def detected_in(store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool) -> Detected | None:
+    """Adds to `documents` what it fetches beyond them."""
+    try:
+        detected = detect(documents, lenient=lenient)
+        if detected is None:
+            documents.update(fetch(store, LATE_PROBES))
+            detected = detect(documents, lenient=lenient)
+        if dialect is not None and (detected is None or detected.dialect.name != dialect):
+            chosen = dialect_named(dialect, lenient=lenient)
+            documents.update(fetch(store, chosen.documents("/")))
+            return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
+        if detected is None and store.listable:
+            keys = list(islice(store.list_prefix("meta/"), 8))
+            detected = detect_listed(fetch(store, keys), lenient=lenient)
+    except ZarrscopeError as error:
+        raise error.located(store=store.url) from None
+    return detected
+
+
+class Folder:
+    """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
+
+    dialects: tuple[Dialect, ...] = tuple(dialect_named(name) for name in ("v3", "v2"))
+    searched = 200
+    """So many folders are looked into for a first hierarchy; fewer where each costs a round trip."""
+    warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
+
+
+def not_zarr(store: Store) -> NotFound:
+    looked = ", ".join(PROBES[:-1])
+    advice = "Check the address; a hierarchy is opened at its root."
+    if store.listable:
+        names = sorted({entry.name for entry in islice(store.list_dir(""), 6)})
+        advice = (
+            f"It holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}. " if names else "It is empty. "
+        ) + advice
+    return NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
+
+
+def look_above(address: Address) -> str | None:
+    """What to say when nothing is at `address` but a hierarchy lies around it."""
+    from zarrscope.stores.address import open_store, parents
+
+    for above in islice(parents(address), 1, MAX_PARENTS + 1):
+        try:
+            detected = detect(fetch(open_store(above.store_url), PROBES))
+        except ZarrscopeError:
+            continue
+        if detected is not None:
+            return f"It lies inside {above.store_url}, a {detected.dialect.title} hierarchy: open that one."
+    return None
