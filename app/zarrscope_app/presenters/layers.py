@@ -1,6 +1,6 @@
 """An image as the layers of a viewer: one per channel, labels after them, with names, places, units, colours, contrast.
 
-`plan` waits for the store (the levels are opened, a plane of the coarsest is read when the file states no contrast): run
+`plan` waits for the store (the levels are opened, a plane of the coarsest is read where the file gives no contrast): run
 it as a background job, as `Layers.add` does.
 """
 
