@@ -1,6 +1,6 @@
 """A lazy view of an array: indexing gives another view, only `__array__` reads, through the shared chunk loader.
 
-For viewers that slice in two steps (napari: `data[:, y0:y1, x0:x1]` over all of z, then one plane): the first step costs
+For viewers that slice in two steps (napari: `data[:, y0:y1, x0:x1]` over all of z, then one plane): the first costs
 nothing, the second reads one plane's chunks. Looks like an array: shape, dtype, ndim, size, chunks.
 """
 
