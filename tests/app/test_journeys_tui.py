@@ -1,4 +1,4 @@
-"""The journeys in the terminal: real keys and mouse through Textual's Pilot, texts and colours read from the widgets."""
+"""The journeys in the terminal: keys and mouse through Textual's Pilot, texts and colours read from the widgets."""
 
 from __future__ import annotations
 
