@@ -1,7 +1,7 @@
 """An image as the layers of a viewer: one per channel, labels after them, with names, places, units, colours, contrast.
 
-`plan` waits for the store (the levels are opened, a plane of the coarsest is read where the file gives no contrast): run
-it as a background job, as `Layers.add` does.
+`plan` waits for the store (it opens the levels, and reads a plane of the coarsest where the file gives no contrast):
+run it as a background job, as `Layers.add` does.
 """
 
 from __future__ import annotations
