@@ -72,6 +72,7 @@ class SlicePresenter:
         self._level = 0
         self._blocked = ""
         self._anyway = False
+        self._pending = False
         self._ahead_of: Any = None
         self._counting: set[int] = set()
         self._rect = (0.0, 0.0, 0.0, 0.0)
@@ -104,7 +105,7 @@ class SlicePresenter:
         )
         self._rect = (0.0, 0.0, float(image.shape[self._y]), float(image.shape[self._x]))
         self._refresh()
-        self._turn.soon()
+        self._plan_soon()
 
     # ------------------------------------------------------------------ snapshots
     @property
@@ -176,7 +177,7 @@ class SlicePresenter:
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return Frame(sentence=self._sentence)
-        loading = self._mosaic.loading
+        loading = self._mosaic.loading or int(self._pending)
         return Frame(
             (image.shape[self._y], image.shape[self._x]),
             self._mosaic.tiles,
@@ -231,7 +232,7 @@ class SlicePresenter:
         self._anyway = False
         self._prober.clear()
         self._refresh()
-        self._turn.soon()
+        self._plan_soon()
 
     def step(self, by: int, axis: str | None = None) -> None:
         """Moves an axis (None: the current one)."""
@@ -280,7 +281,13 @@ class SlicePresenter:
 
     def tick(self) -> None:
         """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
-        if self._image is not None and self._playing >= 0 and self._mosaic.settled and not self._blocked:
+        if (
+            self._image is not None
+            and self._playing >= 0
+            and self._mosaic.settled
+            and not self._pending
+            and not self._blocked
+        ):
             length = self._image.shape[self._playing]
             self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)
 
@@ -289,7 +296,7 @@ class SlicePresenter:
         """The part of the plane on the screen, and how many pixels (height, width) show it."""
         if (rect, pixels) != (self._rect, self._pixels):
             self._rect, self._pixels = rect, pixels
-            self._turn.soon()
+            self._plan_soon()
 
     def fit(self, pixels: tuple[int, int]) -> None:
         """The whole plane in so many pixels."""
@@ -302,7 +309,7 @@ class SlicePresenter:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
             self._anyway = False
             self._refresh()
-            self._turn.soon()
+            self._plan_soon()
 
     def _restyle(self) -> None:
         self._refresh()
@@ -334,7 +341,7 @@ class SlicePresenter:
         if at := self._at(channel):
             at.visible = visible
             self._restyle()
-            self._turn.soon()
+            self._plan_soon()
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
         if at := self._at(channel):
@@ -358,7 +365,7 @@ class SlicePresenter:
                 label.visible = visible
                 label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
                 self._restyle()
-                self._turn.soon()
+                self._plan_soon()
 
     def _measured(self, found: dict[Key, Measure]) -> None:
         for (_, i), measure in found.items():
@@ -392,7 +399,15 @@ class SlicePresenter:
             return None
         return View(self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway)
 
+    def _plan_soon(self) -> None:
+        """Asks for what is missing at the end of the turn; until then the picture counts as not whole."""
+        self._pending = True
+        self._frame = None
+        self._turn.soon()
+
     def _replan(self) -> None:
+        self._pending = False
+        self._frame = None
         view = self._view(self._index)
         if view is None:
             return
@@ -441,7 +456,7 @@ class SlicePresenter:
         """Runs the plan that `frame.blocked` holds back."""
         self._anyway = True
         self._refresh()
-        self._turn.soon()
+        self._plan_soon()
 
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
         """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey where there is nothing.
