@@ -482,6 +482,18 @@ class Array:
         finally:
             self._written()
 
+    @property
+    def writable(self) -> bool:
+        """Whether the store and the mode it was opened in allow writing."""
+        return self.store.writable and (self.hierarchy is None or self.hierarchy.writable)
+
+    def need_writing(self) -> None:
+        """Raises ReadOnly where nothing may be written."""
+        key = self.metadata.keys.key((0,) * self.ndim)
+        self.store._need_writing(key)
+        if self.hierarchy is not None:
+            self.hierarchy.need_writing(key)
+
     def resize(self, shape: tuple[int, ...]) -> None:
         """Changes the extent; chunks wholly outside are erased, after the metadata says so. Raises as `save` does.
 
@@ -518,7 +530,7 @@ class Array:
         return np.asarray(self[...], dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.store.url, self.store.writable, self.path, self.metadata, dict(self.attributes))
+        return _reopened, (self.store.url, self.writable, self.path, self.metadata, dict(self.attributes))
 
     def __repr__(self) -> str:
         return f"<Array {self.path} {self.shape} {self.metadata.dtype.name} in {self.store.url}>"

@@ -524,7 +524,7 @@ class Hierarchy:
         return made
 
     def _create(self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]) -> None:
-        self._need_writing(self.dialect.documents(path)[0])
+        self.need_writing(self.dialect.documents(path)[0])
         if len(self._dialects) > 1:
             raise Refused(
                 "New nodes need a hierarchy, and this is a folder of several",
@@ -598,7 +598,7 @@ class Hierarchy:
         Raises Conflict (with theirs), ReadOnly, BadMetadata when the node would no longer be one.
         """
         path = clean_path(path)
-        self._need_writing(document.key)
+        self.need_writing(document.key)
         if document.version is None:
             raise Refused(
                 "A document without a version cannot be saved", key=document.key, advice="Read it anew first."
@@ -619,7 +619,7 @@ class Hierarchy:
 
     def resize(self, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
         """Writes the array's new shape into its document, nothing else. Use Array.resize, which erases chunks too."""
-        self._need_writing(self.dialect.documents(path)[0])
+        self.need_writing(self.dialect.documents(path)[0])
         changed = replace(metadata, shape=shape)
         node = self._own_node(path)
         if node is None:
@@ -640,7 +640,7 @@ class Hierarchy:
     def erase(self, path: str) -> None:
         """Removes the node and all beneath it. Raises NotFound, ReadOnly."""
         path = clean_path(path)
-        self._need_writing(self.dialect.documents(path)[0])
+        self.need_writing(self.dialect.documents(path)[0])
         node = self._own_node(path) or self._node(path)
         if node is None:
             raise self._nothing_at(path)
@@ -655,7 +655,8 @@ class Hierarchy:
             gone = [k for k in self._copies if k in erasure.keys or k.startswith(tuple(erasure.prefixes))]
             self._change_copies(dict.fromkeys(gone))
 
-    def _need_writing(self, key: str) -> None:
+    def need_writing(self, key: str) -> None:
+        """Raises ReadOnly where nothing may be written."""
         if not self.writable:
             advice = "Open it with mode='r+'."
             if self.dialect.lenient:

@@ -17,6 +17,11 @@ from math import prod
 from types import EllipsisType
 from typing import NamedTuple, Protocol, SupportsIndex
 
+from zarrscope.errors import Refused
+
+MAX_TOUCHED = 4_000_000
+"""More chunks along one axis are not planned for at once: an array of 2^62 chunks of one element is quickly written."""
+
 Index = SupportsIndex | slice | EllipsisType | None
 """One part of a selection."""
 
@@ -79,6 +84,13 @@ class Selection:
         """Per axis, what is taken of each chunk along it, in the order of the output. Targets are within `extent`."""
         if not self.size:
             return [[] for _ in self.positions]
+        for axis, (p, e) in enumerate(zip(self.positions, edges, strict=True)):
+            touched = min(len(p), abs(e.chunk_of(p[-1]) - e.chunk_of(p[0])) + 1)
+            if touched > MAX_TOUCHED:
+                raise Refused(
+                    f"The selection touches {touched:,} chunks along axis {axis}, more than {MAX_TOUCHED:,}",
+                    advice="Take a smaller region at a time.",
+                )
         return [_parts(p, e) for p, e in zip(self.positions, edges, strict=True)]
 
     def pieces(self, edges: Sequence[Edges]) -> Iterator[Piece]:

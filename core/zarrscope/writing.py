@@ -35,11 +35,11 @@ ATTEMPTS = 100
 
 def write(array: Array, selection: Selection, values: ArrayLike) -> None:
     """Stores `values`, broadcast to the selection. Raises as Array.__setitem__ says."""
+    array.need_writing()
     grid = array.metadata.grid
     pipeline = array.pipeline_of(grid.chunk_shape)
     array.check_size(grid.chunk_shape)
     array.settle_keys(selection)
-    array.store._need_writing(array.metadata.keys.key((0,) * array.ndim))
     given = _broadcast(array, values, selection)
     edges = [grid.edges(axis, n) for axis, n in enumerate(array.shape)]
     alone = selection.size <= prod(pipeline.spec.shape)

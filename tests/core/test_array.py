@@ -323,6 +323,19 @@ def test_a_read_only_array_refuses_before_anything_is_stored() -> None:
     assert {key: store.get(key) for key in store.list()} == before
 
 
+def test_what_was_opened_for_reading_is_not_written_though_its_store_could_be() -> None:
+    store = MemoryStore()
+    made(store, shape=(4,), dtype="uint8")
+    array = opened(store, "r")
+    assert not array.writable
+    with pytest.raises(zarrscope.ReadOnly, match=r"r\+"):
+        array[...] = 1
+    with pytest.raises(zarrscope.ReadOnly):
+        array.resize((2,))
+    assert opened(store, "r+").writable
+    assert opened(store)[...].sum() == 0
+
+
 def test_threads_that_write_into_one_chunk_lose_nothing() -> None:
     store = MemoryStore()
     array = made(store, shape=(64,), dtype="uint8", chunks=(8,), shards=(64,))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zarrscope.errors import Refused
 from zarrscope.metadata import RegularGrid
 from zarrscope.selection import select
 
@@ -91,6 +92,14 @@ def test_the_pieces_give_what_numpy_gives(case: tuple[tuple[int, ...], tuple[int
 def test_a_callers_mistake_is_an_index_error(index: Any, says: str) -> None:
     with pytest.raises(IndexError, match=says):
         select(index, (3, 4))
+
+
+def test_a_selection_of_absurdly_many_chunks_is_refused_before_it_is_planned() -> None:
+    length = 2**62
+    edges = [RegularGrid((1,)).edges(0, length)]
+    with pytest.raises(Refused, match="axis 0"):
+        list(select(..., (length,)).pieces(edges))
+    assert len(list(select(slice(2**61, 2**61 + 5), (length,)).pieces(edges))) == 5
 
 
 def test_work_follows_the_chunks_touched_not_the_array() -> None:
