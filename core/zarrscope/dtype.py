@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.plugins import plugin
 
 MAX_ITEMSIZE = 1 << 20
 MAX_NESTING = 8
@@ -316,8 +317,15 @@ def data_type(value: Json, depth: int = 0) -> DataType:
         return _struct_at(configuration, depth)
     if _RAW.fullmatch(name):
         return _raw(name, configuration)
-    make = DATA_TYPES.get(name)
+    make = DATA_TYPES.get(name) or plugin("data_types", name)
     return make(name, configuration) if make else unknown(name, configuration)
+
+
+def _prefixed(name: str) -> str:
+    """What a name with a prefix is: ZEP 9 sketches those for its third phase, which nobody has adopted."""
+    if ":" not in name or "://" in name:
+        return ""
+    return " Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
 def unknown(name: str, configuration: Configuration | None = None) -> DataType:
@@ -327,7 +335,8 @@ def unknown(name: str, configuration: Configuration | None = None) -> DataType:
         None,
         0,
         _canonical(configuration) if configuration else "",
-        "zarrscope has no data type of that name; a package may add it under the entry points 'zarrscope.data_type'.",
+        "zarrscope has no data type of that name; a package may add it (entry points 'zarrscope.data_types')."
+        + _prefixed(name),
     )
 
 

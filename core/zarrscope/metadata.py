@@ -96,6 +96,8 @@ class RegularEdges:
         return chunk * self.size, (chunk + 1) * self.size
 
 
+_NUMBERS = (int, float)
+
 Runs = tuple[tuple[int, int], ...]
 """Chunk lengths of one axis, run-length encoded: (length, how many in a row)."""
 
@@ -227,6 +229,15 @@ class ArrayMetadata:
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def declared_range(self) -> tuple[float, float] | None:
+        """The smallest and largest value as an array-statistics extension says: a first contrast window (ZEP 9)."""
+        for report in self.extensions:
+            low, high = report.configuration.get("min"), report.configuration.get("max")
+            if report.understood and report.point == "extension" and type(low) in _NUMBERS and type(high) in _NUMBERS:
+                return float(low), float(high)  # type: ignore[arg-type]
+        return None
 
     @property
     def problem(self) -> Unsupported | None:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from zarrscope import plugins
 from zarrscope.dialects import DIALECTS, Node, detect, detect_listed, dialect_named
+from zarrscope.dialects.extensions import inherited
 from zarrscope.dialects.n5 import N5
 from zarrscope.dialects.v2 import V2
 from zarrscope.dialects.v3 import V3
-from zarrscope.dtype import Fill
+from zarrscope.dtype import Fill, data_type
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
-from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, Outcome, RectilinearGrid, RegularGrid
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, CodecSpec, Configuration, Outcome, RectilinearGrid, RegularGrid
 
 LITTLE = {"endian": "little"}
 URI = "https://example.com/zarr/"
@@ -145,8 +147,11 @@ def test_zep9_extensions() -> None:
         assert v3_group(lenient=True, extensions=items).metadata.problem is None
     assert v3(extensions=[{"name": "mine", "must_understand": False}]).metadata.problem is None
     assert "empty" in v3(extensions=[]).warnings[0]
-    for form in ({}, "x", {URI + "offset": {}}, {"must_understand": False}):
+    for form in ({}, "x", {URI + "offset": {}}, {URI + "offset": {"must_understand": False}}):
         assert v3(extensions=form).metadata.problem is not None
+    weighed = v3(extensions={"must_understand": False, URI + "statistics": {"must_understand": False, "a": 1}})
+    assert weighed.metadata.problem is None
+    assert weighed.metadata.extensions[1].configuration == Configuration({"a": 1})
     for item in ({"must_understand": False}, {"name": 5}, {"name": "", "must_understand": False}, 7):
         with pytest.raises(BadMetadata) as caught:
             v3(extensions=[item])
@@ -249,7 +254,7 @@ def test_v3_interim_documents() -> None:
         assert "July 2023" in node.warnings[0]
     shard = {"name": "sharding_indexed", "configuration": {"chunk_shape": [1, 3], "codecs": [{"name": "gzip"}]}}
     settings = array(v3(codecs=[shard])).codecs[0].configuration
-    assert settings["index_codecs"] == [{"name": "bytes", "configuration": LITTLE}]
+    assert [spec["name"] for spec in settings["index_codecs"]] == ["bytes", "crc32c"]
     assert [spec["name"] for spec in settings["codecs"]] == ["bytes", "gzip"]
     assert array(v3(data_type="float32", fill_value="+Infinity")).fill == Fill(np.float32("inf"))
     node = v3(data_type={"name": URI + "money", "fallback": ["nope", "int64"]})
@@ -263,6 +268,122 @@ def test_v3_interim_documents() -> None:
     metadata = array(v3(chunk_grid=old, chunk_key_encoding=...))
     assert metadata.keys.key((1, 2)) == "c/1/2"
     assert metadata.alternative_keys[0].key((1, 2)) == "c1/2"
+
+
+def test_v3_bytes_without_byte_order_is_told() -> None:
+    node = v3(codecs=["bytes"])
+    assert array(node).codecs[0].configuration == Configuration(LITTLE)
+    assert "byte order" in node.warnings[0]
+    assert v3(codecs=["bytes"], data_type="uint8").warnings == ()
+
+
+def test_array_statistics_are_a_first_contrast_window() -> None:
+    item = {"name": URI + "array-statistics", "configuration": {"min": 5, "max": 12}, "must_understand": False}
+    assert array(v3(extensions=[item])).declared_range == (5, 12)
+    for bad in ({}, {"min": 5}, {"min": "5", "max": 12}, {"min": True, "max": 12}):
+        assert array(v3(extensions=[{**item, "configuration": bad}])).declared_range is None
+    assert array(v3()).declared_range is None
+
+
+def test_phase_3_of_zep_9_is_explained_and_refused() -> None:
+    with pytest.raises(Unsupported) as caught:
+        v3(**{"https://zarr.dev/v3/array/data_type": "int32"}, data_type=...)
+    assert "phase 3" in str(caught.value)
+    assert caught.value.pointer == "/https:~1~1zarr.dev~1v3~1array~1data_type"
+    problem = v3(**{"@context": "https://zarr.dev/context/v3.1"}).metadata.problem
+    assert problem is not None
+    assert "phase 3" in str(problem)
+    with pytest.raises(BadMetadata) as prefixed:
+        v3(codecs=["zarr:bytes"])
+    assert "phase 3" in str(prefixed.value)
+    assert "phase 3" in str(array(v3(data_type="example:utf-16-string")).problem)
+
+
+def test_extensions_of_groups_above_are_told() -> None:
+    def reports(*items: Any) -> Any:
+        return v3_group(lenient=True, extensions=[*items]).metadata.extensions
+
+    mine = {"name": URI + "my-extension", "configuration": {"a": 1}}
+    other = {"name": URI + "other", "configuration": {"b": 2}}
+    ref = {"name": URI + "my-extension", "configuration": {"reference": "../.."}}
+    complimentary = {"name": URI + "my-extension-ref", "configuration": {"reference": "../.."}}
+    parent = {"name": "https://zarr.dev/extensions/parent-ref", "configuration": {"reference": "../.."}}
+    escape = {"name": URI + "e", "configuration": {"reference": "../../.."}}
+    away = {"name": URI + "f", "configuration": {"reference": "https://example.com"}}
+    root = reports(mine, other)
+
+    def at_child(item: Any) -> Any:
+        found = inherited("/g/a", {"/": root, "/g": (), "/g/a": reports(item)})
+        return found[0]
+
+    assert [(i.form, i.origin) for i in inherited("/g/a", {"/": root})] == [("above", "/"), ("above", "/")]
+    assert at_child(mine).form == "copy"
+    assert (at_child(ref).form, at_child(ref).target, at_child(ref).resolved) == ("reference", "/", (root[0],))
+    assert at_child(complimentary).resolved == (root[0],)
+    assert (at_child(parent).form, at_child(parent).resolved) == ("parent-ref", root)
+    for outside in (escape, away):
+        assert (at_child(outside).target, at_child(outside).resolved) == (None, ())
+    assert [i.form for i in inherited("/", {"/": root})] == ["own", "own"]
+
+
+def test_other_packages_add_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: Any) -> Any:
+        raise RuntimeError("no")
+
+    added = {
+        ("data_types", "my-int"): lambda name, configuration: replace(data_type("int16"), name=name),
+        ("chunk_grids", "my-grid"): lambda configuration, shape: RegularGrid(shape),
+        ("chunk_key_encodings", "my-keys"): lambda configuration, prefix: ChunkKeys(prefix, "k", "-", "k"),
+        ("storage_transformers", "my-cache"): lambda store, configuration, prefix: store,
+        ("extensions", "my-note"): lambda configuration: "It says nothing.",
+        ("memory_layouts", URI + "layout"): lambda configuration, n: [
+            {"name": "transpose", "configuration": {"order": [*range(n)][::-1]}}
+        ],
+        ("metadata_encodings", URI + "yaml"): lambda data: json.loads(data[1:]),
+        ("chunk_grids", "broken-grid"): fails,
+    }
+
+    class Point:
+        def __init__(self, made: Any) -> None:
+            self.made = made
+
+        def load(self) -> Any:
+            return self.made
+
+    def points(group: str, name: str) -> list[Point]:
+        made = added.get((group.removeprefix("zarrscope."), name))
+        return [] if made is None else [Point(made)]
+
+    monkeypatch.setattr(plugins, "entry_points", points)
+    plugins.plugin.cache_clear()
+    try:
+        node = v3(
+            data_type="my-int",
+            chunk_grid="my-grid",
+            chunk_key_encoding="my-keys",
+            storage_transformers=["my-cache"],
+            extensions=["my-note"],
+        )
+        metadata = array(node)
+        assert metadata.problem is None
+        assert (metadata.dtype.name, metadata.grid) == ("my-int", RegularGrid((4, 6)))
+        assert metadata.keys.key((1, 2)) == "k1-2"
+        assert metadata.transformers == (CodecSpec("my-cache"),)
+        assert {report.outcome for report in metadata.extensions} == {Outcome.USED}
+        with pytest.raises(Unsupported, match="RuntimeError"):
+            v3(chunk_grid="broken-grid")
+        layout = {"extension": URI + "layout", "type": "x"}
+        assert names(array(draft("draft-2022-05", chunk_memory_layout=layout))) == ["transpose", "bytes"]
+        encoding = {"extension": URI + "yaml", "type": "yaml", "metadata_key_suffix": ".yaml"}
+        base = {"zarr_format": "https://purl.org/zarr/spec/core/3.0", "metadata_encoding": encoding}
+        found = detect({"zarr.json": dumped(base)})
+        assert found is not None
+        group = found.dialect.parse("/g", {"meta/g.group.yaml": b"#" + dumped({"attributes": {"a": 1}})})
+        assert group is not None
+        assert group.attributes == {"a": 1}
+        assert group.metadata.problem is None
+    finally:
+        plugins.plugin.cache_clear()
 
 
 def test_v3_is_written_as_the_oldest_reader_wants_it() -> None:

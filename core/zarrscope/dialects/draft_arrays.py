@@ -21,7 +21,7 @@ from zarrscope.dialects.layouts import (
     SHARDING_URI,
     Layout,
 )
-from zarrscope.dialects.pipeline import Named, as_json, from_v2, kind_of, to_v2
+from zarrscope.dialects.pipeline import Named, as_json, from_v2, from_v3, kind_of, to_v2
 from zarrscope.dialects.reading import Members, token
 from zarrscope.dialects.v2 import dimension_names
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, parse_typestr, spell, typestr, unknown
@@ -36,6 +36,7 @@ from zarrscope.metadata import (
     Outcome,
     RegularGrid,
 )
+from zarrscope.plugins import plugin
 
 if TYPE_CHECKING:
     from zarrscope.dialects.drafts import Draft
@@ -63,7 +64,7 @@ def parse(
     shape = members.ints("shape")
     (dtype, endian), extended = _data_type(dialect, members, notes, reports)
     grid, separator = _grid(dialect, members, shape, notes, reports)
-    order = _memory_layout(members, reports)
+    order, layout_codecs = _memory_layout(members, len(shape), reports)
     filters = _filters(layout, attributes, dtype)
     found = extension_reports(members, notes, lenient=dialect.lenient)
     for i, report in enumerate(found):
@@ -74,6 +75,7 @@ def parse(
             found[i] = replace(report, understood=True, outcome=Outcome.USED, advice="")
     reports += found
     dtype, codecs = _codecs(members, dtype, endian, len(shape), order, filters, reports)
+    codecs = (*layout_codecs, *codecs)
     if not members.value.get("storage_transformers"):
         members.any("storage_transformers")
     else:
@@ -192,14 +194,19 @@ def _grid(
     return RegularGrid(chunk_shape), separator
 
 
-def _memory_layout(members: Members, reports: list[ExtensionReport]) -> str:
+def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) -> tuple[str, tuple[CodecSpec, ...]]:
+    """("C" or "F", codecs that an extension puts in front)."""
     value = members.need("chunk_memory_layout", str, dict)
     if isinstance(value, Mapping):
         name = Members(value, "/chunk_memory_layout", "memory layout").need("extension", str)
+        made = plugin("memory_layouts", name)
+        if made is not None:
+            reports.append(ExtensionReport("memory layout", name, True, True, Outcome.USED, "", "/chunk_memory_layout"))
+            return "C", from_v3(made(value, ndim), "/chunk_memory_layout", None, ndim)
         advice = "A memory layout can never be passed over."
         reports.append(_missing("memory layout", name, "/chunk_memory_layout", advice))
-        return "C"
-    return members.choice("chunk_memory_layout", "C", "F")
+        return "C", ()
+    return members.choice("chunk_memory_layout", "C", "F"), ()
 
 
 # ---------------------------------------------------------------------------------------------- codecs

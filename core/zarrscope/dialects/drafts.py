@@ -42,6 +42,7 @@ from zarrscope.metadata import (
     GroupMetadata,
     Outcome,
 )
+from zarrscope.plugins import plugin
 from zarrscope.store import Entry
 
 BOOTSTRAP = "zarr.json"
@@ -162,7 +163,11 @@ class Draft:
         return "array" if self.key(path, "array") in documents else "group"
 
     def _node(self, path: str, kind: Kind, key: str, documents: Mapping[str, Source], notes: list[str]) -> Node:
-        if self.encoding:
+        decode = plugin("metadata_encodings", self.encoding) if self.encoding else None
+        source = documents[key]
+        if decode is not None and isinstance(source, bytes):
+            documents = {key: decode(source)}
+        elif self.encoding:
             if kind == "group":
                 return Node(path, GroupMetadata(self.name, extensions=self.extensions), {}, tuple(notes))
             raise Unsupported(
@@ -331,7 +336,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     if suffix is not None and ("/" in suffix or len(suffix) > 64):
         raise BadMetadata(f"{spell(suffix)} cannot end a key", pointer="/metadata_encoding/metadata_key_suffix")
     reports = extension_reports(members, notes, lenient=lenient)
-    if unknown:
+    if unknown and plugin("metadata_encodings", unknown) is None:
         pointer = "/metadata_encoding"
         reports.append(refusal("metadata encoding", unknown, pointer, notes, must=True, lenient=lenient))
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]

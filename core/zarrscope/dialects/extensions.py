@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from zarrscope.dialects.reading import Members
+from zarrscope.dialects.reading import Members, token
 from zarrscope.dtype import spell
-from zarrscope.errors import BadMetadata
+from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.metadata import ChunkGrid, CodecSpec, ExtensionReport, Outcome, RectilinearGrid, RegularGrid, Runs
+from zarrscope.plugins import plugin
 
 MAX_EDGES = 10_000_000
 """The most chunks along one axis that a rectilinear grid may list (spec F.22)."""
@@ -15,7 +18,11 @@ MAX_EDGES = 10_000_000
 
 def grid(spec: CodecSpec, settings: Members, shape: tuple[int, ...]) -> ChunkGrid | None:
     """The chunk grid of that name for an array of `shape`, or None when the name is unknown. Raises BadMetadata."""
-    return _rectilinear(settings, shape) if spec.name == "rectilinear" else None
+    if spec.name == "rectilinear":
+        return _rectilinear(settings, shape)
+    made = plugin("chunk_grids", spec.name)
+    grid: ChunkGrid | None = None if made is None else made(spec.configuration, shape)
+    return grid
 
 
 def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
@@ -76,6 +83,9 @@ def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
     """The report of an item of `extensions` that changes nothing in how arrays are read, or None."""
     last = spec.name.rstrip("/").rpartition("/")[2]
     advice = _HARMLESS.get(last)
+    made = None if advice else plugin("extensions", spec.name)
+    if made is not None:
+        advice = str(made(spec.configuration))
     if advice is None:
         return None
     return ExtensionReport(
@@ -95,17 +105,113 @@ _HARMLESS = {
     "consolidated-metadata": "It copies documents to one place; the documents themselves are read.",
 }
 
+_PHASE_3 = "It is of phase 3 of ZEP 9, a sketch of names as web addresses, which no released specification has."
 _EXPLAINED = {
     "offset": "It moves the array's origin; indices shown without it would be wrong.",
-    "@context": "JSON-LD context of ZEP 9 phase 3, which is not part of any released specification.",
+    "parent-ref": "It points to the group whose extensions hold here, too.",
 }
 
 
 def explain(name: str) -> str:
     """What a name outside the specification is, as far as its text tells; "" when it tells nothing."""
+    if name == "@context" or name.startswith(ZARR_DEV + "v3/"):
+        return _PHASE_3
     known = _EXPLAINED.get(name.rstrip("/").rpartition("/")[2])
     if known:
         return known
     if name.startswith(("http://", "https://")):
         return "It is named by a web address, which zarrscope never opens; its writer can say what it means."
+    if ":" in name:
+        return _PHASE_3
     return ""
+
+
+ZARR_DEV = "https://zarr.dev/"
+
+
+def refuse_phase_3(document: Mapping[str, Any]) -> None:
+    """Raises Unsupported for a document whose own members are named by addresses, as phase 3 of ZEP 9 sketches."""
+    for name in document:
+        if name.startswith(ZARR_DEV + "v3/"):
+            raise Unsupported(
+                f"The member {name!r} takes the place of one that the specification names",
+                feature="ZEP 9 phase 3",
+                pointer=token(name),
+                advice=_PHASE_3,
+            )
+
+
+# ---------------------------------------------------------------------------------------------- for child nodes
+@dataclass(frozen=True)
+class Inherited:
+    """An extension as it stands at a node: its own, or one of a group above it (ZEP 9 "Application to subnodes").
+
+    For display only: what holds for children the ZEP leaves open, and nothing here changes how arrays are read.
+    """
+
+    report: ExtensionReport
+    origin: str
+    """The path of the node whose document names it."""
+    form: str
+    """"own", "above" (of a group above), "copy" (the node repeats it), "reference", or "parent-ref"."""
+    target: str | None = None
+    """The path that a reference leads to; None when it would leave the hierarchy."""
+    resolved: tuple[ExtensionReport, ...] = ()
+    """What the reference stands for, as the target's document has it."""
+
+
+def inherited(path: str, declared: Mapping[str, Sequence[ExtensionReport]]) -> list[Inherited]:
+    """What holds at `path` by its own document and by those of the groups above it.
+
+    `declared` has the reports of every node on the way from the root. A reference in a document is a path from its
+    node, clamped to the root; it stands for the extension of the same name there, of the name without "-ref", or, for
+    parent-ref, for all of them.
+    """
+    found: list[Inherited] = []
+    above = [path, *(_up(path, n) for n in range(1, path.strip("/").count("/") + 2) if path != "/")]
+    named: set[str] = set()
+    for origin in above:
+        for report in declared.get(origin or "/", ()):
+            if report.point != "extension":
+                continue
+            place = origin or "/"
+            form = "own" if place == path else "above"
+            target: str | None = None
+            resolved: tuple[ExtensionReport, ...] = ()
+            reference = report.configuration.get("reference")
+            if isinstance(reference, str):
+                form = "parent-ref" if report.name.endswith("parent-ref") else "reference"
+                target = _resolve(place, reference)
+                there = [r for r in declared.get(target or "", ()) if r.point == "extension" and target != place]
+                wanted = {report.name, report.name.removesuffix("-ref")}
+                resolved = tuple(r for r in there if form == "parent-ref" or r.name in wanted)
+            elif place == path and any(
+                r.name == report.name and r.configuration == report.configuration
+                for other in above[1:]
+                for r in declared.get(other or "/", ())
+            ):
+                form = "copy"
+            if place == path or report.name not in named:
+                found.append(Inherited(report, place, form, target, resolved))
+            named.add(report.name)
+    return found
+
+
+def _up(path: str, levels: int) -> str:
+    parts = path.strip("/").split("/")
+    return "/" + "/".join(parts[: max(0, len(parts) - levels)])
+
+
+def _resolve(path: str, reference: str) -> str | None:
+    """The path that a relative reference leads to, or None when it is absolute or leaves the hierarchy (spec F.10)."""
+    if reference.startswith("/") or ":" in reference:
+        return None
+    parts = [part for part in path.split("/") if part]
+    for step in reference.split("/"):
+        if step == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif step not in ("", "."):
+            parts.append(step)
+    return "/" + "/".join(parts)

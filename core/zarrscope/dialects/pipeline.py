@@ -247,8 +247,7 @@ def is_name(name: str) -> bool:
     return bool(_RAW_NAME.fullmatch(name) or _URI_NAME.fullmatch(name))
 
 
-def is_uri(name: str) -> bool:
-    return "://" in name
+_PREFIXED = "Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
 def extension(value: Json, pointer: str, what: str, *, ignorable: bool = True) -> CodecSpec:
@@ -300,6 +299,8 @@ def from_v3(
         spec = extension(item, here, "codec")
         if spec.name == "endian":
             spec = replace(spec, name="bytes")
+        if spec.name == "bytes" and dtype is not None and "endian" not in spec.configuration:
+            spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # left out by zarrita
         elif spec.name == "transpose" and spec.configuration.get("order") in ("C", "F"):
             axes = [*range(ndim)]
             order = axes if spec.configuration["order"] == "C" else axes[::-1]
@@ -312,6 +313,7 @@ def from_v3(
             raise BadMetadata(
                 f"{spell(spec.name)} is no name that an extension may have: lower-case letters, digits, - _ . or a URI",
                 pointer=here if isinstance(item, str) else here + "/name",
+                advice=_PREFIXED if ":" in spec.name and "://" not in spec.name else None,
             )
         out.append(spec)
     kinds = [kind_of(spec.name) for spec in out]
@@ -322,13 +324,20 @@ def from_v3(
     return tuple(out)
 
 
+_INDEX_CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+
+
 def _sharding(
     settings: Mapping[str, Json], pointer: str, dtype: DataType | None, ndim: int, depth: int
 ) -> Configuration:
-    """sharding_indexed with its nested codecs written out; without index_codecs, as until July 2023, a plain index."""
+    """sharding_indexed with its nested codecs written out.
+
+    Without index_codecs the index is taken as zarr.js wrote it in 2023, with a checksum: of a plain one, which the text
+    of that spring had, no store is known (2026-11; the rejected rival was the text, dialects.md A.7).
+    """
     members = dict(settings)
     inner = from_v3(members.get("codecs", []), pointer + "/codecs", dtype, ndim, depth + 1, implicit=True)
-    index = members.get("index_codecs", [{"name": "bytes", "configuration": {"endian": "little"}}])
+    index = members.get("index_codecs", _INDEX_CODECS)
     outer = from_v3(index, pointer + "/index_codecs", None, ndim + 1, depth + 1)
     return Configuration(
         {**members, "codecs": [as_json(s) for s in inner], "index_codecs": [as_json(s) for s in outer]}

@@ -33,11 +33,13 @@ from zarrscope.metadata import (
     ChunkGrid,
     ChunkKeys,
     CodecSpec,
+    Configuration,
     ExtensionReport,
     GroupMetadata,
     Outcome,
     RegularGrid,
 )
+from zarrscope.plugins import plugin
 from zarrscope.store import Entry
 
 DOCUMENT = "zarr.json"
@@ -99,6 +101,7 @@ class V3:
             if isinstance(source, bytes) and len(source) > NODE_LIMIT and "consolidated_metadata" not in members:
                 raise BadMetadata(f"The document has {len(source):,} bytes; {NODE_LIMIT:,} are read", pointer="")
             _check_format(members)
+            known.refuse_phase_3(members.value)
             reading = _Reading(self, path, members, notes)
             metadata = reading.array() if members.choice("node_type", "array", "group") == "array" else reading.group()
             return Node(path, metadata, attributes_of(members), tuple(notes))
@@ -223,6 +226,11 @@ class _Reading:
         )
         return passed
 
+    def _used(self, point: str, spec: CodecSpec, pointer: str) -> None:
+        self.reports.append(
+            ExtensionReport(point, spec.name, True, spec.must_understand, Outcome.USED, pointer=pointer)
+        )
+
     def _data_type(self) -> DataType:
         value = self.members.need("data_type")
         try:
@@ -294,7 +302,7 @@ class _Reading:
         if grid is None:
             self._report("chunk grid", spec, "/chunk_grid")
             return RegularGrid(tuple(max(1, n) for n in shape)), None
-        self.reports.append(ExtensionReport("chunk grid", spec.name, True, True, Outcome.USED, pointer="/chunk_grid"))
+        self._used("chunk grid", spec, "/chunk_grid")
         return grid, None
 
     def _keys(self, separator: str | None) -> tuple[ChunkKeys, tuple[ChunkKeys, ...]]:
@@ -311,6 +319,10 @@ class _Reading:
             return ChunkKeys(prefix, f"c{separator}", separator, "c"), ()
         if spec.name == "v2":
             return ChunkKeys(prefix, "", settings.choice("separator", "/", ".", default="."), "0"), ()
+        made = plugin("chunk_key_encodings", spec.name)
+        if made is not None:
+            self._used("chunk key encoding", spec, pointer)
+            return made(spec.configuration, prefix), ()
         self._report("chunk key encoding", spec, pointer)
         return ChunkKeys(prefix), ()
 
@@ -326,6 +338,10 @@ class _Reading:
         codecs = from_v3(value, "/codecs", dtype, ndim, implicit=True)
         if absent or (isinstance(value, list) and len(codecs) != len(value)):
             self.notes.append("No codec turns arrays into bytes: little-endian bytes are assumed, as until July 2023")
+        if any(_is_bare_bytes(item) for item in value) and any(
+            spec.name == "bytes" and spec.configuration for spec in codecs
+        ):
+            self.notes.append("The bytes codec does not say its byte order: little-endian is assumed")
         for i, spec in enumerate(codecs):
             if spec.must_understand is False and kind_of(spec.name) is None:
                 self._report("codec", spec, f"/codecs/{i}", ignorable=True, advice="It was passed over in reading.")
@@ -334,11 +350,15 @@ class _Reading:
     def _transformers(self) -> tuple[CodecSpec, ...]:
         value = self.members.get("storage_transformers", list, default=[])
         specs = [extension(item, f"/storage_transformers/{i}", "storage transformer") for i, item in enumerate(value)]
-        return tuple(
-            spec
-            for i, spec in enumerate(specs)
-            if not self._report("storage transformer", spec, f"/storage_transformers/{i}", ignorable=True)
-        )
+        kept: list[CodecSpec] = []
+        for i, spec in enumerate(specs):
+            pointer = f"/storage_transformers/{i}"
+            if plugin("storage_transformers", spec.name) is not None:
+                self._used("storage transformer", spec, pointer)
+                kept.append(spec)
+            else:
+                self._report("storage transformer", spec, pointer, ignorable=True)
+        return tuple(kept)
 
     def _dimension_names(self, ndim: int) -> tuple[str | None, ...] | None:
         value = self.members.get("dimension_names", list, type(None))
@@ -369,7 +389,16 @@ class _Reading:
     def _extensions(self, value: Any) -> None:
         if not isinstance(value, list):
             advice = "ZEP 9 gives it the form of a list of objects with a name."
-            self._report("member", CodecSpec("extensions"), "/extensions", ignorable=True, advice=advice)
+            members = value if isinstance(value, Mapping) else {}
+            whole = CodecSpec("extensions", must_understand=members.get("must_understand") is not False)
+            self._report("member", whole, "/extensions", ignorable=True, advice=advice)
+            for name, inner in members.items():  # the object form that ZEP 9 weighed: told, so that a person sees them
+                if isinstance(inner, Mapping):
+                    must = inner.get("must_understand") is not False
+                    settings = {key: each for key, each in inner.items() if key != "must_understand"}
+                    spec = CodecSpec(name, Configuration(settings), must)
+                    advice = known.explain(name) or _NO_WAY
+                    self._report("extension", spec, "/extensions" + token(name), ignorable=True, advice=advice)
             return
         if not value:
             self.notes.append("extensions is an empty list, which ZEP 9 asks to leave out")
@@ -381,6 +410,13 @@ class _Reading:
                 self._report("extension", spec, f"/extensions/{i}", ignorable=True, advice=advice)
             else:
                 self.reports.append(report)
+
+
+def _is_bare_bytes(item: Any) -> bool:
+    """A bytes codec without configuration."""
+    return item == "bytes" or (
+        isinstance(item, Mapping) and item.get("name") == "bytes" and not item.get("configuration")
+    )
 
 
 # ---------------------------------------------------------------------------------------------- writing
