@@ -29,6 +29,8 @@ STREAMS = frozenset(
     "aec blosc blosc2 brotli bz2 deflate gzip isal lz4 lz4f lz4h5 lzf lzfse lzham lzma lzo lzw packbits snappy szip "
     "zlib zlibng zopfli zstd".split()
 )
+UNSAFE = frozenset({"lzw"})
+"""Decoders of imagecodecs 2026.3.6 that a fuzzer crashed the process with: damaged data must never do that."""
 FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpred quantize xor packints".split())
 
 
@@ -117,6 +119,12 @@ def image_codec(name: str) -> CodecClass:
         )
     function = name.removeprefix(PREFIX)
     described = getattr(package, function.upper(), None)
+    if function in UNSAFE:
+        raise Unsupported(
+            f"The codec {name!r} is not used: damaged data could crash the program",
+            feature=f"codec {name}",
+            advice="Convert the array, in an environment that trusts its writer, to another codec.",
+        )
     available = getattr(described, "available", False) and hasattr(package, f"{function}_decode")
     if not available or function in FILTERS:
         raise Unsupported(
