@@ -26,6 +26,7 @@ from zarrscope.background import shared
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
 from zarrscope.metadata import ArrayMetadata, ChunkKeys
+from zarrscope.plugins import transformed
 from zarrscope.selection import Part, Piece, Selection, join, select
 from zarrscope.store import ByteRange, Store, never
 
@@ -88,7 +89,7 @@ class Array:
         warnings: tuple[str, ...] = (),
         hierarchy: Hierarchy | None = None,
     ) -> None:
-        self.store = store
+        self.store = transformed(store, metadata.transformers, metadata.keys.prefix)
         self.path = path
         self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
         self.warnings = warnings

@@ -18,7 +18,7 @@ Looked for only when a name is not built in, by its exact name; no address is ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -57,3 +57,20 @@ def plugin(group: str, name: str) -> Callable[..., Any] | None:
             ) from error
 
     return guarded
+
+
+def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:
+    """The store that an array sees through its storage transformers, the first of which is next to the array.
+
+    Each is a store over the next: it changes keys and bytes on their way and keeps the `url` of what it wraps.
+    """
+    for spec in reversed(transformers):
+        over = plugin("storage_transformers", spec.name)
+        if over is None:
+            raise Unsupported(
+                f"The storage transformer {spec.name!r} is not installed",
+                feature=f"storage transformer {spec.name}",
+                advice="Install the package that adds it.",
+            )
+        store = over(store, spec.configuration, prefix)
+    return store

@@ -1,0 +1,117 @@
+"""A storage transformer is a store over a store: two of them, stacked, as another package would add them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope import plugins
+from zarrscope.store import ByteRange, Store, Version
+from zarrscope.stores.memory import MemoryStore
+
+
+class Over(Store):
+    """Passes everything on; its heirs change keys or bytes."""
+
+    def __init__(self, inner: Store, configuration: Any, prefix: str) -> None:
+        self.inner, self.configuration, self.prefix, self.url = inner, configuration, prefix, inner.url
+
+    def key(self, key: str) -> str:
+        return key
+
+    def turn(self, value: bytes) -> bytes:
+        return value
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        value = self.inner.get(self.key(key))
+        return None if value is None else self.turn(value) if part is None else part.of(self.turn(value))
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        return self.inner.set(self.key(key), self.turn(value), expect)
+
+    def _list(self) -> Iterator[str]:
+        return self.inner.list()
+
+
+class Elsewhere(Over):
+    """Keeps chunks under another prefix."""
+
+    def key(self, key: str) -> str:
+        return self.configuration["where"] + key
+
+
+class Scrambled(Over):
+    """Stores every byte with its bits turned over; the keys it sees are those the array asks for."""
+
+    def turn(self, value: bytes) -> bytes:
+        assert value is not None
+        return bytes(255 - byte for byte in value)
+
+
+def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    added = {"elsewhere": Elsewhere, "scrambled": Scrambled}
+
+    class Point:
+        def __init__(self, made: Any) -> None:
+            self.made = made
+
+        def load(self) -> Any:
+            return self.made
+
+    def points(group: str, name: str) -> list[Point]:
+        known = group == "zarrscope.storage_transformers" and name in added
+        return [Point(added[name])] if known else []
+
+    monkeypatch.setattr(plugins, "entry_points", points)
+    plugins.plugin.cache_clear()
+    try:
+        store = MemoryStore()
+        form = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [4],
+            "data_type": "uint8",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+            "chunk_key_encoding": {"name": "default"},
+            "fill_value": 0,
+            "codecs": [{"name": "bytes"}],
+            "storage_transformers": ["scrambled", {"name": "elsewhere", "configuration": {"where": "over/there/"}}],
+        }
+        store.set("a/zarr.json", json.dumps(form).encode())
+        store.set("over/there/a/c/1", bytes([252, 251]))
+        array = zarrscope.open(store)["/a"]
+        assert isinstance(array, zarrscope.Array)
+        np.testing.assert_array_equal(array[...], [0, 0, 3, 4])
+        writable = zarrscope.open(store, "r+")["/a"]
+        assert isinstance(writable, zarrscope.Array)
+        writable[0:2] = [1, 2]
+        assert store.get("over/there/a/c/0") == bytes([254, 253])
+        assert store.get("a/c/0") is None
+    finally:
+        plugins.plugin.cache_clear()
+
+
+def test_an_unknown_transformer_is_never_passed_over() -> None:
+    form = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4],
+        "data_type": "uint8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes"}],
+        "storage_transformers": [{"name": "unheard-of"}],
+    }
+    store = MemoryStore()
+    store.set("zarr.json", json.dumps(form).encode())
+    array = zarrscope.open(store)["/"]
+    assert isinstance(array, zarrscope.Array)
+    assert "unheard-of" in str(array.problem)
+    with pytest.raises(zarrscope.ZarrscopeError, match="unheard-of"):
+        array[...]
