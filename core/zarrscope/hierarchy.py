@@ -30,10 +30,11 @@ from zarrscope.dialects import (
     Source,
     dialect_named,
 )
+from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.document import Document
 from zarrscope.errors import BadMetadata, Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import close_to, declared_paths
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
 from zarrscope.store import ABSENT, Entry, Store, never
@@ -353,6 +354,23 @@ class Hierarchy:
             if close:
                 advice += f" Did you mean {join_path(above, close)}?"
         return NotFound(f"There is no node {path}", store=self.url, key=self._keys(path)[0], advice=advice)
+
+    def extensions(self, path: str) -> list[Inherited]:
+        """The extensions of ZEP 9 at `path`: its own and those of the groups above it, references resolved.
+
+        For display: they change nothing in how arrays are read. A group above that cannot be opened tells nothing.
+        """
+        path = clean_path(path)
+        declared: dict[str, tuple[ExtensionReport, ...]] = {}
+        parts = [part for part in path.split("/") if part]
+        for where in ("/" + "/".join(parts[:n]) for n in range(len(parts) + 1)):
+            try:
+                node = self._node(where)
+            except ZarrscopeError:
+                continue
+            if node is not None:
+                declared[where] = node.metadata.extensions
+        return inherited(path, declared)
 
     # ------------------------------------------------------------------ children
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
