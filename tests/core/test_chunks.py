@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -403,6 +404,69 @@ def test_units_at_the_edge_are_clipped_to_the_array() -> None:
     watching.until_done()
     shapes = {result.index: loader.peek(array, result.index).shape for result in watching.results}  # type: ignore[union-attr]
     assert shapes == {(0, 0): (4, 3), (1, 0): (1, 3)}
+
+
+def test_many_windows_and_readers_at_once_get_what_is_stored_and_nothing_is_left_behind() -> None:
+    store = MemoryStore()
+    hierarchy = zarrscope.open(store, "w-")
+    data = np.random.default_rng(0).integers(0, 50, (16, 64, 64)).astype(np.uint16)
+    written = [
+        hierarchy.create_array("/a", shape=data.shape, dtype="uint16", chunks=(1, 16, 16)),
+        hierarchy.create_array("/b", shape=data.shape, dtype="uint16", chunks=(2, 8, 8), shards=(8, 32, 32)),
+    ]
+    for array in written:
+        array[...] = data
+    loader = ChunkLoader(Background(4, 2), limit=100_000)
+    faults: list[object] = []
+
+    def window(random: Random) -> None:
+        watching = Watching(loader)
+        tickets = []
+        for _ in range(60):
+            array = random.choice(written)
+            grid = array.chunk_grid_shape
+            wanted = {tuple(random.randrange(n) for n in grid) for _ in range(random.randint(1, 20))}
+            coming = set(wanted)
+
+            def on_chunk(result: ChunkResult, array: Array = array, coming: set[Any] = coming) -> None:
+                place = tuple(slice(i * n, (i + 1) * n) for i, n in zip(result.index, array.chunks, strict=True))
+                if result.index not in coming or not np.array_equal(result.data, data[place]):  # type: ignore[arg-type]
+                    faults.append(f"{array.path} {result.index} came wrong or twice")
+                coming.discard(result.index)
+
+            def on_done(coming: set[Any] = coming) -> None:
+                if coming:
+                    faults.append(f"done before {coming} came")
+
+            priority = random.choice([VISIBLE, NEARBY])
+            tickets.append(loader.request(watching.owner, array, wanted, on_chunk, on_done, priority))
+            watching.mailbox.run()
+            if random.random() < 0.5:
+                tickets.pop(random.randrange(len(tickets))).cancel()
+            if random.random() < 0.05:
+                loader.invalidate(array)
+        watching.mailbox.run_until(lambda: all(ticket.finished for ticket in tickets), timeout=60)
+
+    def reader(random: Random) -> None:
+        for _ in range(60):
+            array = random.choice(written)
+            place = tuple(slice(*sorted(random.sample(range(n + 1), 2))) for n in data.shape)
+            assert np.array_equal(loader.read(array, place), data[place])
+
+    def guarded(act: Callable[[Random], None], seed: int) -> None:
+        try:
+            act(Random(seed))
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(act, seed)) for act in (window, reader) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(90)
+    assert not any(thread.is_alive() for thread in threads)
+    assert faults == []
+    assert loader.cache.size <= loader.limit
 
 
 def test_a_failing_callback_does_not_keep_the_other_chunks_back(values: MemoryStore) -> None:
