@@ -206,7 +206,7 @@ def _entry(
 
 def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> Any:
     """The axes of the coordinate system that the levels are mapped to (0.6), else None."""
-    systems = [s for s in entry.get("coordinateSystems") or () if isinstance(s, Mapping)]
+    systems = [s for s in _listed(entry.get("coordinateSystems")) if isinstance(s, Mapping)]
     if not systems:
         return None
     for item in datasets:
@@ -328,6 +328,10 @@ def number(value: Any) -> float | None:
     except OverflowError:
         return None
     return converted if math.isfinite(converted) else None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:
@@ -455,7 +459,7 @@ def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
 def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
     """Wells with their place; 0.1 to 0.3 state no indices, so they follow from the path "row/column"."""
     rows, columns = (
-        tuple(_text(item.get("name")) for item in plate.get(key) or () if isinstance(item, Mapping))
+        tuple(_text(item.get("name")) for item in _listed(plate.get(key)) if isinstance(item, Mapping))
         for key in ("rows", "columns")
     )
     members, warnings = [], []

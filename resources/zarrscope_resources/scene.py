@@ -368,14 +368,15 @@ def _smooth(volume: Volume, sigma: float, axis: int) -> Volume:
 
 def halved(volume: np.ndarray[Any, Any], steps: tuple[int, int, int]) -> np.ndarray[Any, Any]:
     """The mean of each block of `steps` elements, rounded; an odd end is averaged over what there is."""
+    total = volume.astype(np.uint32)
+    count = np.ones((1, 1, 1), np.uint32)
     for axis, step in enumerate(steps):
-        if step == 1:
-            continue
-        n = volume.shape[axis]
-        total = np.add.reduceat(volume.astype(np.uint32), np.arange(0, n, step), axis=axis)
-        sizes = np.diff(np.append(np.arange(0, n, step), n)).reshape([-1 if a == axis else 1 for a in range(3)])
-        volume = ((total + sizes // 2) // sizes).astype(np.uint16)
-    return volume
+        if step > 1:
+            starts = np.arange(0, volume.shape[axis], step)
+            total = np.add.reduceat(total, starts, axis=axis)
+            sizes = np.diff(np.append(starts, volume.shape[axis])).astype(np.uint32)
+            count = count * sizes.reshape([-1 if a == axis else 1 for a in range(3)])
+    return ((total + count // 2) // count).astype(np.uint16)
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:

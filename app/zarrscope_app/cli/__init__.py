@@ -1,8 +1,9 @@
 """The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, demo, tui.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
-ASCII; text from files cannot steer the terminal; `| head` is safe; a user's mistake is a line, never a traceback.
-Exit codes, never to change: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted.
+ASCII; text from files cannot steer the terminal; `| head` is safe; a mistake of the user is told in one line, without
+a traceback.
+Exit codes, kept for good: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted.
 
 Nothing but click is imported here and in the modules of the verbs until a verb runs: help answers at once.
 """
@@ -102,10 +103,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python flushes stdout once more on leaving: give it another one.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
     except Failed as failure:
         say(failure.format_message())
         return failure.exit_code
@@ -126,8 +123,8 @@ def _explain(error: Exception) -> int:
     if isinstance(error, MemoryError):
         say("There is not enough memory for this. Select less, or use a coarser level.")
         return EXIT_FAILED
-    if isinstance(error, OSError) and error.filename is not None:
-        say(f"{error.filename}: {error.strerror}.")
+    if isinstance(error, OSError) and error.strerror:
+        say(f"{error.filename or 'The output'}: {error.strerror}.")
         return EXIT_FAILED
     say(f"Something went wrong inside zarrscope ({type(error).__name__}: {error}). Set ZARRSCOPE_DEBUG=1 for details.")
     return EXIT_FAILED

@@ -51,7 +51,14 @@ def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
         show(json.dumps(value, indent=2, ensure_ascii=False, default=dict))
         return
     base = hierarchy.attributes_pointer(found.path)
-    show(hierarchy.document(found.path).text_at(base + pointer(field)))
+    show(_outdented(hierarchy.document(found.path).text_at(base + pointer(field))))
+
+
+def _outdented(text: str) -> str:
+    """A value as it is spelled in the middle of a document, moved to the left edge."""
+    first, *rest = text.split("\n")
+    indent = len(rest[-1]) - len(rest[-1].lstrip()) if rest else 0
+    return "\n".join([first, *(line[min(indent, len(line) - len(line.lstrip())) :] for line in rest)])
 
 
 def _field(attributes: Any, where: str) -> Any:

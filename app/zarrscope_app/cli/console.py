@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,16 @@ class DefaultGroup(click.Group):
         if args and args[0].startswith("-") and args[0].partition("=")[0] not in own:
             args = [self.default, *args]
         return super().parse_args(context, args)
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            result = super().invoke(context)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            # Whoever reads our output has seen enough. Python flushes stdout once more on leaving: give it another one.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(0) from None
 
     def resolve_command(
         self, context: click.Context, args: list[str]
@@ -115,10 +126,11 @@ def write_whole(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    import os
     import tempfile
 
     target = Path(path)
+    if not target.parent.is_dir():
+        raise Failed(f"There is no folder {target.parent} to write {target.name} into.")
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

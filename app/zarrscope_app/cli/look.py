@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -69,10 +70,8 @@ def tui(url: str, write: bool) -> int:
 
 
 def _terminal(url: str, write: bool) -> int:
-    try:
-        import textual  # noqa: F401
-    except ImportError:
-        raise Failed("The terminal application needs textual: pip install 'zarrscope[tui]'.") from None
+    if find_spec("textual") is None:
+        raise Failed("The terminal application needs textual: pip install 'zarrscope[tui]'.")
     from zarrscope_app.tui import main
 
     return main(url, writable=write)
@@ -245,25 +244,24 @@ def _meaning(node: Any) -> tuple[Any, Any, list[str]]:
     return (images[0] if images else None), find_collection(node), []
 
 
-def _stored_bytes(hierarchy: Any, node: Any, most: int = 2000) -> int | None:
-    """What an array's chunks take up, where a look at a local folder tells and there are not too many of them."""
-    if node.kind != "array" or hierarchy.store.remote or not hierarchy.store.listable:
+def _stored_bytes(hierarchy: Any, node: Any, most: int = 5000) -> int | None:
+    """What an array's chunks take up, where a local folder tells and there are not too many of them."""
+    root = getattr(hierarchy.store, "root", None)
+    if node.kind != "array" or root is None:
         return None
-    total, seen, prefixes = 0, 0, [node.metadata.keys.prefix]
+    total, seen, folders = 0, 0, [os.path.join(root, *node.metadata.keys.prefix.split("/"))]
     try:
-        while prefixes:
-            prefix = prefixes.pop()
-            for entry in hierarchy.store.list_dir(prefix):
-                seen += 1
-                if seen > most:
-                    return None
-                if entry.is_prefix:
-                    prefixes.append(f"{prefix}{entry.name}/")
-                elif entry.size is None:
-                    return None
-                elif not entry.name.startswith(".z") and entry.name not in ("zarr.json", "attributes.json"):
-                    total += entry.size
-    except Exception:
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > most:
+                        return None
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif not entry.name.startswith(".") and entry.name not in ("zarr.json", "attributes.json"):
+                        total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
         return None
     return total
 
