@@ -281,13 +281,8 @@ class SlicePresenter:
 
     def tick(self) -> None:
         """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
-        if (
-            self._image is not None
-            and self._playing >= 0
-            and self._mosaic.settled
-            and not self._pending
-            and not self._blocked
-        ):
+        whole = self._mosaic.settled and not self._pending and not self._blocked
+        if self._image is not None and self._playing >= 0 and whole:
             length = self._image.shape[self._playing]
             self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)
 
@@ -307,9 +302,7 @@ class SlicePresenter:
         """A level of the person's choice; None: what fits."""
         if self._image is not None:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
-            self._anyway = False
-            self._refresh()
-            self._plan_soon()
+            self._moved()
 
     def _restyle(self) -> None:
         self._refresh()
