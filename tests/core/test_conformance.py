@@ -7,15 +7,16 @@ tests skip, with one line at the end that says so.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import machine
 import pytest
 
-PLACE = Path(os.environ.get("ZARRSCOPE_CASES") or Path(__file__).parents[2].parent / "shared" / "conformance")
+pytestmark = [pytest.mark.needs("cases"), pytest.mark.timeout(600)]
+
 OURS = r"^(v1|v2|v3|n5|draft)"
 BROKEN = r"^broken-"
 
@@ -33,15 +34,13 @@ WRONG: dict[str, str] = {
 }
 """Cases that are wrong in themselves, and why by the specification."""
 
-missing = pytest.mark.skipif(
-    not (PLACE / "run.py").is_file(), reason="the conformance archive is not here: set ZARRSCOPE_CASES to its folder"
-)
-
 
 def run(dialect: str, answers: Path) -> dict[str, dict[str, Any]]:
     """Verdict and details by case. The runner reads the archive in child processes with limits."""
+    place = machine.conformance()
+    assert place is not None
     done = subprocess.run(
-        [sys.executable, str(PLACE / "run.py"), "--dialect", dialect, "--json", str(answers)],
+        [sys.executable, str(place / "run.py"), "--dialect", dialect, "--json", str(answers)],
         capture_output=True,
         text=True,
         timeout=600,
@@ -63,8 +62,6 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return run(OURS, tmp_path_factory.mktemp("conformance") / "ours.json")
 
 
-@missing
-@pytest.mark.timeout(600)
 def test_every_array_and_group_of_every_dialect_is_read(ours: dict[str, dict[str, Any]]) -> None:
     assert len(ours) > 1900
     failures = {
@@ -75,8 +72,6 @@ def test_every_array_and_group_of_every_dialect_is_read(ours: dict[str, dict[str
     assert not failures, shown(failures)
 
 
-@missing
-@pytest.mark.timeout(600)
 def test_what_waits_or_is_wrong_still_does(ours: dict[str, dict[str, Any]]) -> None:
     listed = {**WAITING, **WRONG}
     assert listed.keys() <= ours.keys()
@@ -84,8 +79,6 @@ def test_what_waits_or_is_wrong_still_does(ours: dict[str, dict[str, Any]]) -> N
     assert not passing, f"take these off the list: {passing}"
 
 
-@missing
-@pytest.mark.timeout(600)
 def test_broken_stores_are_refused_clearly_and_harmlessly(tmp_path: Path) -> None:
     """No crash, hang, memory blow-up or code run; and where an error is expected, one that names what is at fault."""
     results = run(BROKEN, tmp_path / "broken.json")
