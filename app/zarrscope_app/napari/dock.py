@@ -8,6 +8,7 @@ from qtpy.QtCore import QTimer
 from qtpy.QtGui import QCloseEvent, QColor, QPalette
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import as_napari
 from zarrscope_app.presenters import Session, words
 from zarrscope_app.presenters.actions import perform
@@ -126,8 +127,13 @@ class Explorer(QWidget):
     def _add(self, layers: list[Layer]) -> None:
         from napari.layers import Layer as NapariLayer
 
-        for layer in layers:
-            self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
+        assert self.session is not None
+        try:
+            for layer in layers:
+                # napari reads the first plane right here.
+                self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
+        except ZarrscopeError as error:
+            self.session.problems.add(error, self.session.state.path)
         self._show()
 
     # ------------------------------------------------------------------ the end

@@ -1,0 +1,158 @@
+"""The journeys in napari's dock, and what napari asks of the plugin: layers, lazy data, manifest.
+
+Slicing, contrast and failed planes are napari's own there, hence those three journeys are told in its terms: which
+chunks one plane reads, which value stands under the cursor, where a failure is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QAbstractButton
+
+from contracts.journeys import PLANES, Journeys, Robot, Shelf, brightness, labelled_image, small_image
+from qt_robot import QtRobot
+from zarrscope.chunks import shared
+from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.commands import command
+
+
+class NapariRobot(QtRobot):
+    def __init__(self, qtbot: Any, viewer: Any) -> None:
+        self.qtbot = qtbot
+        self.viewer = viewer
+        self.window = Explorer(viewer)  # type: ignore[assignment] -- the robot asks only for tree, form and children
+        viewer.window.add_dock_widget(self.window, name="Zarr explorer")
+
+    def open(self, url: str, *, writable: bool = False) -> None:
+        dock: Any = self.window
+        dock.address.setText(url)
+        self.qtbot.keyClick(dock.address, Qt.Key.Key_Return)
+        self.session = dock.session
+        self.wait(lambda: dock.tree.model is not None, "the tree")
+        if writable:
+            self.wait(lambda: self.session.state.status.value != "opening", "the session")
+            self._press("writable")
+            self.wait(lambda: self.session.state.writable, "the session to be writable")
+
+    def close(self) -> None:
+        dock: Any = self.window
+        dock.stop()
+
+    def _button(self, id: str) -> QAbstractButton:
+        label = command(id).label
+        return next(b for b in self.window.findChildren(QAbstractButton) if label in (b.text(), b.toolTip()))
+
+    def _press(self, id: str) -> None:
+        button = self._button(id)
+        self.wait(lambda: button.isEnabled(), f"{id} to be enabled")
+        button.click()
+
+    def add(self) -> None:
+        dock: Any = self.window
+        self.qtbot.mouseClick(dock.button, Qt.MouseButton.LeftButton)
+
+    def save(self) -> None:
+        if self.session.edit.state.status is EditStatus.INVALID:
+            assert not self._button("save").isEnabled()
+        else:
+            self._press("save")
+
+    def undo(self) -> None:
+        self._press("undo")
+
+    def review(self) -> str:
+        self._press("review")
+        return str(self.window.form.diff.text.toPlainText())
+
+
+class TestNapari(Journeys):
+    @pytest.fixture
+    def robot(self, qtbot: Any, make_napari_viewer: Any) -> Iterator[NapariRobot]:
+        robot = NapariRobot(qtbot, make_napari_viewer(show=True))
+        yield robot
+        robot.close()
+
+    def added(self, robot: NapariRobot, shelf: Shelf, layers: int) -> Any:
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/image")
+        robot.add()
+        robot.wait(lambda: len(robot.viewer.layers) == layers, "the layers in the viewer")
+        return robot.viewer.layers[0]
+
+    def test_forty_quick_moves_read_one_plane(self, robot: Robot, shelf: Shelf) -> None:
+        assert isinstance(robot, NapariRobot)
+        small_image(shelf)
+        layer = self.added(robot, shelf, 1)
+        robot.viewer.dims.set_current_step(0, 0)
+        shared().invalidate(robot.session.node.hierarchy["/image/0"])
+        shelf.read.clear()
+        robot.viewer.dims.set_current_step(0, PLANES - 1)
+        robot.wait(lambda: int(np.asarray(layer.data[PLANES - 1])[0, 0]) == brightness(PLANES - 1), "the last plane")
+        assert len(shelf.read) == 16, "one plane reads one plane's chunks"
+        assert all(f"/c/{PLANES - 1}/" in key for key in shelf.read)
+
+    def test_hover_tells_the_exact_value(self, robot: Robot, shelf: Shelf) -> None:
+        assert isinstance(robot, NapariRobot)
+        small_image(shelf)
+        layer = self.added(robot, shelf, 1)
+        robot.viewer.dims.set_current_step(0, 3)
+        scale = layer.scale
+        assert layer.get_value((3 * scale[0], 20 * scale[1], 30 * scale[2]), world=True) == brightness(3)
+
+    def test_a_chunk_that_fails_says_so_and_can_be_retried(self, robot: Robot, shelf: Shelf) -> None:
+        assert isinstance(robot, NapariRobot)
+        small_image(shelf)
+        shelf.failing |= {f"image/0/c/{z}/0/0" for z in range(PLANES)}
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/image")
+        robot.add()
+        robot.wait(lambda: robot.sees("503"), "why the layer could not be read")
+        shelf.failing.clear()
+        robot.viewer.layers.clear()
+        robot.add()
+        robot.wait(lambda: len(robot.viewer.layers) == 1, "the layer")
+
+    def test_layers_carry_what_the_file_says(self, robot: Robot, shelf: Shelf) -> None:
+        assert isinstance(robot, NapariRobot)
+        labelled_image(shelf)
+        image = self.added(robot, shelf, 2)
+        labels = robot.viewer.layers[1]
+        assert tuple(image.scale) == (0.5, 0.1, 0.1)
+        assert [str(unit) for unit in image.units] == ["micrometer"] * 3
+        assert tuple(image.axis_labels) == ("z", "y", "x")
+        assert list(image.contrast_limits) == [0, 255]
+        assert image.visible
+        assert type(labels).__name__ == "Labels"
+        assert not labels.visible
+        assert image.metadata["zarrscope"] == {"url": shelf.address, "path": "/image"}
+
+
+def test_the_manifest_is_valid_and_its_commands_exist() -> None:
+    from importlib.resources import files
+
+    from npe2 import PluginManifest
+
+    manifest = PluginManifest.from_file(str(files("zarrscope_app.napari") / "napari.yaml"))
+    assert manifest.name == "zarrscope"
+    manifest.validate_imports()
+    ids = {c.id for c in manifest.contributions.commands or ()}
+    used = [item.command for items in (manifest.contributions.menus or {}).values() for item in items]
+    used += [r.command for r in manifest.contributions.readers or ()]
+    used += [w.command for w in manifest.contributions.widgets or ()]
+    assert ids == set(used) | {"zarrscope.demo"}
+
+
+def test_the_reader_claims_only_what_is_its_own() -> None:
+    from zarrscope_app.napari.reader import get_reader
+
+    assert get_reader("x.tif") is None
+    assert get_reader(["a/zarr.json"]) is not None
+    assert get_reader("a.ozx") is not None
