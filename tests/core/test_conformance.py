@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import machine
 import pytest
+
+import machine
 
 pytestmark = [pytest.mark.needs("cases"), pytest.mark.timeout(600)]
 
