@@ -1,8 +1,8 @@
 """From what a person types, pastes or drops to a store and a place in it.
 
-Accepted: a folder or file path, `~`, `file://`; `http://`, `https://`, `memory://name`; a .zip or .ozx, and what follows
-it (`x.zip/a/b`); a metadata file, which means its folder; `store::node` (silx); chains `zip://inner::url` (fsspec);
-pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url` (Neuroglancer).
+Accepted: a folder or file path, `~`, `file://`; `http://`, `https://`, `memory://name`; a .zip or .ozx, and what
+follows it (`x.zip/a/b`); a metadata file, which means its folder; `store::node` (silx); chains `zip://inner::url`
+(fsspec); pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url` (Neuroglancer).
 
 An `Address` is a store and a node in it. Where the hierarchy begins within a plain path cannot be told from the text:
 `parents` gives the candidates, the deepest first, and the hierarchy takes the one that has a root.
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
-from urllib.request import url2pathname
 
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.store import Store
@@ -207,6 +206,8 @@ def _path_of(url: str) -> str:
     _, host, path, _, _ = urlsplit(url.replace("?", "%3F").replace("#", "%23"))
     if host and host != "localhost" and sys.platform != "win32":
         raise Refused(f"{url!r} names another computer", advice="Write file:///path, with three slashes.")
+    from urllib.request import url2pathname  # brings http and email with it: 25 ms
+
     return url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
 
 

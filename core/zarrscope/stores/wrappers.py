@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from zarrscope.errors import Unreadable, ZarrscopeError
@@ -105,32 +106,57 @@ class PrefixStore(Wrapper):
         self.prefix = prefix
         self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
 
+    def _named(self, error: ZarrscopeError) -> ZarrscopeError:
+        """The error, its key as this store's users know it."""
+        if error.key is not None and error.key.startswith(self.prefix):
+            error.key = error.key[len(self.prefix) :]
+            error.store = self.url
+        return error
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except ZarrscopeError as error:
+            raise self._named(error) from error.__cause__
+
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        return self.store.get(self.prefix + key, part)
+        with self._naming():
+            return self.store.get(self.prefix + key, part)
 
     def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
-        return self.store.get_many([(self.prefix + key, part) for key, part in requests], cancelled)
+        inner = [(self.prefix + key, part) for key, part in requests]
+        with self._naming():
+            for i, answer in self.store.get_many(inner, cancelled):
+                yield i, self._named(answer) if isinstance(answer, ZarrscopeError) else answer
 
     def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
-        return self.store.get_versioned(self.prefix + key)
+        with self._naming():
+            return self.store.get_versioned(self.prefix + key)
 
     def _list(self) -> Iterator[str]:
         return self._list_prefix("")
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        return (key[len(self.prefix) :] for key in self.store.list_prefix(self.prefix + prefix))
+        with self._naming():
+            for key in self.store.list_prefix(self.prefix + prefix):
+                yield key[len(self.prefix) :]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        return self.store.list_dir(self.prefix + prefix)
+        with self._naming():
+            yield from self.store.list_dir(self.prefix + prefix)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        return self.store.set(self.prefix + key, value, expect)
+        with self._naming():
+            return self.store.set(self.prefix + key, value, expect)
 
     def _erase(self, key: str) -> None:
-        self.store.erase(self.prefix + key)
+        with self._naming():
+            self.store.erase(self.prefix + key)
 
     def _erase_prefix(self, prefix: str) -> None:
-        self.store.erase_prefix(self.prefix + prefix)
+        with self._naming():
+            self.store.erase_prefix(self.prefix + prefix)
 
 
 class Counting(Wrapper):

@@ -195,7 +195,7 @@ class ZipStore(Store):
 
             inflater = bz2.BZ2Decompressor()
         else:
-            name = zipfile.compressor_names.get(info.compress_type, str(info.compress_type))
+            name = {14: "LZMA", 93: "Zstandard", 9: "Deflate64"}.get(info.compress_type, f"method {info.compress_type}")
             raise Unsupported(
                 f"Entries compressed with {name} cannot be read",
                 feature=f"zip method {name}",
@@ -228,8 +228,9 @@ class ZipStore(Store):
 
     def close(self) -> None:
         with self._lock:
-            if self._path is not None and self._ranges is not None:
+            if self._ranges is not None:
                 self._ranges.close()
+            if self._path is not None:
                 self._ranges = None
                 self._entries = None
 

@@ -1,0 +1,151 @@
+"""A web server on this machine for tests: ranges or none, a gate, faults on demand, and a record of what was asked."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+RESET = "reset"
+"""As a fault: the connection breaks without an answer."""
+SHORT = "short"
+"""As a fault: the body breaks off before its announced length."""
+
+
+class WebServer:
+    """Serves `values` by key. Change the attributes at any time; `faults[key]` is used up from its front."""
+
+    def __init__(self, values: MutableMapping[str, bytes]) -> None:
+        self.values = values
+        self.ranges = True
+        self.faults: dict[str, list[int | str]] = {}
+        self.redirects: dict[str, str] = {}
+        self.asked: list[tuple[str, str | None]] = []
+        """(key with its query, Range header) of each request."""
+        self.closed_early = 0
+        """Requests whose client hung up while the gate held them."""
+        self.gate = threading.Event()
+        self.gate.set()
+        self.changed = threading.Condition()
+        self.held = 0
+        self.url = ""
+
+    def wait_held(self, count: int, timeout: float = 20.0) -> bool:
+        with self.changed:
+            return self.changed.wait_for(lambda: self.held >= count, timeout)
+
+    def wait_closed(self, count: int, timeout: float = 20.0) -> bool:
+        with self.changed:
+            return self.changed.wait_for(lambda: self.closed_early >= count, timeout)
+
+
+@contextmanager
+def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[WebServer]:
+    state = WebServer({} if values is None else values)
+
+    connections: list[socket.socket] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections.append(self.connection)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            split = urlsplit(self.path)
+            key = unquote(split.path).lstrip("/")
+            span = self.headers.get("Range")
+            with state.changed:
+                state.asked.append((key + (f"?{split.query}" if split.query else ""), span))
+            if not state.gate.is_set():
+                self.held()
+            fault = state.faults[key].pop(0) if state.faults.get(key) else None
+            if fault == RESET:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+                self.close_connection = True
+                return
+            if isinstance(fault, int):
+                self.answer(fault, b"a fault", {})
+                return
+            if key in state.redirects:
+                self.answer(302, b"", {"Location": state.redirects[key]})
+                return
+            value = state.values.get(key)
+            if value is None:
+                self.answer(404, b"<html>no such page</html>", {})
+                return
+            status, headers = 200, {}
+            if span and state.ranges:
+                first, _, last = span.removeprefix("bytes=").partition("-")
+                start = int(first) if first else max(0, len(value) - int(last))
+                stop = min(len(value), int(last) + 1) if first and last else len(value)
+                if start >= len(value):
+                    self.answer(416, b"", {"Content-Range": f"bytes */{len(value)}"})
+                    return
+                status, headers = 206, {"Content-Range": f"bytes {start}-{stop - 1}/{len(value)}"}
+                value = value[start:stop]
+            self.answer(status, value, headers, short=fault == SHORT)
+
+        def held(self) -> None:
+            """Waits for the gate, and notices a client that hangs up."""
+            with state.changed:
+                state.held += 1
+                state.changed.notify_all()
+            self.connection.settimeout(0.02)
+            try:
+                while not state.gate.is_set():
+                    try:
+                        if self.connection.recv(1, socket.MSG_PEEK) == b"":
+                            break
+                    except TimeoutError:
+                        continue
+                    except OSError:
+                        break
+                else:
+                    return
+            finally:
+                self.connection.settimeout(None)
+            with state.changed:
+                state.closed_early += 1
+                state.changed.notify_all()
+
+        def answer(self, status: int, body: bytes, headers: dict[str, str], *, short: bool = False) -> None:
+            try:
+                self.send_response(status)
+                for name, text in headers.items():
+                    self.send_header(name, text)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: len(body) // 2] if short else body)
+            except OSError:
+                self.close_connection = True
+            if short:
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="web-server")
+    thread.start()
+    try:
+        yield state
+    finally:
+        state.gate.set()
+        server.shutdown()
+        for connection in connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        server.server_close()
+        thread.join()

@@ -1,0 +1,174 @@
+"""Every store and wrapper runs the store contract; each machine here drives one of them against a dict."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.http_server import WebServer, web_server
+from contracts.store import Reading, Writing, machine
+from zarrscope.store import Store
+from zarrscope.stores.fsspec import HTTPStore, RemoteFile
+from zarrscope.stores.local import LocalStore
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting, Faults, Gate, Latency, PrefixStore, ReadOnlyStore, Wrapper
+from zarrscope.stores.zip import ZipStore
+
+
+class PlainLocalStore(LocalStore):
+    """As on a system without pread and without locks on folders."""
+
+    _positional = False
+    _lock_on_folder = False
+
+
+class DerivedStore(MemoryStore):
+    """A backend that has nothing but get, set, erase and list: all else is derived."""
+
+    _list_dir = Store._list_dir
+    _list_prefix = Store._list_prefix
+    _erase_prefix = Store._erase_prefix
+
+
+class DerivedFromLevels(MemoryStore):
+    """A backend whose only listing is that of one level."""
+
+    _list = Store._list
+    _list_prefix = Store._list_prefix
+    _erase_prefix = Store._erase_prefix
+
+
+def opened_gate(store: Store) -> Gate:
+    gate = Gate(store)
+    gate.release()
+    return gate
+
+
+WRAPPED = {
+    "wrapper": Wrapper,
+    "counting": Counting,
+    "gate": opened_gate,
+    "latency": lambda store: Latency(store, 1.0, wait=lambda seconds: None),
+    "faults": lambda store: Faults(store),
+    "part": lambda store: PrefixStore(store, "in/here/"),
+    "part of part": lambda store: PrefixStore(PrefixStore(store, "in/"), "here/"),
+}
+
+
+class TestMemory(Writing):
+    def empty(self) -> Store:
+        return MemoryStore()
+
+
+class TestDerived(Writing):
+    def empty(self) -> Store:
+        return DerivedStore()
+
+
+class TestDerivedFromLevels(Writing):
+    def empty(self) -> Store:
+        return DerivedFromLevels()
+
+
+class TestLocal(Writing):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def empty(self) -> Store:
+        return LocalStore(self.folder / "x.zarr")
+
+
+class TestPlainLocal(TestLocal):
+    def empty(self) -> Store:
+        return PlainLocalStore(self.folder / "x.zarr", sync=False)
+
+
+class TestWrapped(Writing):
+    @pytest.fixture(autouse=True, params=list(WRAPPED))
+    def _wrapper(self, request: pytest.FixtureRequest) -> None:
+        self.wrap: Any = WRAPPED[request.param]
+
+    def empty(self) -> Store:
+        store: Store = self.wrap(MemoryStore())
+        return store
+
+
+class TestWrappedLocal(TestLocal):
+    def empty(self) -> Store:
+        return Counting(PrefixStore(LocalStore(self.folder / "x.zarr"), "a/b/"))
+
+
+class TestReadOnly(Reading):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        return ReadOnlyStore(MemoryStore(values))
+
+
+def zipped(values: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for key, value in values.items():
+            archive.writestr(key, value)
+    return file.getvalue()
+
+
+class TestZip(Reading):
+    method = zipfile.ZIP_STORED
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        path = self.folder / "x.zip"
+        path.write_bytes(zipped(values, self.method))
+        return ZipStore(path)
+
+
+class TestDeflatedZip(TestZip):
+    method = zipfile.ZIP_DEFLATED
+
+
+class TestBzippedZip(TestZip):
+    method = zipfile.ZIP_BZIP2
+
+
+class OverTheWeb(Reading):
+    @pytest.fixture(autouse=True)
+    def _server(self) -> Iterator[None]:
+        with web_server() as server:
+            self.server: WebServer = server
+            yield
+
+
+class TestHTTP(OverTheWeb):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        self.server.values.update({f"some where/x.zarr/{key}": value for key, value in values.items()})
+        return HTTPStore(self.server.url + "/some where/x.zarr/", pause=0)
+
+
+class TestHTTPWithoutRanges(TestHTTP):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        self.server.ranges = False
+        return super().filled(values)
+
+
+class TestZipOverHTTP(OverTheWeb):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        self.server.values["x.zip"] = zipped(values, zipfile.ZIP_DEFLATED)
+        return ZipStore(RemoteFile(self.server.url + "/x.zip"))
+
+
+TestMemoryMachine = machine(MemoryStore)
+TestLocalMachine = machine(lambda: LocalStore(tempfile.mkdtemp(), sync=False))
+TestPlainLocalMachine = machine(lambda: PlainLocalStore(tempfile.mkdtemp(), sync=False))
+TestDerivedMachine = machine(DerivedStore)
+TestPrefixMachine = machine(
+    lambda: PrefixStore(MemoryStore({"in/here/too/x": b"", "in/hereafter": b""}), "in/here/to/")
+)
