@@ -459,7 +459,10 @@ class Journeys:
         robot.wait(lambda: "many" in robot.rows(), "the children of the root")
         shelf.hold("listings")
         robot.expand("/many")
-        robot.wait(lambda: self.row(robot, "/many").state is RowState.LOADING, "loading to be shown")
+        robot.wait(
+            lambda: self.row(robot, "/many").state is RowState.LOADING and robot.sees(words.LOADING),
+            "loading to be shown",
+        )
         robot.cancel("/many")
         robot.wait(lambda: robot.sees(words.CANCELLED), "the sentence of a cancelled listing")
         shelf.release()
