@@ -93,7 +93,7 @@ class Fuzzer:
                 case _:
                     return [*value[:i], self.broken(value[i], depth + 1), *value[i + 1 :]]
         if r.random() < 0.05:
-            for _ in range(r.randrange(1, 700)):
+            for _ in range(r.randrange(1, 250)):
                 value = [value]
             return value
         return r.choice(JUNK)(r)
