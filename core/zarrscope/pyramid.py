@@ -157,7 +157,9 @@ class Image:
         defaults = (WHITE,) if count == 1 else PALETTE
         found = []
         for i in range(count):
-            channel = stated[i] if i < len(stated) else Channel(f"channel {i}" if count > 1 else self.name or "values")
+            # Of many channels without a word about them only some are shown: all together would be white.
+            label = f"channel {i}" if count > 1 else self.name or "values"
+            channel = stated[i] if i < len(stated) else Channel(label, active=i < len(PALETTE))
             color = channel.color or defaults[i % len(defaults)]
             found.append(replace(channel, color=color))
         return tuple(found)
