@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from zarrscope.background import shared
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
-from zarrscope.metadata import ArrayMetadata, ChunkKeys
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport
 from zarrscope.plugins import transformed
 from zarrscope.selection import Part, Piece, Selection, join, select
 from zarrscope.store import ByteRange, Store, never
@@ -178,6 +178,15 @@ class Array:
         except ZarrscopeError:
             pass
         return self._problem
+
+    @property
+    def extensions(self) -> tuple[ExtensionReport, ...]:
+        """What was found at every extension point, codecs among them, and what is done about each."""
+        from zarrscope.codecs.lookup import codec_reports
+
+        told = {report.name for report in self.metadata.extensions if report.point == "codec"}
+        codecs = (report for report in codec_reports(self.metadata.codecs) if report.name not in told)
+        return (*self.metadata.extensions, *codecs)
 
     @property
     def identity(self) -> Identity:

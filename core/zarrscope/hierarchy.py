@@ -151,6 +151,11 @@ class Group:
         return self.path.rpartition("/")[2]
 
     @property
+    def extensions(self) -> tuple[ExtensionReport, ...]:
+        """What the group's document demands or offers beyond the core, and what is done about each."""
+        return self.metadata.extensions
+
+    @property
     def problem(self) -> ZarrscopeError | None:
         """What this group demands and zarrscope does not have; None otherwise."""
         return self.metadata.problem

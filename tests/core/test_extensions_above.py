@@ -50,3 +50,31 @@ def test_a_group_that_demands_what_is_unknown_opens_but_does_not_list() -> None:
     assert isinstance(opened, zarrscope.Group)
     assert [child.name for child in opened.children()] == ["g"]
     assert opened.warnings
+
+
+def test_an_array_tells_of_its_codecs_too() -> None:
+    store = MemoryStore()
+    form = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4],
+        "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": 0,
+        "codecs": [
+            {"name": "numcodecs.delta", "configuration": {"dtype": "<u2"}},
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": URI + "squeeze", "must_understand": False},
+            {"name": URI + "mystery"},
+        ],
+    }
+    store.set("zarr.json", json.dumps(form).encode())
+    array = zarrscope.open(store)["/"]
+    assert isinstance(array, zarrscope.Array)
+    assert [(r.name, r.outcome.value, r.required) for r in array.extensions if r.point == "codec"] == [
+        (URI + "squeeze", "ignored", False),
+        ("numcodecs.delta", "used", True),
+        (URI + "mystery", "refused", True),
+    ]
+    assert "mystery" in str(array.problem)

@@ -277,8 +277,16 @@ def _facts(
         "dialect": metadata.dialect,
         "warnings": [*node.warnings, *warnings],
         "extensions": [
-            {"point": e.point, "name": e.name, "understood": e.understood, "outcome": e.outcome.value}
-            for e in metadata.extensions
+            {
+                "point": e.point,
+                "name": e.name,
+                "understood": e.understood,
+                "required": e.required,
+                "outcome": e.outcome.value,
+                "advice": e.advice,
+                "pointer": e.pointer,
+            }
+            for e in node.extensions
         ],
     }
     if node.kind == "array":

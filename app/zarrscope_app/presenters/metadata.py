@@ -148,8 +148,8 @@ def describe(node: Any, image: Image | None = None, collection: Collection | Non
     if collection is not None:
         sections.append(_collection(collection))
     sections.append(_node(node))
-    if metadata.extensions:
-        sections.append(Section("Extensions", tuple(_extension(report) for report in metadata.extensions)))
+    if extensions := node.extensions:
+        sections.append(Section("Extensions", tuple(_extension(report) for report in extensions)))
     return Info(
         node.path,
         words.clean(node.name or "/"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
 from zarrscope.codecs.kinds import CODECS, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass, Registered
 from zarrscope.errors import Unsupported
+from zarrscope.metadata import CodecSpec, ExtensionReport, Outcome
 
 ENTRY_POINTS = "zarrscope.codecs"
 REGISTRY_PAGE = "https://github.com/zarr-developers/zarr-extensions"
@@ -47,6 +49,33 @@ def resolve(name: str) -> CodecClass:
 
         return image_codec(name)
     return _plugged_in(name)
+
+
+CORE = frozenset({"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"})
+"""Codecs that the specification itself defines, or every reader has: nothing to report."""
+
+
+def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:
+    """What was found among an array's codecs beyond the core ones, and what is done about each; nested ones, too."""
+    found: list[ExtensionReport] = []
+    for spec in specs:
+        for member in ("codecs", "index_codecs"):
+            nested = spec.configuration.get(member)
+            if isinstance(nested, list):
+                inner = [n for n in nested if isinstance(n, Mapping) and isinstance(n.get("name"), str)]
+                found += codec_reports(
+                    [CodecSpec(n["name"], must_understand=n.get("must_understand") is not False) for n in inner]
+                )
+        if spec.name in CORE:
+            continue
+        try:
+            resolve(spec.name)
+            known, advice = True, ""
+        except Unsupported as error:
+            known, advice = False, error.advice or ""
+        outcome = Outcome.USED if known else Outcome.REFUSED if spec.must_understand else Outcome.IGNORED
+        found.append(ExtensionReport("codec", spec.spelled or spec.name, known, spec.must_understand, outcome, advice))
+    return tuple(dict.fromkeys(found))
 
 
 def codec_table() -> list[dict[str, Any]]:
