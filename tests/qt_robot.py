@@ -23,7 +23,9 @@ class QtRobot(Robot):
         self.window = Window(Forgetful())
         qtbot.addWidget(self.window)
         self.window.show()
-        qtbot.waitExposed(self.window)
+        # Shortcuts act in the active window only; without a window manager it has to be asked for.
+        self.window.activateWindow()
+        qtbot.waitActive(self.window, timeout=5000)
 
     def open(self, url: str, *, writable: bool = False) -> None:
         self.window.open(url, writable)
@@ -57,13 +59,18 @@ class QtRobot(Robot):
             index = view.indexBelow(index)
 
     def _index(self, path: str) -> QModelIndex:
+        # The presenter knows a row one turn of the loop before the view shows it.
+        self.wait(lambda: self._find(path).isValid(), f"{path} in the tree")
+        return self._find(path)
+
+    def _find(self, path: str) -> QModelIndex:
         model = self.window.tree.model
         assert model is not None
         for index, _ in self._shown():
             row = model.row_of(index)
             if row is not None and row.path == path:
                 return index
-        raise AssertionError(f"{path} is not shown in the tree")
+        return QModelIndex()
 
     def _click(self, index: QModelIndex) -> None:
         view = self.window.tree.view
@@ -91,10 +98,15 @@ class QtRobot(Robot):
         self._click(self._index(path))
 
     def _note(self, path: str) -> QModelIndex:
-        index = self._index(path)
-        model = self.window.tree.model
+        """The sentence beneath a row."""
+        self.wait(lambda: self._last(path).isValid(), f"a sentence beneath {path}")
+        return self._last(path)
+
+    def _last(self, path: str) -> QModelIndex:
+        model, index = self.window.tree.model, self._find(path)
         assert model is not None
-        return model.index(model.rowCount(index) - 1, 0, index)
+        last = model.index(model.rowCount(index) - 1, 0, index)
+        return last if model.is_note(last) else QModelIndex()
 
     def cancel(self, path: str) -> None:
         self._click(self._note(path))
@@ -143,8 +155,9 @@ class QtRobot(Robot):
     # -------------------------------------------------- form
     def edit(self, pointer: str, text: str) -> None:
         form = self.window.form
+        self.wait(lambda: form.model.place_of(pointer) is not None, f"{pointer} in the form")
         place = form.model.place_of(pointer)
-        assert place is not None, f"{pointer} is not in the form"
+        assert place is not None
         index = form.model.at(place, 1)
         form.view.setCurrentIndex(index)
         form.view.edit(index)
@@ -155,9 +168,12 @@ class QtRobot(Robot):
         QTest.keyClick(editor, Qt.Key.Key_Return)
 
     def save(self) -> None:
+        # Menus follow what changed one turn of the loop later, long before a hand can press a key.
+        QApplication.processEvents()
         QTest.keyClick(self.window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
 
     def undo(self) -> None:
+        QApplication.processEvents()
         QTest.keyClick(self.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
 
     def review(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal
-from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter, QPen
+from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from zarrscope_app.presenters import OncePerTurn, Post, Rect, SlicePresenter, Tile, TileState
@@ -181,7 +181,7 @@ class ImageCanvas(QWidget):
                 shrunken = target.width() < image.width() * 0.98
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
                 _blit(painter, image, target, self.rect())
-            if tile.state in (TileState.FILL, TileState.FAILED, TileState.UNDECODABLE):
+            elif tile.state in (TileState.FAILED, TileState.UNDECODABLE):
                 marked.append((tile, target))
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
@@ -201,21 +201,11 @@ class ImageCanvas(QWidget):
         return converted
 
     def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
-        ink = QColor(self.palette().color(Role.WindowText))
-        if state is TileState.FILL:
-            ink = QColor(128, 128, 128, 110)
-            pattern = Qt.BrushStyle.Dense7Pattern
-        elif state is TileState.FAILED:
-            ink = warning(self.palette())
-            ink.setAlpha(190)
-            pattern = Qt.BrushStyle.DiagCrossPattern
-        else:
-            ink.setAlpha(110)
-            pattern = Qt.BrushStyle.BDiagPattern
-        painter.fillRect(area, QBrush(ink, pattern))
-        if state is not TileState.FILL:
-            painter.setPen(QPen(ink, 1))
-            painter.drawRect(area.adjusted(0, 0, -1, -1))
+        """A tile of which there is nothing to show. Signs for single chunks are in the pictures already."""
+        ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
+        ink.setAlpha(150)
+        failed = state is TileState.FAILED
+        painter.fillRect(area, QBrush(ink, Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern))
 
     def _draw_scale_bar(self, painter: QPainter) -> None:
         assert self._presenter is not None
