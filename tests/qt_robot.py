@@ -202,6 +202,6 @@ class QtRobot(Robot):
             for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
                 for column in (0, 1):
                     yield str(index.siblingAtColumn(column).data(role) or "")
-        for place in range(len(self.session.edit.state.fields)):
+        for place in range(window.form.model.size):
             for column in range(3):
                 yield str(window.form.model.at(place, column).data() or "")

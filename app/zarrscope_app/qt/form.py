@@ -72,6 +72,11 @@ class FormModel(QAbstractItemModel):
         self.endResetModel()
         return True
 
+    @property
+    def size(self) -> int:
+        """How many fields are shown."""
+        return len(self._row)
+
     def at(self, place: int, column: int = 0) -> QModelIndex:
         """The index of the field at `place` of the list."""
         return self.createIndex(self._row[place], column, place)
