@@ -11,6 +11,8 @@
     zarrscope.memory_layouts       (configuration, number of axes)      codecs in front of the others: [{"name": …}, …]
     zarrscope.metadata_encodings   (bytes of a document)                its JSON value
     zarrscope.storage_transformers (store, configuration, key prefix)   a Store over that store
+    zarrscope.dialects             ()                                   a Dialect (dialects.protocol), with `signs`:
+                                                                        keys at the root that tell it apart
     zarrscope.extensions           (configuration,)                     a sentence: what it means; data read as they are
 
 Looked for only when a name is not built in, by its exact name; no address is ever opened.
@@ -57,6 +59,11 @@ def plugin(group: str, name: str) -> Callable[..., Any] | None:
             ) from error
 
     return guarded
+
+
+def registered(group: str) -> tuple[str, ...]:
+    """The names that installed distributions registered under "zarrscope.<group>"."""
+    return tuple(dict.fromkeys(point.name for point in entry_points(group=f"zarrscope.{group}")))
 
 
 def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:

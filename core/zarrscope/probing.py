@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from zarrscope.dialects import LATE_PROBES, PROBES, Detected, Dialect, detect, detect_listed, dialect_named
+from zarrscope.dialects import PROBES, Detected, Dialect, detect, detect_listed, dialect_named, late_probes
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.store import Store, never
 
@@ -37,7 +37,7 @@ def detected_in(store: Store, documents: dict[str, bytes], dialect: str | None, 
     try:
         detected = detect(documents, lenient=lenient)
         if detected is None:
-            documents.update(fetch(store, LATE_PROBES))
+            documents.update(fetch(store, late_probes()))
             detected = detect(documents, lenient=lenient)
         if dialect is not None and (detected is None or detected.dialect.name != dialect):
             chosen = dialect_named(dialect, lenient=lenient)

@@ -9,17 +9,16 @@ under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.
 
 from zarrscope.dialects.detection import (
     DIALECTS,
-    LATE_PROBES,
     PROBES,
     detect,
     detect_listed,
     dialect_named,
+    late_probes,
 )
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Kind, Node, Source
 
 __all__ = [
     "DIALECTS",
-    "LATE_PROBES",
     "PROBES",
     "Child",
     "Detected",
@@ -31,4 +30,5 @@ __all__ = [
     "detect",
     "detect_listed",
     "dialect_named",
+    "late_probes",
 ]

@@ -6,7 +6,7 @@ may answer any address with a web page) does not end the search; it is the fault
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
@@ -19,6 +19,7 @@ from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, parse_json
+from zarrscope.plugins import plugin, registered
 
 DIALECTS: tuple[Dialect, ...] = (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
 """All dialects, strict, in the order in which they are looked for."""
@@ -30,9 +31,24 @@ LATE_PROBES: tuple[str, ...] = ("meta", "root.group.json", "root.array.json")
 """Keys to fetch when the first found nothing: v1 and the draft of May 2019."""
 
 
+def late_probes() -> tuple[str, ...]:
+    """`LATE_PROBES`, and the keys that tell dialects of other packages apart."""
+    return (*LATE_PROBES, *(key for dialect in _plugged() for key in dialect.signs))
+
+
+def _plugged() -> Iterator[Any]:
+    for name in registered("dialects"):
+        make = plugin("dialects", name)
+        if make is not None:
+            yield make()
+
+
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
     """The dialect of that id, as new hierarchies are written. Raises NotFound."""
     for dialect in DIALECTS:
+        if dialect.name == name:
+            return _lenient(dialect, lenient)
+    for dialect in _plugged():
         if dialect.name == name:
             return _lenient(dialect, lenient)
     names = ", ".join(dialect.name for dialect in DIALECTS)
@@ -68,6 +84,8 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
         others.append(V1(lenient=lenient))
     if "root.group.json" in documents or "root.array.json" in documents:
         others.append(Draft(DRAFT_2019_05, lenient=lenient))
+    if found is None and not others and documents:
+        others += [each for each in _plugged() if any(key in documents for key in each.signs)]
     if found is None:
         if not others:
             if fault is not None:
