@@ -1,0 +1,283 @@
+"""The Qt window by itself: the tree's model, keys, what is remembered, and that closing leaves nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
+from qtpy.QtGui import QColor, QDropEvent, QPalette
+from qtpy.QtTest import QAbstractItemModelTester, QTest
+from qtpy.QtWidgets import QApplication
+
+from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image, tree_of_all_kinds
+from qt_robot import QtRobot
+from zarrscope.stores import memory
+from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters.commands import COMMANDS, is_plain
+from zarrscope_app.qt.contrast import ContrastStrip
+from zarrscope_app.qt.look import icon, is_dark
+from zarrscope_app.qt.review import CloseQuestion
+from zarrscope_app.qt.window import Window
+from zarrscope_app.settings import FileSettings
+from zarrscope_resources import icons
+
+
+@pytest.fixture
+def shelf() -> Iterator[Shelf]:
+    shelf = Shelf()
+    yield shelf
+    shelf.release()
+    memory._named.pop(shelf.address.removeprefix("memory://"), None)
+
+
+@pytest.fixture
+def robot(qtbot: Any) -> Iterator[QtRobot]:
+    robot = QtRobot(qtbot)
+    yield robot
+    robot.close()
+
+
+def image(robot: QtRobot, shelf: Shelf) -> None:
+    """`small_image` on the screen."""
+    small_image(shelf)
+    robot.open(f"{shelf.address}/image")
+    robot.wait(
+        lambda: bool(robot.session.slice.frame.tiles) and not robot.session.slice.frame.loading, "a whole picture"
+    )
+
+
+# ---------------------------------------------------------------------- the tree
+def test_the_tree_model_keeps_qts_rules(robot: QtRobot, shelf: Shelf) -> None:
+    tree_of_all_kinds(shelf)
+    robot.open(shelf.address)
+    model = robot.window.tree.model
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Warning)
+    # A view fetches by itself: two drivers at once confuse the tester.
+    tester.setUseFetchMore(False)
+    robot.wait(lambda: robot.rows() == ["empty", "line", "many", "strange"], "the children of the root")
+    robot.expand("/many")
+    robot.wait(lambda: "img10" in robot.rows(), "the children of /many")
+    QTest.keyClicks(robot.window.tree.filter, "img")
+    robot.wait(lambda: robot.rows() == ["many", "img1", "img2", "img10"], "the filtered tree")
+    robot.window.tree.filter.clear()
+    robot.wait(lambda: "empty" in robot.rows(), "the whole tree")
+
+
+def test_the_tree_goes_with_the_keyboard(robot: QtRobot, shelf: Shelf) -> None:
+    tree_of_all_kinds(shelf)
+    robot.open(shelf.address)
+    robot.wait(lambda: "many" in robot.rows(), "the children of the root")
+    view = robot.window.tree.view
+    view.setFocus()
+    robot.select("/line")
+    QTest.keyClick(view, Qt.Key.Key_Down)
+    robot.wait(lambda: robot.session.state.path == "/many", "the node below")
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    robot.wait(lambda: "img1" in robot.rows(), "the children of /many")
+    QTest.keyClicks(view, "stra")
+    robot.wait(lambda: robot.session.state.path == "/strange", "the node whose name was typed")
+
+
+# ---------------------------------------------------------------------- keys
+def test_plain_keys_act_on_the_picture_and_not_in_text_fields(robot: QtRobot, shelf: Shelf) -> None:
+    image(robot, shelf)
+    canvas, picture = robot.window.image.canvas, robot.session.slice
+    canvas.setFocus()
+    index = lambda: picture.state.axes[0].index  # noqa: E731
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert index() == 1
+    QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert index() == 11
+    QTest.keyClick(canvas, Qt.Key.Key_End)
+    assert index() == PLANES - 1
+    QTest.keyClick(canvas, Qt.Key.Key_Home)
+    assert index() == 0
+    QTest.keyClicks(canvas, "1")
+    assert not picture.state.channels[0].visible
+    QTest.keyClicks(canvas, "1")
+    assert picture.state.channels[0].visible
+    QTest.keyClicks(canvas, "y")
+    assert QApplication.clipboard().text() == robot.session.state.address
+    QTest.keyClicks(canvas, "/")
+    field = robot.window.tree.filter
+    assert field.hasFocus()
+    QTest.keyClicks(field, "1ayl/")
+    assert field.text() == "1ayl/"
+    assert picture.state.channels[0].visible
+    assert not picture.state.locked
+
+
+def test_zoom_keeps_the_place_under_the_cursor_and_fit_brings_all_back(robot: QtRobot, shelf: Shelf) -> None:
+    image(robot, shelf)
+    canvas = robot.window.image.canvas
+    fitted, at = canvas.zoom, QPointF(150.0, 210.0)
+    before = canvas.to_plane(at)
+    canvas.zoom_by(2.0, at)
+    assert canvas.to_plane(at) == pytest.approx(before)
+    assert canvas.zoom == pytest.approx(2 * fitted)
+    canvas.setFocus()
+    QTest.keyClicks(canvas, "0")
+    assert canvas.zoom == pytest.approx(fitted)
+    y0, x0, y1, x1 = canvas.visible_rect
+    assert y0 <= 0
+    assert x0 <= 0
+    assert y1 >= SIDE
+    assert x1 >= SIDE
+
+
+def test_every_command_of_the_table_is_in_a_menu(robot: QtRobot) -> None:
+    shown = set(robot.window.menus.actions) | set(robot.window.menus.menus)
+    assert {found.id for found in COMMANDS} <= shown
+    plain = [key for found in COMMANDS for key in found.keys if is_plain(key)]
+    assert len(plain) == len(set(plain)), "one key, one meaning"
+
+
+# ---------------------------------------------------------------------- parts
+def test_dragging_a_handle_of_the_contrast_strip(qtbot: Any) -> None:
+    strip = ContrastStrip()
+    qtbot.addWidget(strip)
+    strip.resize(214, 44)
+    strip.show_levels((0.0, 1.0, 0.5, 0.1), (0.0, 200.0), (50.0, 150.0), QColor(255, 0, 0))
+    strip.show()
+    middle = strip.height() // 2
+    moved: list[tuple[float, float]] = []
+    strip.levels_dragged.connect(lambda lo, hi: moved.append((lo, hi)))
+    press = strip.rect().topLeft()
+    press.setX(157)
+    press.setY(middle)
+    target = strip.rect().topLeft()
+    target.setX(187)
+    target.setY(middle)
+    QTest.mousePress(strip, Qt.MouseButton.LeftButton, pos=press)
+    QTest.mouseMove(strip, target)
+    qtbot.waitUntil(lambda: bool(moved))
+    QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=target)
+    assert moved[-1] == (50.0, pytest.approx(180.0))
+    with qtbot.waitSignal(strip.auto_asked):
+        QTest.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=press)
+
+
+def test_labels_can_be_laid_over_the_picture(robot: QtRobot, shelf: Shelf) -> None:
+    labelled_image(shelf)
+    robot.open(f"{shelf.address}/image")
+    robot.wait(lambda: bool(robot.session.slice.state.labels), "the label image")
+    robot.wait(lambda: bool(robot.window.channels._labels), "the label's row")
+    before = robot.picture()[robot.picture().shape[0] // 4, robot.picture().shape[1] // 4].copy()
+    (row,) = robot.window.channels._labels.values()
+    row.visible.click()
+    robot.wait(
+        lambda: (robot.picture()[robot.picture().shape[0] // 4, robot.picture().shape[1] // 4] != before).any(),
+        "the label over the picture",
+    )
+
+
+def test_icons_are_drawn_in_the_palettes_colour(qtbot: Any) -> None:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    palette = application.palette()
+    try:
+        for dark in (False, True):
+            application.setPalette(QPalette(QColor(40, 40, 40) if dark else QColor(240, 240, 240)))
+            assert is_dark(application.palette()) is dark
+            ink = application.palette().color(QPalette.ColorRole.WindowText).lightness()
+            for name in icons.names():
+                drawn = icon(name).pixmap(32, 32).toImage()
+                shades = {
+                    drawn.pixelColor(x, y).lightness()
+                    for x in range(drawn.width())
+                    for y in range(drawn.height())
+                    if drawn.pixelColor(x, y).alpha() == 255
+                }
+                assert shades == {ink}, name
+    finally:
+        application.setPalette(palette)
+
+
+def test_a_dropped_folder_opens(robot: QtRobot, tmp_path: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path))])
+    event = QDropEvent(
+        QPointF(10, 10), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    robot.window.dropEvent(event)
+    current = robot.window.workspace.current
+    assert current is not None
+    assert str(tmp_path) in current.state.url
+    assert [place.url for place in robot.window.workspace.recent] in ([], [current.state.url])
+
+
+# ---------------------------------------------------------------------- closing
+@pytest.mark.parametrize("answer", ["cancel", "discard", "save"])
+def test_closing_over_changes_asks_once(
+    robot: QtRobot, shelf: Shelf, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree_of_all_kinds(shelf)
+    before = shelf.get("many/zarr.json")
+    robot.open(f"{shelf.address}/many", writable=True)
+    robot.wait(lambda: robot.session.edit.field("/scale") is not None, "the form")
+    robot.session.set_tab("attributes")
+    robot.edit("/scale", "0.108")
+    robot.wait(lambda: bool(robot.session.state.unsaved), "the change")
+    asked: list[str] = []
+
+    def exec_(question: CloseQuestion) -> int:
+        asked.append(answer)
+        question.answer = answer  # type: ignore[assignment]
+        return 0
+
+    monkeypatch.setattr(CloseQuestion, "exec", exec_)
+    robot.window.close()
+    assert asked == [answer]
+    if answer == "cancel":
+        assert robot.window.isVisible()
+        assert shelf.get("many/zarr.json") == before
+    else:
+        robot.wait(lambda: not robot.window.isVisible(), "the window to close")
+        assert (b"0.108" in (shelf.get("many/zarr.json") or b"")) is (answer == "save")
+        assert len(asked) == 1
+
+
+def test_a_closed_window_is_forgotten(qtbot: Any, shelf: Shelf) -> None:
+    tree_of_all_kinds(shelf)
+    before = len(QApplication.allWidgets())
+    gone: list[weakref.ref[Any]] = []
+    for _ in range(3):
+        window = Window(Forgetful())
+        window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        window.show()
+        window.open(shelf.address)
+        session = window.workspace.current
+        assert session is not None
+        qtbot.waitUntil(lambda session=session: session.tree.count(0) == 4)
+        gone += [weakref.ref(window), weakref.ref(session)]
+        with qtbot.waitSignal(window.destroyed):
+            window.close()
+        del window, session
+    gc.collect()
+    QApplication.processEvents()
+    assert len(QApplication.allWidgets()) <= before
+    gc.collect()
+    # The last window's wrapper is still held by the wait for its end.
+    assert [found() for found in gone[:-2]] == [None] * 4
+
+
+# ---------------------------------------------------------------------- settings
+def test_geometry_outlives_the_window_and_broken_settings_do_no_harm(qtbot: Any, tmp_path: Path) -> None:
+    first = Window(FileSettings(tmp_path))
+    qtbot.addWidget(first)
+    first.show()
+    first.resize(901, 633)
+    first.close()
+    second = Window(FileSettings(tmp_path))
+    qtbot.addWidget(second)
+    assert (second.width(), second.height()) == (901, 633)
+    for file in tmp_path.iterdir():
+        file.write_text("{ not ours")
+    third = Window(FileSettings(tmp_path))
+    qtbot.addWidget(third)
+    assert (third.width(), third.height()) == (1200, 800)
