@@ -52,6 +52,8 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
 
         def setup(self) -> None:
             super().setup()
@@ -134,7 +136,13 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 256
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A client that hangs up is no fault of the test."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = False
     state.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="web-server")

@@ -93,7 +93,7 @@ def open_store(url: str, mode: Mode = "r") -> Store:
     if address.node_path:
         from zarrscope.stores.wrappers import PrefixStore
 
-        return PrefixStore(store, address.node_path + "/")
+        return PrefixStore(store, address.node_path + "/", url=join_url(address.store_url, address.node_path))
     return store
 
 
@@ -128,21 +128,19 @@ def join_url(url: str, path: str) -> str:
 # ---------------------------------------------------------------------- splitting
 def _split_chain(text: str) -> Address:
     parts = _CHAIN.split(text)
-    inner = ""
+    inner: str | None = None
     while len(parts) > 1:
         scheme = _SCHEME.match(parts[0])
         kind = scheme.group(1).lower() if scheme else parts[0].lower()
-        if kind in ("simplecache", "filecache", "blockcache"):
-            parts.pop(0)
-        elif kind == "zip":
-            inner = _join(_clean(parts.pop(0)[6:]), inner)
-            if len(parts) == 1:
-                outer = _plain(parts[0])
-                return Address(f"zip://{_join(outer.node_path, inner)}::{outer.store_url}")
-        else:
+        if kind == "zip":
+            inner = _join(_clean(parts[0][6:]), inner or "")
+        elif kind not in ("simplecache", "filecache", "blockcache"):
             break
+        parts.pop(0)
     first, *nodes = parts
     address = _plain(first)
+    if inner is not None:
+        address = Address(f"zip://{_join(address.node_path, inner)}::{address.store_url}")
     return Address(address.store_url, _join(address.node_path, *map(_clean, nodes)))
 
 

@@ -1,0 +1,163 @@
+"""What people type, paste and drop leads to the right store and node."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from zarrscope.errors import NotFound, ReadOnly, Refused, Unsupported
+from zarrscope.stores.address import SCHEMES, Address, join_url, open_store, parents, split_address
+from zarrscope.stores.local import LocalStore
+from zarrscope.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    store = LocalStore(tmp_path / "my data" / "x.zarr")
+    store.set("zarr.json", b"root")
+    store.set("a/zarr.json", b"a")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("zarr.json", b"zip root")
+        archive.writestr("a/b/zarr.json", b"zip a/b")
+    (tmp_path / "text.txt").write_text("hello")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{here}/my data/x.zarr", b"root"),
+        ("my data/x.zarr", b"root"),
+        ("./my data/../my data/x.zarr/", b"root"),
+        ("~/my data/x.zarr", b"root"),
+        ("file://{here}/my%20data/x.zarr", b"root"),
+        ("file://localhost{here}/my%20data/x.zarr", b"root"),
+        ("my data/x.zarr/zarr.json", b"root"),
+        ("my data/x.zarr/.zattrs", b"root"),
+        ("my data/x.zarr/a", b"a"),
+        ("my data/x.zarr/a/zarr.json", b"a"),
+        ("my data/x.zarr::a", b"a"),
+        ("my data/x.zarr::/a/", b"a"),
+        ("zarr://my data/x.zarr", b"root"),
+        ("zarr3://file://{here}/my%20data/x.zarr", b"root"),
+        ("my data/x.zarr|zarr3:", b"root"),
+        ("my data/x.zarr|zarr3:a", b"a"),
+        ("x.zip", b"zip root"),
+        ("x.zip/a/b", b"zip a/b"),
+        ("x.zip/a/b/zarr.json", b"zip a/b"),
+        ("x.zip::a/b", b"zip a/b"),
+        ("zip://a/b::x.zip", b"zip a/b"),
+        ("zip://::x.zip", b"zip root"),
+        ("zip://a::file://{here}/x.zip::b", b"zip a/b"),
+        ("x.zip|zip:a/b", b"zip a/b"),
+        ("x.zip|zip:a|zarr3:b", b"zip a/b"),
+        ("simplecache::x.zip", b"zip root"),
+        ("  my data/x.zarr \n", b"root"),
+    ],
+)  # fmt: skip
+def test_forms(folder: Path, text: str, value: bytes) -> None:
+    store = open_store(text.replace("{here}", folder.as_posix()))
+    assert store.get("zarr.json") == value
+    assert open_store(store.url).get("zarr.json") == value, "a store's URL opens it again"
+    assert not store.writable
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("https://host/x.zarr/", Address("https://host/x.zarr")),
+        ("HTTPS://host/x.zarr/zarr.json?t=1", Address("https://host/x.zarr?t=1")),
+        ("https://host/x.zip/a%20b/c", Address("https://host/x.zip", "a b/c")),
+        ("https://host/x.ozx", Address("https://host/x.ozx")),
+        ("http://[::1]:80/x.zarr", Address("http://[::1]:80/x.zarr")),
+        ("http://[::1]:80/x.zarr::a", Address("http://[::1]:80/x.zarr", "a")),
+        ("zip://a::https://host/x.zip", Address("zip://a::https://host/x.zip")),
+        ("https://host/x.zip|zip:a/|zarr2:b", Address("zip://a::https://host/x.zip", "b")),
+        ("memory://m/a/b", Address("memory://m", "a/b")),
+        ("zarr://https://host/x", Address("https://host/x")),
+    ],
+)
+def test_addresses_elsewhere(text: str, address: Address) -> None:
+    assert split_address(text) == address
+
+
+def test_candidates_for_the_root() -> None:
+    def seen(text: str) -> list[tuple[str, str]]:
+        return [(each.store_url, each.node_path) for each in parents(split_address(text))]
+
+    assert seen("https://host/x.zarr/a b/c?t") == [
+        ("https://host/x.zarr/a b/c?t", ""),
+        ("https://host/x.zarr/a b?t", "c"),
+        ("https://host/x.zarr?t", "a b/c"),
+        ("https://host/?t", "x.zarr/a b/c"),
+    ]
+    assert seen("zip://a/b::https://host/x.zip") == [
+        ("zip://a/b::https://host/x.zip", ""),
+        ("zip://a::https://host/x.zip", "b"),
+        ("https://host/x.zip", "a/b"),
+    ]
+    assert seen("memory://m/a") == [("memory://m", "a")]
+
+
+def test_every_parent_leads_to_the_same_place(folder: Path) -> None:
+    start = split_address(str(folder / "my data/x.zarr/a"))
+    for address in list(parents(start))[:4]:
+        key = "/".join(filter(None, (address.node_path, "zarr.json")))
+        assert open_store(address.store_url).get(key) == b"a"
+        assert open_store(join_url(address.store_url, address.node_path)).get("zarr.json") == b"a"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("no/such.zarr", NotFound, "is there"),
+        ("no/such.zip::a", NotFound, "no"),
+        ("text.txt", Unsupported, "neither"),
+        ("s3://bucket/x", Unsupported, "s3://"),
+        ("gopher://host/x", Unsupported, "gopher://"),
+        ("", Refused, "empty"),
+        ("a\0b", Refused, "NUL"),
+        ("https:///x", Refused, "host"),
+        ("zip://a", Refused, "::"),
+        ("x.zip::../../etc", Refused, "leads out"),
+        ("file://elsewhere/x", Refused, "another computer"),
+    ],
+)
+def test_what_cannot_be_opened_is_told(folder: Path, text: str, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        open_store(text)
+
+
+def test_modes(folder: Path) -> None:
+    new = folder / "new.zarr"
+    with pytest.raises(NotFound):
+        open_store(str(new), "r+")
+    open_store(str(new), "w-").set("zarr.json", b"1")
+    open_store(str(new), "a").set("b", b"1")
+    open_store(str(new), "r+").set("c", b"1")
+    with pytest.raises(Refused, match="not empty"):
+        open_store(str(new), "w-")
+    with pytest.raises(ReadOnly):
+        open_store(str(new)).set("d", b"1")
+    with pytest.raises(ReadOnly):
+        open_store("x.zip", "r+").set("d", b"1")
+    assert sorted(os.listdir(new)) == ["b", "c", "zarr.json"]
+
+
+def test_memory_stores_are_found_again_by_their_name() -> None:
+    open_store("memory://test-address", "a").set("a/b", b"1")
+    assert open_store("memory://test-address").get("a/b") == b"1"
+    assert open_store("memory://test-address/a").get("b") == b"1"
+    with pytest.raises(ReadOnly):
+        open_store("memory://test-address").set("a", b"1")
+    numbered = MemoryStore({"a": b"2"})
+    assert open_store(numbered.url).get("a") == b"2"
+
+
+def test_the_table_of_schemes_is_what_opens() -> None:
+    assert set(SCHEMES) == {"file", "memory", "http", "https", "zip"}

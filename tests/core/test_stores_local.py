@@ -1,0 +1,359 @@
+"""What LocalStore promises beyond the contract: crashes, links, other processes, modes, names."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from zarrscope.errors import ReadOnly, Refused, Unreadable
+from zarrscope.store import ByteRange, Entry
+from zarrscope.stores import local
+from zarrscope.stores.local import LocalStore, check_windows_name
+from zarrscope.stores.locks import folder_lock
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file systems only")
+
+
+def child(code: str, *args: str, preexec: object = None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", textwrap.dedent(code), *args]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_killed_writer_leaves_the_old_value_or_the_new(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    values = [bytes([65 + i]) * 300_000 for i in range(2)]
+    store.set("a/zarr.json", values[0])
+    seen = set()
+    for turn in range(12):
+        writer = child(
+            """
+            import sys
+            from zarrscope.stores.local import LocalStore
+            store = LocalStore(sys.argv[1], sync=False)
+            print("ready", flush=True)
+            while True:
+                for i in range(2):
+                    store.set("a/zarr.json", bytes([65 + i]) * 300_000)
+            """,
+            str(tmp_path),
+        )
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        for _ in range(turn * 3):  # each turn ends at another moment of the writer's work
+            store.get("a/zarr.json")
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate()
+        value = store.get("a/zarr.json")
+        assert value in values
+        seen.add(value)
+        assert [entry.name for entry in store.list_dir("a/")] == ["zarr.json"]
+        assert list(store.list()) == ["a/zarr.json"]
+    store.set("a/zarr.json", b"still writable")
+    assert store.get("a/zarr.json") == b"still writable"
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["lock on folder", "lock file"])
+def test_processes_lose_no_update(tmp_path: Path, plain: bool) -> None:
+    LocalStore(tmp_path).set("n", b"0")
+    code = """
+        import sys
+        from zarrscope.errors import Conflict
+        from zarrscope.stores.local import LocalStore
+        store = LocalStore(sys.argv[1], sync=False)
+        store._lock_on_folder = sys.argv[2] != "True"
+        for _ in range(40):
+            while True:
+                value, version = store.get_versioned("n")
+                try:
+                    store.set("n", b"%d" % (int(value) + 1), version)
+                    break
+                except Conflict:
+                    pass
+        """
+    writers = [child(code, str(tmp_path), str(plain)) for _ in range(3)]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=60)
+        assert writer.returncode == 0, errors.decode()
+    assert LocalStore(tmp_path).get("n") == b"120"
+
+
+def test_a_lock_that_is_held_ends_in_a_sentence(tmp_path: Path) -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with folder_lock(str(tmp_path)):
+            held.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(20)
+    try:
+        with pytest.raises(Unreadable, match="Another program"), folder_lock(str(tmp_path), timeout=0.01):
+            pass
+    finally:
+        done.set()
+        thread.join()
+    with folder_lock(str(tmp_path), timeout=0.01):
+        assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/file").write_bytes(b"secret")
+    root = tmp_path / "x.zarr"
+    root.mkdir()
+    (root / "file").symlink_to(tmp_path / "secret/file")
+    (root / "folder").symlink_to(tmp_path / "secret")
+    (root / "up").symlink_to("..")
+    (root / "ok").write_bytes(b"ok")
+    store = LocalStore(root)
+    for act in (
+        lambda: store.get("file"),
+        lambda: store.get("folder/file"),
+        lambda: store.get("up/secret/file"),
+        lambda: list(store.list_dir("folder/")),
+        lambda: list(store.list_prefix("up/")),
+        lambda: store.set("file", b"x"),
+        lambda: store.set("folder/new", b"x"),
+        lambda: store.erase("folder/file"),
+        lambda: store.erase_prefix("folder/"),
+    ):
+        with pytest.raises(Refused, match="leads out"):
+            act()
+    assert list(store.list()) == ["ok"]
+    assert (tmp_path / "secret/file").read_bytes() == b"secret"
+    free = LocalStore(root, allow_outside=True)
+    assert free.get("file") == b"secret"
+    assert free.get("folder/file") == b"secret"
+    store.erase_prefix("")
+    assert (tmp_path / "secret/file").read_bytes() == b"secret", "a link is removed, not what it leads to"
+
+
+@posix
+def test_links_within_are_followed_and_circles_end(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x")
+    store.set("a/b", b"1")
+    (tmp_path / "x/link").symlink_to("a")
+    (tmp_path / "x/alias").symlink_to("a/b")
+    (tmp_path / "x/a/circle").symlink_to("..")
+    (tmp_path / "x/loop").symlink_to("loop")
+    assert store.get("link/b") == store.get("alias") == b"1"
+    assert set(store.list()) >= {"a/b", "alias", "link/b"}
+    store.set("alias", b"2")
+    assert (tmp_path / "x/alias").is_symlink()
+    assert store.get("a/b") == b"2"
+    with pytest.raises(Unreadable, match="circle"):
+        store.get("loop")
+    sizes = {entry.name: entry.is_prefix for entry in store.list_dir("")}
+    assert sizes == {"a": True, "link": True, "alias": False, "loop": False}
+
+
+@posix
+def test_a_root_that_is_a_link_is_the_folder_it_names(tmp_path: Path) -> None:
+    LocalStore(tmp_path / "real").set("a", b"1")
+    (tmp_path / "link").symlink_to("real")
+    assert LocalStore(tmp_path / "link").get("a") == b"1"
+
+
+@posix
+def test_mode_and_attributes_are_kept(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a", b"1")
+    os.chmod(tmp_path / "a", 0o640)
+    marked = sys.platform == "linux"
+    if marked:
+        try:
+            os.setxattr(tmp_path / "a", "user.note", b"mine")
+        except OSError:
+            marked = False
+    store.set("a", b"2")
+    assert stat.S_IMODE(os.stat(tmp_path / "a").st_mode) == 0o640
+    if marked:
+        assert os.getxattr(tmp_path / "a", "user.note") == b"mine"
+    old = os.umask(0o027)
+    try:
+        store.set("new", b"1")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(os.stat(tmp_path / "new").st_mode) == 0o640
+
+
+@posix
+def test_permissions_are_told_in_a_sentence(tmp_path: Path) -> None:
+    """In a process that is not root, which may do anything."""
+    store = LocalStore(tmp_path / "x")
+    store.set("a/secret", b"1")
+    store.set("a/fixed", b"1")
+    os.chmod(tmp_path / "x/a/secret", 0)
+    os.chmod(tmp_path / "x/a/fixed", 0o444)
+    os.chmod(tmp_path / "x/a", 0o777)
+    place = tmp_path
+    while place != place.parent:  # pytest's folders are its user's alone
+        if os.stat(place).st_uid == os.getuid() and os.getuid() == 0 and place != Path("/"):
+            os.chmod(place, stat.S_IMODE(os.stat(place).st_mode) | 0o055)
+        place = place.parent
+    code = """
+        import os, sys
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        from zarrscope.errors import ZarrscopeError
+        for act in ("get('a/secret')", "set('a/fixed', b'2')", "set('b', b'2')"):
+            try:
+                eval("store." + act)
+                print("done")
+            except ZarrscopeError as error:
+                print(type(error).__name__, "|", error.advice)
+        """
+    os.chmod(tmp_path / "x", 0o555)
+    setup = (
+        "import sys; import zarrscope.stores.local as l, zarrscope.stores.locks\nstore = l.LocalStore(sys.argv[1])\n"
+    )
+    done = child(setup + textwrap.dedent(code), str(tmp_path / "x"))
+    out, errors = done.communicate(timeout=30)
+    os.chmod(tmp_path / "x", 0o755)
+    lines = out.decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["Unreadable", "ReadOnly", "ReadOnly"], errors.decode()
+    assert "Ask the owner" in lines[0]
+    assert (tmp_path / "x/a/fixed").read_bytes() == b"1"
+
+
+def test_a_folder_and_a_file_cannot_share_a_name(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a/b", b"1")
+    for key in ("a", "a/b/c", "a/b/c/d"):
+        with pytest.raises(Refused):
+            store.set(key, b"2")
+    assert list(store.list()) == ["a/b"]
+    assert sorted(os.listdir(tmp_path)) == ["a"]
+
+
+@posix
+def test_pipes_do_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Unreadable, match="pipe"):
+        LocalStore(tmp_path).get("pipe")
+
+
+def test_erasing_the_last_key_removes_the_folder_but_never_the_root(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x")
+    store.set("a/b/c", b"1")
+    store.erase("a/b/c")
+    assert (tmp_path / "x").is_dir()
+    assert os.listdir(tmp_path / "x") == []
+    store.set("a/b/c", b"1")
+    store.erase_prefix("a/b/")
+    assert os.listdir(tmp_path / "x") == []
+
+
+def test_unfinished_files_are_no_keys_and_old_ones_go(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a/b", b"1")
+    name = ".zs-0123456789abcdef.partial"
+    (tmp_path / "a" / name).write_bytes(b"half")
+    assert list(store.list()) == ["a/b"]
+    assert list(store.list_dir("a/")) == [Entry("b", False)]
+    assert store.get("a/" + name) is None
+    with pytest.raises(Refused):
+        store.set("a/" + name, b"x")
+    store.erase("a/b")
+    assert (tmp_path / "a").is_dir(), "somebody may be writing it now"
+    os.utime(tmp_path / "a" / name, (time.time() - 2 * local._STALE,) * 2)
+    store.erase("a/b")
+    store.set("a/b", b"1")
+    store.erase("a/b")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_full_disk_leaves_the_old_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a", b"old")
+
+    def full(handle: int, value: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local.os, "write", full)
+    with pytest.raises(Unreadable, match="disk is full"):
+        store.set("a", b"new")
+    monkeypatch.undo()
+    assert store.get("a") == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_listing_reads_no_more_than_one_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    for i in range(5):
+        store.set(f"{i}/deep/er", b"")
+    scanned: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(local.os, "scandir", lambda path: (scanned.append(path), scandir(path))[1])
+    first = next(store.list_dir(""))
+    assert first.is_prefix
+    assert len(list(store.list_dir(""))) == 5
+    assert set(scanned) == {store.root}
+
+
+def test_a_name_that_is_not_unicode_is_listed_and_read(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("only Linux has file names of any bytes")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")).write_bytes(b"1")
+    store = LocalStore(tmp_path)
+    (key,) = store.list()
+    assert store.get(key) == b"1"
+    with pytest.raises(Refused):
+        store.get("\ud800")
+
+
+def test_a_key_beyond_what_the_system_takes_is_absent(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    assert store.get("x" * 1000) is None
+    with pytest.raises(Unreadable, match="shorter"):
+        store.set("x" * 1000, b"")
+
+
+@pytest.mark.parametrize("name", ["CON", "nul.txt", "com1", "a:b", "a\\b", "a.", "a ", "LPT9.x", "a?"])
+def test_names_that_windows_takes_for_something_else(name: str, tmp_path: Path) -> None:
+    class WindowsStore(LocalStore):
+        _windows = True
+
+    with pytest.raises(Refused, match="Windows"):
+        WindowsStore(tmp_path).get(f"a/{name}/b")
+    if sys.platform != "win32":
+        LocalStore(tmp_path).set(f"a/{name}", b"1")
+        assert LocalStore(tmp_path).get(f"a/{name}") == b"1"
+
+
+@pytest.mark.parametrize("name", ["c", "zarr.json", ".zarray", "console", "com", "0.0", "ü"])
+def test_names_that_windows_takes_as_they_are(name: str) -> None:
+    check_windows_name(name)
+
+
+def test_ranges_of_a_file_larger_than_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_MOST", 7)
+    for positional in (True, False):
+        store = LocalStore(tmp_path)
+        store._positional = positional and hasattr(os, "pread")
+        value = bytes(range(100))
+        store.set("a", value)
+        assert store.get("a") == value
+        assert store.get("a", ByteRange(10, 50)) == value[10:60]
+        assert store.get("a", ByteRange.last(20)) == value[-20:]
+
+
+def test_a_store_opened_for_reading_creates_nothing(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x", writable=False)
+    with pytest.raises(ReadOnly):
+        store.set("a", b"")
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,294 @@
+"""Archives that were made to harm, web servers that misbehave, and wrappers that make stores slow and broken."""
+
+from __future__ import annotations
+
+import io
+import struct
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.http_server import RESET, SHORT, WebServer, web_server
+from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.store import ByteRange
+from zarrscope.stores.fsspec import IN_FLIGHT, HTTPStore, RemoteFile
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore
+from zarrscope.stores.zip import ZipStore
+
+
+def archive(path: Path, entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as file:
+        for name, value in entries:
+            file.writestr(name, value)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_the_last_of_two_entries_counts(tmp_path: Path) -> None:
+    store = ZipStore(archive(tmp_path / "x.zip", [("a", b"old"), ("b", b""), ("a", b"new")]))
+    assert store.get("a") == b"new"
+    assert sorted(store.list()) == ["a", "b"]
+    assert store.duplicates == ("a",)
+
+
+def test_names_that_could_leave_are_not_listed(tmp_path: Path) -> None:
+    bad = ["../../etc/passwd", "/etc/passwd", "a/../../b", "a//b", "./c"]
+    store = ZipStore(archive(tmp_path / "x.zip", [(name, b"x") for name in bad] + [("ok/", b""), ("ok/x", b"1")]))
+    assert list(store.list()) == ["ok/x"]
+    assert set(store.refused) == set(bad)
+    with pytest.raises(Refused):
+        store.get("../../etc/passwd")
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.zip", [("bomb", bytes(50_000_000)), ("ok", b"1" * 1000)], zipfile.ZIP_DEFLATED)
+    store = ZipStore(path, limit=1_000_000)
+    with pytest.raises(Refused, match="50,000,000"):
+        store.get("bomb")
+    assert store.get("ok", ByteRange(5, 2)) == b"11"
+
+
+def patched(path: Path, signature: bytes, offset: int, value: bytes) -> None:
+    data = bytearray(path.read_bytes())
+    at = data.find(signature) + offset
+    data[at : at + len(value)] = value
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("declared", [10, 1_000_001])
+def test_an_entry_that_lies_about_its_size(tmp_path: Path, declared: int) -> None:
+    path = archive(tmp_path / "x.zip", [("a", bytes(1_000_000))], zipfile.ZIP_DEFLATED)
+    patched(path, b"PK\x01\x02", 24, struct.pack("<L", declared))
+    with pytest.raises(Unreadable, match="declares"):
+        ZipStore(path).get("a")
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    whole = archive(tmp_path / "x.zip", [("a", b"value" * 100)]).read_bytes()
+    path = tmp_path / "y.zip"
+    path.write_bytes(whole.replace(b"valuevalue", b"valueVALUE", 1))
+    with pytest.raises(Unreadable, match="checksum"):
+        ZipStore(path).get("a")
+    for size in (0, 1, 30, len(whole) // 2, len(whole) - 10):
+        path.write_bytes(whole[:size])
+        with pytest.raises(Unreadable, match="damaged"):
+            ZipStore(path).get("a")
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        store = ZipStore(path)
+        try:
+            store.get("a")
+            list(store.list_dir(""))
+        except ZarrscopeError:
+            pass
+
+
+def test_encrypted_and_unknown_entries_are_refused(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.zip", [("a", b"1")])
+    patched(path, b"PK\x01\x02", 8, b"\x01\x00")
+    with pytest.raises(Unsupported, match="encrypted"):
+        ZipStore(path).get("a")
+    path = archive(tmp_path / "y.zip", [("a", b"1")], zipfile.ZIP_LZMA)
+    with pytest.raises(Unsupported, match="LZMA"):
+        ZipStore(path).get("a")
+
+
+def test_no_archive(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        ZipStore(tmp_path / "no.zip").get("a")
+
+
+def test_a_stored_entry_is_read_by_range_and_the_rest_left(tmp_path: Path) -> None:
+    class Watched:
+        def __init__(self, data: bytes) -> None:
+            self.data, self.size, self.read = data, len(data), 0
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            self.read += length
+            return self.data[offset : offset + length]
+
+        def close(self) -> None:
+            pass
+
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr("shard", bytes(1_000_000))
+    source = Watched(file.getvalue())
+    store = ZipStore(source)
+    list(store.list())
+    source.read = 0
+    assert store.get("shard", ByteRange.last(100)) == bytes(100)
+    assert source.read <= 130
+
+
+# ---------------------------------------------------------------------------------------------------- the web
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with web_server({"x/a": b"0123456789"}) as server:
+        yield server
+
+
+@pytest.fixture
+def web(server: WebServer) -> Iterator[HTTPStore]:
+    store = HTTPStore(server.url + "/x", pause=0)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("fault", [429, 500, 502, 503, 504, RESET, SHORT])
+def test_faults_that_pass_are_tried_again(server: WebServer, web: HTTPStore, fault: int | str) -> None:
+    server.faults["x/a"] = [fault, fault]
+    assert web.get("a") == b"0123456789"
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("fault", [503, RESET])
+def test_faults_that_stay_are_told(server: WebServer, web: HTTPStore, fault: int | str) -> None:
+    server.faults["x/a"] = [fault] * 99
+    with pytest.raises(Unreadable, match="503" if fault == 503 else "connection") as caught:
+        web.get("a")
+    assert len(server.asked) == 4 or (fault == RESET and len(server.asked) <= 8), "aiohttp repeats a reset GET itself"
+    assert (caught.value.key, caught.value.store) == ("a", web.url)
+    assert caught.value.advice
+
+
+@pytest.mark.parametrize("status", [400, 401, 405, 418])
+def test_other_answers_are_told_at_once(server: WebServer, web: HTTPStore, status: int) -> None:
+    server.faults["x/a"] = [status] * 99
+    with pytest.raises(Unreadable, match=str(status)):
+        web.get("a")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_answers_that_mean_absent(server: WebServer, web: HTTPStore, status: int) -> None:
+    server.faults["x/a"] = [status]
+    assert web.get("a") is None
+    assert web.get("a") == b"0123456789"
+
+
+def test_one_bad_request_of_many_leaves_the_others(server: WebServer, web: HTTPStore) -> None:
+    server.values["x/b"] = b"b"
+    server.faults["x/a"] = [400]
+    answers = dict(web.get_many([("a", None), ("b", None), ("no", None)]))
+    assert isinstance(answers[0], Unreadable)
+    assert answers[0].key == "a"
+    assert (answers[1], answers[2]) == (b"b", None)
+
+
+def test_a_server_that_is_not_there() -> None:
+    store = HTTPStore("http://127.0.0.1:1/x", pause=0)
+    with pytest.raises(Unreadable, match="connection failed"):
+        store.get("a")
+    store.close()
+
+
+def test_many_are_under_way_at_once_and_really_cancelled(server: WebServer, web: HTTPStore) -> None:
+    server.gate.clear()
+    stop = threading.Event()
+    answers: list[object] = []
+    reader = threading.Thread(target=lambda: answers.extend(web.get_many([("a", None)] * 200, stop.is_set)))
+    reader.start()
+    assert server.wait_held(IN_FLIGHT)
+    stop.set()
+    reader.join(20)
+    assert not reader.is_alive()
+    assert answers == []
+    assert server.wait_closed(IN_FLIGHT), "the connections were closed, not left to finish"
+    assert len(server.asked) == IN_FLIGHT
+
+
+def test_redirects_stay_on_the_web(server: WebServer, web: HTTPStore, tmp_path: Path) -> None:
+    server.redirects["x/moved"] = server.url + "/x/a"
+    assert web.get("moved") == b"0123456789"
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    for target in (secret.as_uri(), "ftp://127.0.0.1/x", server.url + "/x/round"):
+        server.redirects["x/round"] = target
+        with pytest.raises(Unreadable):
+            web.get("round")
+
+
+def test_a_token_goes_with_every_key(server: WebServer) -> None:
+    store = HTTPStore(server.url + "/x/?token=a%2Fb", pause=0)
+    assert store.get("a") == b"0123456789"
+    assert server.asked == [("x/a?token=a%2Fb", None)]
+    store.close()
+
+
+def test_an_archive_on_a_server_is_read_by_range(server: WebServer) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr("a/big", bytes(2_000_000))
+        out.writestr("a/zarr.json", b"{}")
+    server.values["x.zip"] = file.getvalue()
+    store = ZipStore(RemoteFile(server.url + "/x.zip"))
+    assert store.get("a/zarr.json") == b"{}"
+    assert store.get("a/big", ByteRange(1_000_000, 3)) == bytes(3)
+    assert all(span is not None for _, span in server.asked)
+    store.close()
+    with pytest.raises(NotFound):
+        RemoteFile(server.url + "/no.zip")
+
+
+# ---------------------------------------------------------------------------------------------------- wrappers
+def test_counting() -> None:
+    store = Counting(MemoryStore({"a": b"123", "b/c": b"4"}))
+    store.get("a")
+    store.get("a", ByteRange(0, 1))
+    list(store.get_many([("a", None), ("no", None)]))
+    store.set("d", b"12345")
+    list(store.list_dir(""))
+    assert store.requests == {"get": 4, "set": 1, "list_dir": 1}
+    assert store.keys["get", "a"] == 3
+    assert (store.read, store.written) == (7, 5)
+    store.reset()
+    assert not store.requests
+
+
+def test_gate_holds_until_released() -> None:
+    gate = Gate(MemoryStore({"a": b"1", "b": b"2"}), lambda operation, key: key == "a")
+    assert gate.get("b") == b"2"
+    got: list[bytes | None] = []
+    threads = [threading.Thread(target=lambda: got.append(gate.get("a"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert gate.waiting(3)
+    assert got == []
+    gate.release(1)
+    gate.release()
+    for thread in threads:
+        thread.join()
+    assert got == [b"1"] * 3
+    assert gate.arrived == ["a"] * 3
+
+
+def test_faults_fail_as_asked() -> None:
+    inner = MemoryStore({"a": b"1", "b": b"2"})
+    store = Faults(inner, Fault(matches=lambda operation, key: key == "a" and operation == "get", skip=1, times=1))
+    assert store.get("a") == b"1"
+    with pytest.raises(Unreadable, match="'a'"):
+        store.get("a")
+    assert store.get("a") == b"1"
+    broken = Faults(inner, Fault(matches=lambda operation, key: key in ("a", "new")))
+    answers = dict(broken.get_many([("a", None), ("b", None)]))
+    assert isinstance(answers[0], Unreadable)
+    assert answers[1] == b"2"
+    with pytest.raises(Unreadable):
+        broken.set("new", b"3")
+    assert inner.get("new") is None
+
+
+def test_wrappers_keep_the_flags(server: WebServer, web: HTTPStore) -> None:
+    for wrapper in (Counting, Gate, Faults, lambda store: PrefixStore(store, "p/")):
+        for store in (web, MemoryStore(), ReadOnlyStore(MemoryStore())):
+            wrapped = wrapper(store)
+            assert (wrapped.listable, wrapped.writable, wrapped.remote) == (
+                store.listable,
+                store.writable,
+                store.remote,
+            )
