@@ -35,6 +35,12 @@ def _color(packed: int) -> Color:
     return Color.from_rgb(packed >> 16, packed >> 8 & 255, packed & 255)
 
 
+@lru_cache(maxsize=65536)
+def _run(pair: int, length: int) -> Segment:
+    """Kept, since most cells of a picture look like cells of the picture before."""
+    return Segment("▀" * length, _pair(pair >> 24, pair & 0xFFFFFF))
+
+
 def half_blocks(rgb: npt.NDArray[np.uint8], grey: bool = False) -> list[Strip]:
     """(2h, w, 3) pixels as h lines of w cells; equal neighbours become one segment."""
     picture = _greys(rgb) if grey else (np.minimum(rgb, 255 - STEP) + STEP // 2) // STEP * STEP
@@ -46,11 +52,7 @@ def half_blocks(rgb: npt.NDArray[np.uint8], grey: bool = False) -> list[Strip]:
     for row in pairs:
         starts = np.concatenate(([0], np.flatnonzero(np.diff(row)) + 1))
         lengths = np.diff(np.append(starts, width)).tolist()
-        segments = [
-            Segment("▀" * length, _pair(pair >> 24, pair & 0xFFFFFF))
-            for pair, length in zip(row[starts].tolist(), lengths, strict=True)
-        ]
-        strips.append(Strip(segments, width))
+        strips.append(Strip([*map(_run, row[starts].tolist(), lengths)], width))
     return strips
 
 
@@ -79,7 +81,8 @@ class Picture(Widget, can_focus=True):
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is off."""
-        self._lines: list[Strip] = []
+        self._lines: list[Strip] | None = None
+        """None: to be made before the next line is drawn, so that several changes between two screens cost one."""
         self._shape = (0, 0)
         self._path = ""
 
@@ -97,19 +100,26 @@ class Picture(Widget, can_focus=True):
             self._shape, self._path = frame.shape, self.session.state.path
             self.fit()
             return
-        picture = self.session.slice.picture(height, width).copy()
-        if self.cursor is not None:
-            y, x = self.cursor
-            picture[y % height, x % width] = 255 - picture[y % height, x % width] // 2
-        self._lines = half_blocks(picture, self.grey)
+        self._lines = None
         self.refresh()
 
+    def _strips(self) -> list[Strip]:
+        if self._lines is None:
+            height, width = self.pixels
+            picture = self.session.slice.picture(height, width).copy()
+            if self.cursor is not None:
+                y, x = self.cursor
+                picture[y % height, x % width] = 255 - picture[y % height, x % width] // 2
+            self._lines = half_blocks(picture, self.grey)
+        return self._lines
+
     def render_line(self, y: int) -> Strip:
-        if self.session.slice.state.kind != "image" or y >= len(self._lines):
+        lines = self._strips() if self.session.slice.state.kind == "image" else []
+        if y >= len(lines):
             folded = wrap(self.session.slice.state.sentence, max(10, self.size.width - 2))
             text = f" {folded[y]}" if y < len(folded) else ""
             return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
-        return self._lines[y].adjust_cell_length(self.size.width)
+        return lines[y].adjust_cell_length(self.size.width)
 
     def on_resize(self, _: events.Resize) -> None:
         self.fit()
