@@ -30,7 +30,7 @@ def strings(tree: ast.AST) -> Iterator[ast.Constant]:
     documentation = {
         id(node.value)
         for parent in ast.walk(tree)
-        for node in getattr(parent, "body", ())
+        for node in (parent.body if isinstance(getattr(parent, "body", None), list) else ())
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
