@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
+from zarrscope.dialects.extensions import refuse_phase_3
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05
 from zarrscope.dialects.n5 import N5
 from zarrscope.dialects.protocol import Detected, Dialect
@@ -115,6 +116,7 @@ def _is_v1(value: bytes) -> bool:
 def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...]]:
     if not isinstance(document, Mapping):
         raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
+    refuse_phase_3(document)
     if "zarr_format" not in document:
         raise BadMetadata(
             f"zarr.json has no zarr_format; it holds {', '.join([*document][:8]) or 'nothing'}",
