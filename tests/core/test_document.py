@@ -350,7 +350,7 @@ def test_version_and_key_go_with_the_document() -> None:
         (b"", "empty"),
         (b" \n ", "empty"),
         (b"<!DOCTYPE html><html></html>", "web page"),
-        (b'{"a": 1,\n "b": [1, 2,]}', "Line 2, column 12: A comma with nothing after it .at /b"),
+        (b'{"a": 1,\n "b": [1, 2,]}', "Line 2, column 12: A comma with nothing after it .key 'zarr.json' at /b"),
         (b'{"a": 1,}', "comma with nothing"),
         (b"{'a': 1}", "double quotes"),
         (b'{"a": True}', "true, false and null"),
