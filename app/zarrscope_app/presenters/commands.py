@@ -170,3 +170,8 @@ FOOTERS = {
 def python_text(url: str, path: str) -> str:
     """What "Copy as Python" copies: a line that opens the node."""
     return f"zarrscope.open({url!r})[{path!r}]"
+
+
+def making_demo(done: int, total: int) -> str:
+    """While the demo volume is being made: "Making the demo volume: 12 %"."""
+    return f"Making the demo volume: {done * 100 // max(total, 1)} %"

@@ -22,6 +22,7 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     application.setApplicationName("zarrscope")
     application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]
     _let_ctrl_c_through(application)
+    _tell_faults()
     keep = settings if settings is not None else FileSettings()
     window = open_window(keep)
     for url in urls:
@@ -41,6 +42,18 @@ def open_window(settings: Settings | None = None) -> Any:
     window.destroyed.connect(lambda: _windows.remove(window))
     window.show()
     return window
+
+
+def _tell_faults() -> None:
+    """An error that escapes a slot would end PyQt's process, and with it what somebody has typed: it is told in the
+    window instead, and on standard error."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        sys.__excepthook__(kind, error, trace)
+        for window in _windows[-1:]:
+            window.tell(error)
+
+    sys.excepthook = hook
 
 
 def _let_ctrl_c_through(application: Any) -> None:

@@ -74,7 +74,9 @@ def fixed_font() -> QFont:
 
 @lru_cache(maxsize=256)
 def _renderer(name: str, color: str) -> QSvgRenderer:
-    return QSvgRenderer(QByteArray(icons.svg(name, color).encode()))
+    # A presenter may name a kind that has no picture yet; that must not take the window down.
+    known = name if name in icons.names() else "unknown"
+    return QSvgRenderer(QByteArray(icons.svg(known, color).encode()))
 
 
 class _Engine(QIconEngine):

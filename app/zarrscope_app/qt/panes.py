@@ -38,6 +38,8 @@ from .look import current_palette, fixed_font, icon, quiet
 _ROWS = 100_000
 """Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
 _BLOCK_ROWS, _BLOCK_COLUMNS = 64, 16
+_FEW_COLUMNS = 32
+"""So few get the width that their contents ask for."""
 
 
 class ValuesModel(QAbstractTableModel):
@@ -112,6 +114,10 @@ class ValuesPane(QWidget):
         self.view.setFont(fixed_font())
         self.view.setAccessibleName(LABELS["values"])
         self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        across = self.view.horizontalHeader()
+        if across is not None:
+            across.setResizeContentsPrecision(40)
+            across.setMaximumSectionSize(480)
         header = self.view.verticalHeader()
         if header is not None:
             header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
@@ -144,6 +150,8 @@ class ValuesPane(QWidget):
         self.sentence.setText(state.sentence)
         self.sentence.setVisible(bool(state.sentence))
         self.view.setVisible(bool(state.rows and state.columns))
+        if state.columns <= _FEW_COLUMNS:
+            self.view.resizeColumnsToContents()
         names = [name for name, _, _ in state.fixed]
         if names != list(self._spins):
             for part in self._parts:

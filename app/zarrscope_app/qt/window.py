@@ -25,9 +25,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace
+from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace, words
 from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import ABOUT, LABELS, command, key_sheet, python_text
+from zarrscope_app.presenters.commands import ABOUT, LABELS, command, key_sheet, making_demo, python_text
 
 from .address import AddressLine
 from .bridge import Bridge
@@ -103,7 +103,7 @@ class Window(QMainWindow):
         for widget in (self.tree, self.tabs, self.channels):
             self.split.addWidget(widget)
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([248, 704, 248])
+        self.split.setSizes([284, 676, 240])
         self.split.setChildrenCollapsible(False)
         self.welcome = WelcomePane()
         self.welcome.asked.connect(self.run)
@@ -137,6 +137,11 @@ class Window(QMainWindow):
     def open(self, url: str, writable: bool = False) -> None:
         """Open a place in this window, or bring it to the front."""
         self.workspace.open(url, writable=writable)
+
+    def tell(self, error: BaseException, retry: Callable[[], None] | None = None) -> None:
+        """Say in the strip what went wrong."""
+        found = words.problem(error)
+        self.strip.show_error(found.headline, found.details, retry)
 
     def _workspace_changed(self) -> None:
         session = self.workspace.current
@@ -260,6 +265,7 @@ class Window(QMainWindow):
             "open-file": self._open_file,
             "open-folder": self._open_folder,
             "open-url": self.address.edit,
+            "open-demo": self._open_demo,
             "close": self._close_session,
             "quit": QApplication.closeAllWindows,
             "find": self._find,
@@ -309,6 +315,27 @@ class Window(QMainWindow):
         path = QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"])
         if path:
             self.open(path)
+
+    def _open_demo(self) -> None:
+        from zarrscope.background import Outcome, shared
+        from zarrscope_app.demo import demo_folder
+
+        owner = shared().owner(self.bridge.post)
+        bar = self.statusBar()
+        assert bar is not None
+
+        def told(done: int, total: int) -> None:
+            owner.post(lambda: bar.showMessage(making_demo(done, total)))
+
+        def ready(outcome: Outcome[Any]) -> None:
+            bar.clearMessage()
+            owner.close()
+            if outcome.error is not None:
+                self.tell(outcome.error, self._open_demo)
+            else:
+                self.open(str(outcome.get()))
+
+        owner.fetch(lambda: demo_folder("full", told), ready)
 
     def _find(self) -> None:
         self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
