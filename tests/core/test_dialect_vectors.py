@@ -16,7 +16,7 @@ from zarrscope.dialects.n5 import N5
 from zarrscope.dialects.v2 import V2
 from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import Fill, data_type
-from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, CodecSpec, Configuration, Outcome, RectilinearGrid, RegularGrid
 
 LITTLE = {"endian": "little"}
@@ -612,6 +612,23 @@ def test_drafts_know_old_and_new_type_names(name: str, kind: str, expected: str,
     metadata = array(draft(name, data_type=kind, fill_value=fill))
     assert metadata.dtype.name == expected
     assert metadata.codecs[0].configuration.get("endian") == endian
+
+
+@every_draft
+def test_drafts_allow_ascii_names_only(name: str) -> None:
+    dialect = dialect_named(name)
+    for good in ("a", "A.b-c_9", "x" * 255):
+        dialect.check_name(good)
+    for bad in ("µ", "a b", "a:b", "x" * 256, "g.array", "..."):
+        with pytest.raises(Refused):
+            dialect.check_name(bad)
+
+
+def test_two_codecs_apply_in_the_order_of_the_document() -> None:
+    codecs = [{"codec": f"http://purl.org/zarr/spec/codec/{each}", "level": 2} for each in ("zlib", "gzip")]
+    assert names(array(draft("draft-2019-05", chunk_codecs=codecs))) == ["bytes", "numcodecs.zlib", "gzip"]
+    uris = [{"type": f"https://purl.org/zarr/spec/codecs/{each}/1.0"} for each in ("gzip", "zstd")]
+    assert names(array(draft("draft-2022-05", codecs=uris))) == ["bytes", "gzip", "zstd"]
 
 
 @every_draft
