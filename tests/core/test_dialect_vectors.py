@@ -350,7 +350,7 @@ def test_other_packages_add_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
         def load(self) -> Any:
             return self.made
 
-    def points(group: str, name: str) -> list[Point]:
+    def points(group: str, name: str = "") -> list[Point]:
         made = added.get((group.removeprefix("zarrscope."), name))
         return [] if made is None else [Point(made)]
 

@@ -63,7 +63,7 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
         def load(self) -> Any:
             return self.made
 
-    def points(group: str, name: str) -> list[Point]:
+    def points(group: str, name: str = "") -> list[Point]:
         known = group == "zarrscope.storage_transformers" and name in added
         return [Point(added[name])] if known else []
 
