@@ -79,6 +79,8 @@ def test_the_tree_goes_with_the_keyboard(robot: QtRobot, shelf: Shelf) -> None:
     robot.wait(lambda: robot.session.state.path == "/many", "the node below")
     QTest.keyClick(view, Qt.Key.Key_Right)
     robot.wait(lambda: "img1" in robot.rows(), "the children of /many")
+    QTest.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == f"{shelf.address}/many"
     QTest.keyClicks(view, "stra")
     robot.wait(lambda: robot.session.state.path == "/strange", "the node whose name was typed")
 

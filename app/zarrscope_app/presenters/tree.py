@@ -303,10 +303,10 @@ class TreePresenter:
         def send(batch: Batch) -> None:
             self._owner.post(lambda: self._arrived(branch, batch))
 
-        def work(cancelled: Callable[[], bool]) -> str:
+        def work(cancelled: Callable[[], bool]) -> str | None:
             node = hierarchy[path]
             if node.kind != "group":
-                return ""
+                return None
             try:
                 arriving(node.children(cancelled), send, cancelled)
             except Unsupported as error:
@@ -316,10 +316,12 @@ class TreePresenter:
                 return words.UNLISTABLE
             return ""
 
-        def done(outcome: Outcome[str]) -> None:
+        def done(outcome: Outcome[str | None]) -> None:
             if outcome.error is not None:
                 problem = words.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
+            elif outcome.value is None:
+                self._settle(branch, "ready", "", retry=False)  # an array alone in its store: nothing is missing
             else:
                 sentence = outcome.value or ("" if branch.names else words.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
@@ -471,8 +473,14 @@ class TreePresenter:
 
     def _emit(self) -> None:
         stale, self._stale = self._stale, {}
-        for id in stale:
-            self.changed.emit(id)
+        try:
+            while stale:
+                id = next(iter(stale))
+                del stale[id]
+                self.changed.emit(id)
+        finally:
+            for id in stale:  # a listener failed: the others are told all the same
+                self._touch(id)
 
 
 def _parts(path: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import QByteArray, Qt, QUrl
-from qtpy.QtGui import QDesktopServices, QGuiApplication
+from qtpy.QtGui import QDesktopServices, QGuiApplication, QKeySequence
 from qtpy.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -177,6 +177,8 @@ class Window(QMainWindow):
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
             session.problems.changed.connect(self._problems_changed)
+            # The keys of the picture act from the start, and the address line is left once it was answered.
+            self.image.canvas.setFocus()
         self._session_changed()
         self._edit_changed()
         self._problems_changed()
@@ -296,6 +298,8 @@ class Window(QMainWindow):
             toggle_channel(session, int(key))
         elif (id := self.menus.plain_command(event)) is not None:
             self.run(id)
+        elif event.matches(QKeySequence.StandardKey.Copy):
+            self.run("copy-path")
         elif event.key() == Qt.Key.Key_Escape:
             if not self.tree.cancel_current():
                 self.strip.dismiss()
