@@ -14,22 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused
-from zarrscope.jsontext import (
-    CONSOLIDATED_LIMIT,
-    NODE_LIMIT,
-    Scan,
-    Span,
-    Style,
-    begin,
-    decode_text,
-    escape_surrogates,
-    indent_at,
-    on_lines,
-    parse_json,
-    plain,
-    pointer_of,
-    scan,
-)
+from zarrscope.jsonstyle import Style, begin, escape_surrogates, indent_at, on_lines, plain
+from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT, Span, decode_text, outline, parse_json, pointer_of
 from zarrscope.store import Version
 
 __all__ = [
@@ -101,12 +87,12 @@ class Document:
         return decode_text(self.bytes, limit=self._limit)
 
     @cached_property
-    def _scan(self) -> Scan:
-        return scan(self.text)
+    def _root(self) -> Span:
+        return outline(self.text)
 
     @cached_property
     def _style(self) -> Style:
-        return Style.of(self.text, self._scan.root, self.key)
+        return Style.of(self.text, self._root, self.key)
 
     def get(self, pointer: str, default: Any = _MISSING) -> Any:
         """The value there. Raises NotFound when there is none and no default was given."""
@@ -233,7 +219,7 @@ class Document:
 
     # ------------------------------------------------------------------ within
     def _find(self, pointer: str) -> _Found | None:
-        found = _Found(self._scan.root, None, 0)
+        found = _Found(self._root, None, 0)
         for token in tokens_of(pointer):
             span = found.span
             if span.kind == "object":
@@ -301,7 +287,7 @@ class Document:
         tokens = tokens_of(pointer)
         if not tokens:
             if isinstance(value, Verbatim):
-                return self._spliced([(self._scan.root.start, self._scan.root.stop, value)])
+                return self._spliced([(self._root.start, self._root.stop, value)])
             return self.set(pointer, value)
         above = pointer_of(tokens[:-1])
         parent = self._need(above).span

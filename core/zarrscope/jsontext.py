@@ -1,4 +1,4 @@
-"""JSON text (RFC 8259): bounded parsing of untrusted documents, the place of every value, and a document's style.
+"""JSON text (RFC 8259): bounded parsing of untrusted documents, and the place of every value.
 
 `parse_json` gives the value, quickly. `scan` gives the same value with the span of each part of it, for edits that keep
 all other characters and for errors that name the line. Both accept what real hierarchies hold and the standard does
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
-from zarrscope.errors import BadMetadata, Refused
+from zarrscope.errors import BadMetadata
 
 MAX_DEPTH = 512
 NODE_LIMIT = 16 << 20
@@ -25,9 +25,6 @@ _BOM = "\ufeff"
 _PLACES_LIMIT = 4 << 20
 """Above this size notes and errors do without pointers: finding them is slower than reading the document."""
 
-_STYLE_SAMPLE = 2000
-"""How many values are looked at to learn how a document is written."""
-
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING = re.compile(
     r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"',
@@ -35,8 +32,6 @@ _STRING = re.compile(
 _STRING_PART = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"[-+.\w]++")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_ESCAPED_LETTER = re.compile(r"\\u(?!00[01])")
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]|[\]}]', re.DOTALL)
 
 _LITERALS: dict[str, Any] = {
@@ -53,17 +48,47 @@ Kind = Literal["object", "array", "string", "number", "literal"]
 
 
 class Span:
-    """One value of a text: `text[start:stop]` spells it. Objects have `names` beside `children`."""
+    """One value of a text: `text[start:stop]` spells it. Objects have `names` beside `children`.
 
-    __slots__ = ("children", "kind", "names", "start", "stop", "value")
+    Given the `text`, which must be valid, it looks for its children when they are first asked for: an edit in a large
+    document goes only where its pointer leads.
+    """
 
-    def __init__(self, kind: Kind, start: int, stop: int = -1, value: Any = None) -> None:
+    __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
+
+    def __init__(self, kind: Kind, start: int, stop: int = -1, value: Any = None, text: str | None = None) -> None:
         self.kind: Kind = kind
         self.start = start
         self.stop = stop
         self.value = value
-        self.names: list[Name] = []
-        self.children: list[Span] = []
+        self._text = text
+        self._names: list[Name] = []
+        self._children: list[Span] = []
+
+    @property
+    def names(self) -> list[Name]:
+        self._expand()
+        return self._names
+
+    @property
+    def children(self) -> list[Span]:
+        self._expand()
+        return self._children
+
+    def _expand(self) -> None:
+        text = self._text
+        if text is None:
+            return
+        self._text = None
+        at = _after_space(text, self.start + 1)
+        while at < self.stop - 1:
+            if self.kind == "object":
+                stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
+                self._names.append(Name(_unquote(text[at:stop]), at, stop))
+                at = _after_space(text, _after_space(text, stop) + 1)
+            child = _span_at(text, at)
+            self._children.append(child)
+            at = _after_space(text, _after_space(text, child.stop) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +209,31 @@ def _integer(digits: str) -> int | float:
         return float(digits)
 
 
+def outline(text: str) -> Span:
+    """The value of a text that `parse_json` has taken, its parts found as they are asked for."""
+    return _span_at(text, _after_space(text, 1 if text.startswith(_BOM) else 0))
+
+
+def _span_at(text: str, at: int) -> Span:
+    value, stop = _read_at(text, at)
+    kind: Kind = _KINDS.get(text[at], "number")
+    return Span(kind, at, stop, value, text if kind in ("object", "array") else None)
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+_KINDS: Mapping[str, Kind] = {
+    "{": "object",
+    "[": "array",
+    '"': "string",
+    **dict.fromkeys("tfnNI", "literal"),
+}
+_read_at: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_int=_integer).raw_decode
+
+
 def scan(text: str) -> Scan:
     """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer."""
     return _Scanner(text).scan()
@@ -249,8 +299,7 @@ class _Scanner:
                 return Scan(root, tuple(self.duplicates), tuple(self.nonstandard))
 
     def _skip(self, at: int) -> int:
-        match = _SPACE.match(self.text, at)
-        return match.end() if match else at
+        return _after_space(self.text, at)
 
     def _char(self, at: int) -> str:
         if at >= len(self.text):
@@ -372,132 +421,3 @@ def _unquote(quoted: str) -> str:
         return quoted[1:-1]
     value: str = json.loads(quoted)
     return value
-
-
-def escape_surrogates(text: str) -> str:
-    """JSON text that UTF-8 can hold: half characters, which only escapes can spell, as escapes."""
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a document is written, so that what is new looks like its neighbours."""
-
-    lines: bool
-    """The outermost object has its members on lines of their own."""
-    unit: str
-    newline: str
-    comma: str
-    """What follows a comma within a line."""
-    colon: str
-    short_lists: bool
-    """Lists of plain values are on one line even where objects are not."""
-    ascii: bool
-
-    @classmethod
-    def of(cls, text: str, root: Span, key: str) -> Style:
-        unit = comma = colon = None
-        short = long = False
-        pending, seen = [root], 0
-        while pending and seen < _STYLE_SAMPLE:
-            span = pending.pop()
-            seen += 1
-            pending.extend(child for child in reversed(span.children) if child.kind in ("object", "array"))
-            if not span.children:
-                continue
-            lines = on_lines(text, span)
-            if lines and unit is None:
-                inner, outer = indent_at(text, begin(span, 0)), indent_at(text, span.start)
-                unit = inner[len(outer) :] if inner.startswith(outer) and inner != outer else None
-            if not lines and comma is None and len(span.children) > 1:
-                comma = text[span.children[0].stop : begin(span, 1)].partition(",")[2]
-            if colon is None and span.names:
-                between = text[span.names[0].stop : span.children[0].start]
-                colon = None if "\n" in between else between
-            if span.kind == "array" and not any(child.kind in ("object", "array") for child in span.children):
-                short, long = short or not lines, long or lines
-        colon = ": " if colon is None else colon
-        return cls(
-            lines=on_lines(text, root) if root.children else True,
-            unit=unit if unit is not None else " " * (4 if key.rpartition("/")[2].startswith(".z") else 2),
-            newline="\r\n" if "\r\n" in text else "\n",
-            comma=comma if comma is not None and "\n" not in comma else colon.partition(":")[2],
-            colon=colon,
-            short_lists=short and not long,
-            ascii=text.lstrip(_BOM).isascii() and _ESCAPED_LETTER.search(text) is not None,
-        )
-
-    def quoted(self, value: str) -> str:
-        quoted = json.dumps(value, ensure_ascii=self.ascii)
-        return escape_surrogates(quoted)
-
-    def spelled(self, value: Any, indent: str | None) -> str:
-        """JSON text of a plain value; `indent` is that of the line it begins on, None to keep to one line."""
-        if isinstance(value, str):
-            return self.quoted(value)
-        if not isinstance(value, dict | list):
-            try:
-                return json.dumps(value, allow_nan=False)
-            except ValueError:
-                raise Refused(
-                    "JSON has no NaN and no infinity",
-                    advice='Write the text "NaN", "Infinity" or "-Infinity", or null.',
-                ) from None
-        opening, closing = "{}" if isinstance(value, dict) else "[]"
-        if not value:
-            return opening + closing
-        if self.short_lists and isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
-            indent = None
-        inner = None if indent is None else indent + self.unit
-        if isinstance(value, dict):
-            parts = [self.quoted(name) + self.colon + self.spelled(item, inner) for name, item in value.items()]
-        else:
-            parts = [self.spelled(item, inner) for item in value]
-        if indent is None:
-            return opening + ("," + self.comma).join(parts) + closing
-        line = f"{self.newline}{inner}"
-        return f"{opening}{line}{(',' + line).join(parts)}{self.newline}{indent}{closing}"
-
-
-def begin(parent: Span, index: int) -> int:
-    """Where a member (its name) or an item begins."""
-    return parent.names[index].start if parent.kind == "object" else parent.children[index].start
-
-
-def on_lines(text: str, span: Span) -> bool:
-    """Whether the members of a filled object or array stand on lines of their own."""
-    return bool(span.children) and "\n" in text[span.start : begin(span, 0)]
-
-
-def indent_at(text: str, at: int) -> str:
-    """The white space that begins the line of this place."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def plain(value: Any, pointer: str, depth: int = 0) -> Any:
-    """`value` as json.loads would give it. Raises Refused for what JSON cannot hold."""
-    if depth > MAX_DEPTH:
-        raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int):
-        try:
-            repr(value := int(value))
-        except ValueError:
-            raise Refused("The number has too many digits", pointer=pointer) from None
-        return value
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, Mapping):
-        for name in value:
-            if not isinstance(name, str):
-                raise Refused(f"The name {name!r} is not text", pointer=pointer)
-        return {str(name): plain(value[name], f"{pointer}{pointer_of([name])}", depth + 1) for name in value}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist(), pointer, depth + 1)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return [plain(item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(value)]
-    raise Refused(f"JSON cannot hold a value of type {type(value).__name__}", pointer=pointer)

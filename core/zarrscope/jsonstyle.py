@@ -1,0 +1,147 @@
+"""How a JSON document is written, and new values written so: indentation, line breaks, commas, colons, escapes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.jsontext import MAX_DEPTH, Span, pointer_of
+
+_BOM = "\ufeff"
+_SURROGATE = re.compile("[\\ud800-\\udfff]")
+_ESCAPED_LETTER = re.compile(r"\\u(?!00[01])")
+_STYLE_SAMPLE = 2000
+"""How many values are looked at to learn how a document is written."""
+
+
+def escape_surrogates(text: str) -> str:
+    """JSON text that UTF-8 can hold: half characters, which only escapes can spell, as escapes."""
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a document is written, so that what is new looks like its neighbours."""
+
+    lines: bool
+    """The outermost object has its members on lines of their own."""
+    unit: str
+    newline: str
+    comma: str
+    """What follows a comma within a line."""
+    colon: str
+    short_lists: bool
+    """Lists of plain values are on one line even where objects are not."""
+    ascii: bool
+
+    @classmethod
+    def of(cls, text: str, root: Span, key: str) -> Style:
+        unit = comma = colon = None
+        short = long = False
+        pending, seen = [root], 0
+        while pending and seen < _STYLE_SAMPLE:
+            span = pending.pop()
+            seen += 1
+            pending.extend(child for child in reversed(span.children) if child.kind in ("object", "array"))
+            if not span.children:
+                continue
+            lines = on_lines(text, span)
+            if lines and unit is None:
+                inner, outer = indent_at(text, begin(span, 0)), indent_at(text, span.start)
+                unit = inner[len(outer) :] if inner.startswith(outer) and inner != outer else None
+            if not lines and comma is None and len(span.children) > 1:
+                comma = text[span.children[0].stop : begin(span, 1)].partition(",")[2]
+            if colon is None and span.names:
+                between = text[span.names[0].stop : span.children[0].start]
+                colon = None if "\n" in between else between
+            if span.kind == "array" and not any(child.kind in ("object", "array") for child in span.children):
+                short, long = short or not lines, long or lines
+        colon = ": " if colon is None else colon
+        return cls(
+            lines=on_lines(text, root) if root.children else True,
+            unit=unit if unit is not None else " " * (4 if key.rpartition("/")[2].startswith(".z") else 2),
+            newline="\r\n" if "\r\n" in text else "\n",
+            comma=comma if comma is not None and "\n" not in comma else colon.partition(":")[2],
+            colon=colon,
+            short_lists=short and not long,
+            ascii=text.lstrip(_BOM).isascii() and _ESCAPED_LETTER.search(text) is not None,
+        )
+
+    def quoted(self, value: str) -> str:
+        quoted = json.dumps(value, ensure_ascii=self.ascii)
+        return escape_surrogates(quoted)
+
+    def spelled(self, value: Any, indent: str | None) -> str:
+        """JSON text of a plain value; `indent` is that of the line it begins on, None to keep to one line."""
+        if isinstance(value, str):
+            return self.quoted(value)
+        if not isinstance(value, dict | list):
+            try:
+                return json.dumps(value, allow_nan=False)
+            except ValueError:
+                raise Refused(
+                    "JSON has no NaN and no infinity",
+                    advice='Write the text "NaN", "Infinity" or "-Infinity", or null.',
+                ) from None
+        opening, closing = "{}" if isinstance(value, dict) else "[]"
+        if not value:
+            return opening + closing
+        if self.short_lists and isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+            indent = None
+        inner = None if indent is None else indent + self.unit
+        if isinstance(value, dict):
+            parts = [self.quoted(name) + self.colon + self.spelled(item, inner) for name, item in value.items()]
+        else:
+            parts = [self.spelled(item, inner) for item in value]
+        if indent is None:
+            return opening + ("," + self.comma).join(parts) + closing
+        line = f"{self.newline}{inner}"
+        return f"{opening}{line}{(',' + line).join(parts)}{self.newline}{indent}{closing}"
+
+
+def begin(parent: Span, index: int) -> int:
+    """Where a member (its name) or an item begins."""
+    return parent.names[index].start if parent.kind == "object" else parent.children[index].start
+
+
+def on_lines(text: str, span: Span) -> bool:
+    """Whether the members of a filled object or array stand on lines of their own."""
+    return bool(span.children) and "\n" in text[span.start : begin(span, 0)]
+
+
+def indent_at(text: str, at: int) -> str:
+    """The white space that begins the line of this place."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def plain(value: Any, pointer: str, depth: int = 0) -> Any:
+    """`value` as json.loads would give it. Raises Refused for what JSON cannot hold."""
+    if depth > MAX_DEPTH:
+        raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        try:
+            repr(value := int(value))
+        except ValueError:
+            raise Refused("The number has too many digits", pointer=pointer) from None
+        return value
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise Refused(f"The name {name!r} is not text", pointer=pointer)
+        return {str(name): plain(value[name], f"{pointer}{pointer_of([name])}", depth + 1) for name in value}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), pointer, depth + 1)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [plain(item, f"{pointer}/{i}", depth + 1) for i, item in enumerate(value)]
+    raise Refused(f"JSON cannot hold a value of type {type(value).__name__}", pointer=pointer)
