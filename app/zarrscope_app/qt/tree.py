@@ -181,6 +181,8 @@ class TreeModel(QAbstractItemModel):
             self._sync(id)
 
     def flags(self, index: Index) -> Any:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
         if self.is_note(index):
             return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
