@@ -131,19 +131,22 @@ class Layers:
         self.loader = chunk_loader()
 
     def add(self, session: Session, done: Callable[[list[Layer]], None]) -> None:
-        """`done` with the layers of the node that is selected; a failure becomes a problem of the session."""
-        node = session.node
-        if node is None:
+        """`done` with the layers of the node that is selected; a failure becomes a problem of the session.
+
+        Right after a selection the session has not looked at the node yet: then this opens it.
+        """
+        hierarchy, node, path = session.hierarchy, session.node, session.state.path
+        if hierarchy is None:
             return
 
         def finished(outcome: Outcome[list[Layer]]) -> None:
             if outcome.error is not None:
-                session.problems.add(outcome.error, node.path)
+                session.problems.add(outcome.error, path)
             else:
                 assert outcome.value is not None
                 done(outcome.value)
 
-        self._owner.fetch(lambda: plan(node), finished)
+        self._owner.fetch(lambda: plan(node if node is not None else hierarchy[path]), finished)
 
     def close(self) -> None:
         self._owner.close()
