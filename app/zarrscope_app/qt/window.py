@@ -131,6 +131,7 @@ class Window(QMainWindow):
         bar.addWidget(self._probe, 1)
         bar.addPermanentWidget(self._view_text)
         bar.addPermanentWidget(self.tray)
+        bar.setContentsMargins(8, 0, 8, 0)
         self.setMinimumSize(640, 420)
 
     # ---------------------------------------------------------------- sessions
