@@ -1,0 +1,105 @@
+"""A fuzzer of chunk bytes: whatever lies under a key, the outcome is elements or a BadChunk that names its codec.
+
+Starts from what every codec's examples (contracts/codec.py) encode to, shards, N5 blocks and nested lists among them,
+and breaks it: bits flipped, numbers at the front made huge, pieces cut, doubled, swapped with those of another chunk.
+Checksums at the end of a chunk are set right again in half of the cases, so that what lies behind them is reached.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+from contracts.codec import CODECS, EXAMPLES, attempt
+from zarrscope.codecs import CodecPipeline
+from zarrscope.errors import ZarrscopeError
+
+NUMBERS = [0, 1, 2, 7, 16, 255, 256, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, 1 << 40]
+
+
+def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> bytes:
+    """`data` with one to four faults; `others` gives bytes to mix in."""
+    out = bytearray(data)
+    for _ in range(r.choice((1, 1, 1, 2, 4))):
+        at = r.randrange(min(len(out), r.choice((24, 64, 1 << 20))) + 1)
+        if r.random() < 0.3:
+            at = max(0, len(out) - at)
+        match r.randrange(9):
+            case 0 | 1:
+                if at < len(out):
+                    out[at] ^= 1 << r.randrange(8)
+            case 2:
+                if at < len(out):
+                    out[at] = r.randrange(256)
+            case 3 | 4:
+                width, code = r.choice(((2, "H"), (4, "I"), (8, "Q")))
+                if at + width <= len(out):
+                    number = r.choice([*NUMBERS, len(out), len(out) - 4, len(out) + 1]) & ((1 << 8 * width) - 1)
+                    struct.pack_into(r.choice("<>") + code, out, at, number)
+            case 5:
+                del out[at : at + r.randrange(1, 40)]
+            case 6:
+                del out[at:]
+            case 7:
+                out[at:at] = r.randbytes(r.randrange(1, 20)) * r.choice((1, 1, 50))
+            case _:
+                other = others()
+                cut = r.randrange(len(other) + 1)
+                out[at : at + len(other) - cut] = other[cut:]
+    return bytes(out)
+
+
+def checked(r: random.Random, pipeline: CodecPipeline, data: bytes) -> bytes:
+    """In half of the cases `data` under a right CRC-32C, where the pipeline ends with one or a shard's index does."""
+    last, shard = pipeline.codecs[-1].name, pipeline.shard
+    if len(data) < 4 or r.random() < 0.5 or (last != "crc32c" and shard is None):
+        return data
+    import google_crc32c
+
+    start, end = 0, len(data)
+    if shard is not None:
+        start, end = shard.index_range.span(len(data))
+        if end - start < 4:
+            return data
+    return data[: end - 4] + struct.pack("<I", google_crc32c.value(data[start : end - 4])) + data[end:]
+
+
+class ChunkFuzzer:
+    """`step` raises whatever is neither elements of the right shape nor a BadChunk that names its codec."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(f"chunks {seed}")
+        self.starts: list[tuple[CodecPipeline, bytes]] = []
+        for name, examples in EXAMPLES.items():
+            for example in examples if CODECS[name].installed else ():
+                pipeline = example.pipeline()
+                self.starts.append((pipeline, pipeline.encode(example.elements)))
+        self.values = self.refusals = 0
+
+    def step(self) -> None:
+        r = self.random
+        pipeline, data = r.choice(self.starts)
+        damaged = broken_bytes(r, data, lambda: r.choice(self.starts)[1])
+        damaged = checked(r, pipeline, damaged)
+        if attempt(pipeline, damaged) is None:
+            self.refusals += 1
+        else:
+            self.values += 1
+        self._index(pipeline, damaged)
+
+    def _index(self, pipeline: CodecPipeline, data: bytes) -> None:
+        """The way of an array that reads single inner chunks: the index first, then byte ranges."""
+        shard = pipeline.shard
+        if shard is None:
+            return
+        try:
+            part = shard.index_range.of(data)
+            index = shard.decode_index(part)
+            for _ in range(3):
+                inner = tuple(self.random.randrange(n) for n in shard.grid)
+                where = index.locate(inner)
+                if where is not None:
+                    attempt(shard.inner, where.of(data))
+        except ZarrscopeError:
+            self.refusals += 1
