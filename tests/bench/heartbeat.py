@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import math
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -87,8 +90,10 @@ def qt(url: str, beats: int = 1000) -> Gaps:
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters.turn import take_turns_quickly
     from zarrscope_app.qt.window import Window
 
+    take_turns_quickly()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     window = Window(Forgetful())
     window.resize(1200, 800)
@@ -164,22 +169,77 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
 
 # ------------------------------------------------------------------------------------------------- Textual
 def tui(url: str, beats: int = 1000, size: tuple[int, int] = (80, 24)) -> Gaps:
-    """The terminal application without a terminal (Textual's own driver for tests): sliders and contrast by turns."""
+    """The terminal application in a pseudo-terminal of true colour, in a process of its own: sliders and contrast by
+    turns. What it writes is read and dropped here."""
+    with terminal(size, [sys.executable, __file__, "tui-inside", url, "--beats", str(beats)]) as (child, told):
+        written = drain(child, told)
+        assert told.exists(), written[-3000:].decode(errors="replace")
+        return Gaps(**json.loads(told.read_text()))
+
+
+@contextlib.contextmanager
+def terminal(size: tuple[int, int], command: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """`command --tell FILE` in a terminal of so many columns and rows; (process, FILE). POSIX only."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    mine, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    environment.pop("NO_COLOR", None)
+    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
+        told = Path(folder) / "told.json"
+        child = subprocess.Popen(
+            [*command, "--tell", str(told)], stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+        )
+        os.close(its)
+        child.terminal = mine  # type: ignore[attr-defined]
+        try:
+            yield child, told
+        finally:
+            child.kill()
+            child.wait()
+            os.close(mine)
+
+
+def drain(child: subprocess.Popen[bytes], told: Path, seconds: float = 120.0) -> bytes:
+    """Reads what a process writes to its terminal until it ends; the last of it."""
+    import select
+
+    mine, end, last = child.terminal, time.monotonic() + seconds, b""  # type: ignore[attr-defined]
+    while time.monotonic() < end:
+        if select.select([mine], [], [], 0.2)[0]:
+            try:
+                last = (last + os.read(mine, 1 << 16))[-100_000:]
+            except OSError:  # the other side is closed
+                break
+        elif child.poll() is not None:
+            break
+    child.wait(10)
+    return last
+
+
+def tui_inside(url: str, beats: int, told: Path) -> None:
+    from zarrscope_app.presenters.turn import take_turns_quickly
     from zarrscope_app.tui.app import Explorer
 
-    async def run() -> Gaps:
-        app = Explorer(url, grey=False)
-        async with app.run_test(size=size) as pilot:
-            session = app.session
-            async with asyncio.timeout(30):
-                while not session.slice.frame.tiles or session.slice.frame.loading:
-                    await pilot.pause(0.01)
-            heart = Heart(beats, _tui_gestures(session))
-            while heart.beat():
-                await asyncio.sleep(INTERVAL)
-            return heart.result(f"Textual {size[0]}x{size[1]}")
+    take_turns_quickly()
+    app = Explorer(url, grey=False)
 
-    return asyncio.run(run())
+    async def measure(_: object) -> None:
+        session = app.session
+        async with asyncio.timeout(60):
+            while not session.slice.frame.tiles or session.slice.frame.loading:
+                await asyncio.sleep(0.01)
+        heart = Heart(beats, _tui_gestures(session))
+        while heart.beat():
+            await asyncio.sleep(INTERVAL)
+        told.write_text(json.dumps(asdict(heart.result(f"Textual {app.size.width}x{app.size.height}"))))
+        app.exit(0)
+
+    app.run(auto_pilot=measure)
 
 
 def _tui_gestures(session: Any) -> Iterator[None]:
@@ -197,12 +257,15 @@ def _tui_gestures(session: Any) -> Iterator[None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("host", choices=["qt", "tui"])
+    parser.add_argument("host", choices=["qt", "tui", "tui-inside"])
     parser.add_argument("url", nargs="?")
     parser.add_argument("--beats", type=int, default=1000)
     parser.add_argument("--size", default="80x24")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--tell", type=Path)
     asked = parser.parse_args()
+    if asked.host == "tui-inside":
+        return tui_inside(asked.url, asked.beats, asked.tell)
     columns, _, rows = asked.size.partition("x")
     with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
         url = asked.url or demo(Path(folder))

@@ -16,8 +16,10 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     """Open `urls` in one window and run until the last window closes. Returns the exit code."""
     from qtpy.QtWidgets import QApplication
 
+    from zarrscope_app.presenters.turn import take_turns_quickly
     from zarrscope_app.settings import FileSettings
 
+    take_turns_quickly()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     application.setApplicationName("zarrscope")
     application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]

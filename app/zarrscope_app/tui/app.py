@@ -17,10 +17,11 @@ from textual.widgets import ContentSwitcher, Input, Static
 
 from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS
+from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS, command
 from zarrscope_app.presenters.edit import EditStatus
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TableLines, TextLines, TreeLines
-from zarrscope_app.tui.picture import STEP, Picture
+from zarrscope_app.tui.cells import STEP
+from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.sheet import Sheet
 
 NAMES = {
@@ -37,6 +38,7 @@ def _textual_key(keys: str) -> str:
 
 
 KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
+OPEN_ANYWAY = command("open-anyway")
 
 
 class Call(Message):
@@ -73,6 +75,9 @@ class Explorer(App[int]):
         self.session = Session(url, self.post, writable=writable)
         self._accept: Callable[[str], None] | None = None
         self._repaint = OncePerTurn(self.post, self._paint)
+        self._said: dict[str, Any] = {}
+        self._here = ("", False, False)
+        self._shown: dict[str, Static] = {}
 
     def post(self, call: Callable[[], None]) -> None:
         self.post_message(Call(call))
@@ -107,6 +112,8 @@ class Explorer(App[int]):
         s = self.session
         self._tree = self.query_one("#tree", TreeLines)
         self._picture = self.query_one("#picture", Picture)
+        self._panes = self.query_one("#panes", ContentSwitcher)
+        self._shown = {str(line.id): line for line in self.query(Static)}
         for found in (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed,
                       s.problems.changed):  # fmt: skip
             found.connect(self._repaint.soon, check_nargs=False)
@@ -125,33 +132,44 @@ class Explorer(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= 120, "wide")
+        if self._shown:
+            self._repaint.soon()
 
     def _paint(self) -> None:
         s, state = self.session, self.session.state
-        self.title = state.title
+        if self.title != state.title:
+            self.title = state.title
         crumbs = " ▸ ".join(label for label, _ in state.crumbs)
-        room = self.size.width - len(crumbs) - len(state.facts) - 2
-        self.query_one("#head", Static).update(f" {crumbs}{' ' * max(2, room)}{state.facts}")
-        strip = self.query_one("#strip", Static)
-        strip.update(f"! {state.sentence}" + (f"  [r] {words.RETRY}" if state.retry else ""))
-        strip.display = bool(state.sentence)
-        self.query_one("#tabs", Static).update(_tab_line(s))
-        panes = self.query_one("#panes", ContentSwitcher)
+        self._say("head", _apart(f" {crumbs}", state.facts, self.size.width))
+        acts = [f"  [r] {words.RETRY}"] if state.retry else []
+        acts += [f"  [{OPEN_ANYWAY.keys[0].lower()}] {OPEN_ANYWAY.label}"] if state.offers_lenient else []
+        self._say("strip", f"! {state.sentence}{''.join(acts)}")
+        self._shown["strip"].display = bool(state.sentence)
+        self._say("tabs", _tab_line(s))
+        panes = self._panes
         if panes.current != state.tab:
             panes.current = state.tab
-        pane = panes.query_one(f"#{state.tab}")
+        pane = panes.get_child_by_id(state.tab)
         if isinstance(pane, TextLines):
             pane.set_text(s.metadata.text())
         elif isinstance(pane, Lines):
             pane.show()
-        self.query_one("#controls", Static).update(_controls(s) if state.tab == "image" else "")
+        self._say("controls", _controls(s) if state.tab == "image" else "")
         if state.tab == "image":
             self._picture.show()
-        note = self._note()
-        room = self.size.width - len(note) - len(state.status_text) - 2
-        self.query_one("#status", Static).update(f" {note}{' ' * max(2, room)}{state.status_text}")
-        self._tree.refresh()
+        self._say("status", _apart(f" {self._note()}", state.status_text, self.size.width))
+        here = (state.path, self.focused is self._tree, bool(s.edit.state.changes))
+        if here != self._here:
+            self._here = here
+            self._tree.refresh()
         self._foot()
+
+    def _say(self, id: str, text: Any) -> None:
+        """A layout is made only where the number of lines is another: it is dear, and a held key says much."""
+        before = self._said.get(id)
+        if before != text:
+            self._said[id] = text
+            self._shown[id].update(text, layout=id == "strip" or _height(before) != _height(text))
 
     def _note(self) -> str:
         """The left of the status line: what is said about the thing under the cursor."""
@@ -166,7 +184,7 @@ class Explorer(App[int]):
     def _foot(self) -> None:
         focused = self.focused
         where = "input" if isinstance(focused, Input) else "tree" if focused is self._tree else self.session.state.tab
-        self.query_one("#footer", Static).update(" " + FOOTERS[where])
+        self._say("footer", " " + FOOTERS[where])
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()
@@ -367,6 +385,15 @@ class Explorer(App[int]):
 
     def on_unmount(self) -> None:
         self.session.close()
+
+
+def _height(text: Any) -> int:
+    plain = "" if text is None else str(text)
+    return plain.count("\n") + 1 if plain else 0
+
+
+def _apart(left: str, right: str, width: int) -> str:
+    return f"{left}{' ' * max(2, width - len(left) - len(right) - 1)}{right}"
 
 
 def _tab_line(session: Session) -> Any:

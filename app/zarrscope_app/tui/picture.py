@@ -1,69 +1,30 @@
 """The picture in half blocks: two pixels a cell, the upper one as foreground. Zoom, pan and a cursor; nothing else.
 
-Without true colour it is grey, dithered into the 24 greys that 256-colour terminals have.
+Without true colour it is grey, dithered into the 24 greys that 256-colour terminals have (see cells.py).
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import time
 from textwrap import wrap
 
 import numpy as np
-import numpy.typing as npt
-from rich.color import Color
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
+from zarrscope_app.tui.cells import Cells, Pairs, pairs
 
-_BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) / 16
-STEP = 4
-"""Colours are rounded to this much: the eye does not see it in a cell, and styles can be kept instead of made."""
-
-
-@lru_cache(maxsize=65536)
-def _pair(upper: int, lower: int) -> Style:
-    return Style(color=_color(upper), bgcolor=_color(lower))
-
-
-@lru_cache(maxsize=65536)
-def _color(packed: int) -> Color:
-    return Color.from_rgb(packed >> 16, packed >> 8 & 255, packed & 255)
-
-
-@lru_cache(maxsize=65536)
-def _run(pair: int, length: int) -> Segment:
-    """Kept, since most cells of a picture look like cells of the picture before."""
-    return Segment("▀" * length, _pair(pair >> 24, pair & 0xFFFFFF))
-
-
-def half_blocks(rgb: npt.NDArray[np.uint8], grey: bool = False) -> list[Strip]:
-    """(2h, w, 3) pixels as h lines of w cells; equal neighbours become one segment."""
-    picture = _greys(rgb) if grey else (np.minimum(rgb, 255 - STEP) + STEP // 2) // STEP * STEP
-    wide = picture.astype(np.uint32)
-    packed = (wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2]
-    pairs = (packed[0::2].astype(np.uint64) << 24) | packed[1::2]
-    width = rgb.shape[1]
-    strips = []
-    for row in pairs:
-        starts = np.concatenate(([0], np.flatnonzero(np.diff(row)) + 1))
-        lengths = np.diff(np.append(starts, width)).tolist()
-        strips.append(Strip([*map(_run, row[starts].tolist(), lengths)], width))
-    return strips
-
-
-def _greys(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Ordered dither of the brightness into 8, 18 … 238: the greys of the 256-colour palette."""
-    light = rgb.max(axis=2).astype(np.float32) / 255 * 23
-    h, w = light.shape
-    threshold = np.tile(_BAYER, (h // 4 + 1, w // 4 + 1))[:h, :w]
-    level = np.clip(np.floor(light + threshold), 0, 23).astype(np.uint8)
-    grey = np.where(level == 0, 0, 8 + level * 10).astype(np.uint8)
-    return np.repeat(grey[..., None], 3, axis=2)
+PERIOD = 1 / 30
+"""Seconds from one drawing to the next, at least: a held key asks for more than anybody sees."""
+SHARE = 4
+"""Drawing takes at most one part in so many of the time, however large the terminal is."""
 
 
 class Picture(Widget, can_focus=True):
@@ -81,8 +42,13 @@ class Picture(Widget, can_focus=True):
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is off."""
-        self._lines: list[Strip] | None = None
-        """None: to be made before the next line is drawn, so that several changes between two screens cost one."""
+        self._pairs: Pairs | None = None
+        self._lines: list[Cells] = []
+        """What was drawn last."""
+        self._stale = False
+        self._free = 0.0
+        """When the next drawing may be."""
+        self._timer: Timer | None = None
         self._shape = (0, 0)
         self._path = ""
 
@@ -100,26 +66,59 @@ class Picture(Widget, can_focus=True):
             self._shape, self._path = frame.shape, self.session.state.path
             self.fit()
             return
-        self._lines = None
-        self.refresh()
+        self._stale = True
+        if self._timer is None:
+            wait = self._free - time.monotonic()
+            if wait > 0:
+                self._timer = self.set_timer(wait, self._draw)
+            else:
+                self._draw()
 
-    def _strips(self) -> list[Strip]:
-        if self._lines is None:
-            height, width = self.pixels
-            picture = self.session.slice.picture(height, width).copy()
-            if self.cursor is not None:
-                y, x = self.cursor
-                picture[y % height, x % width] = 255 - picture[y % height, x % width] // 2
-            self._lines = half_blocks(picture, self.grey)
-        return self._lines
+    def _draw(self) -> None:
+        """Makes the lines anew and has those painted that are not what they were."""
+        self._timer, self._stale = None, False
+        began = time.monotonic()
+        height, width = self.pixels
+        if self.session.slice.state.kind != "image" or not height or not width:
+            self._pairs, self._lines = None, []
+            self.refresh()
+            return
+        picture = self.session.slice.picture(height, width)
+        if self.cursor is not None:
+            y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
+            picture[y, x] = 255 - picture[y, x] // 2
+        before, after = self._pairs, pairs(picture, self.grey)
+        self._pairs = after
+        if before is None or before.shape != after.shape:
+            self._lines = [Cells(row) for row in after]
+            self.refresh()
+        else:
+            changed = np.flatnonzero((before != after).any(axis=1)).tolist()
+            for y in changed:
+                self._lines[y] = Cells(after[y])
+            if changed:
+                self.refresh(*(Region(0, y, width, 1) for y in changed))
+        now = time.monotonic()
+        self._free = now + max(PERIOD, SHARE * (now - began))
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Past Textual's cache of styled lines: these have neither border nor background, and are kept already."""
+        if self._pairs is None or self._pairs.shape != self.size[::-1]:
+            return super().render_lines(crop)
+        lines: list[Strip] = [*self._lines[crop.y : crop.bottom]]
+        for found in self.get_line_filters():
+            if not isinstance(found, ANSIToTruecolor):
+                lines = [line.apply_filter(found, self.background_colors[1]) for line in lines]
+        return lines if crop.column_span == (0, self.size.width) else [line.crop(*crop.column_span) for line in lines]
 
     def render_line(self, y: int) -> Strip:
-        lines = self._strips() if self.session.slice.state.kind == "image" else []
-        if y >= len(lines):
-            folded = wrap(self.session.slice.state.sentence, max(10, self.size.width - 2))
-            text = f" {folded[y]}" if y < len(folded) else ""
-            return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
-        return lines[y].adjust_cell_length(self.size.width)
+        if self._stale:
+            self._draw()
+        if y < len(self._lines):
+            return self._lines[y].adjust_cell_length(self.size.width)
+        folded = wrap(self.session.slice.state.sentence, max(10, self.size.width - 2))
+        text = f" {folded[y]}" if y < len(folded) else ""
+        return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
 
     def on_resize(self, _: events.Resize) -> None:
         self.fit()
