@@ -25,6 +25,7 @@ class Fake:
 
     def __init__(self, groups: dict[str, list[Child]], error: Exception | None = None) -> None:
         self.groups, self.error = groups, error
+        self.store, self.consolidated = SimpleNamespace(listable=True), False
 
     def __getitem__(self, path: str) -> Any:
         def children(cancelled: Any = None) -> Iterator[Child]:

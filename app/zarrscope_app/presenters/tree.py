@@ -8,7 +8,7 @@ state; the row `id` itself may have changed with them. Hosts without a tree widg
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from psygnal import Signal
 
 from zarrscope.background import Outcome, Owner
 from zarrscope.dialects import Child
-from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.branch import Batch, Branch, arriving, natural
 from zarrscope_app.presenters.turn import OncePerTurn
@@ -312,9 +312,9 @@ class TreePresenter:
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
-                arriving(_named(node), send, cancelled)
                 return words.UNLISTABLE
-            return ""
+            # What a store that cannot list told is what the metadata of images names: there may be more.
+            return "" if hierarchy.store.listable or hierarchy.consolidated else words.UNLISTABLE
 
         def done(outcome: Outcome[str | None]) -> None:
             if outcome.error is not None:
@@ -485,23 +485,3 @@ class TreePresenter:
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part]
-
-
-def _named(group: Any) -> Iterator[Child]:
-    """The children that an image's own metadata names: all there is to go by where the store cannot list."""
-    from zarrscope.pyramid import find_images
-
-    base = group.path.rstrip("/")
-    seen: dict[str, None] = {}
-    for image in find_images(group):
-        for dataset in image.multiscale.datasets if image.multiscale else ():
-            if dataset.path.startswith(base + "/"):
-                seen[_parts(dataset.path[len(base) :])[0]] = None
-        if image.multiscale and not image.is_label:
-            seen["labels"] = None
-    for name in seen:
-        try:
-            node = group.hierarchy[f"{base}/{name}"]
-        except ZarrscopeError:
-            continue
-        yield Child(name, node.kind, node.metadata, getattr(node, "problem", None))
