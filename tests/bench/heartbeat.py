@@ -265,7 +265,8 @@ def main() -> None:
     parser.add_argument("--tell", type=Path)
     asked = parser.parse_args()
     if asked.host == "tui-inside":
-        return tui_inside(asked.url, asked.beats, asked.tell)
+        tui_inside(asked.url, asked.beats, asked.tell)
+        return
     columns, _, rows = asked.size.partition("x")
     with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
         url = asked.url or demo(Path(folder))

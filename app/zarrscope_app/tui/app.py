@@ -19,8 +19,8 @@ from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
 from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS, command
 from zarrscope_app.presenters.edit import EditStatus
-from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TableLines, TextLines, TreeLines
 from zarrscope_app.tui.cells import STEP
+from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TableLines, TextLines, TreeLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.sheet import Sheet
 
