@@ -10,10 +10,11 @@ import pytest
 from qtpy.QtCore import QModelIndex, QPoint, QPointF, Qt
 from qtpy.QtGui import QImage, QMouseEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QTextBrowser
+from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QTextBrowser
 
 from contracts.journeys import SECONDS, Robot
 from zarrscope_app.presenters import Forgetful, TileState
+from zarrscope_app.presenters.commands import command
 from zarrscope_app.qt.window import Window
 
 
@@ -113,6 +114,11 @@ class QtRobot(Robot):
 
     def retry_row(self, path: str) -> None:
         self._click(self._note(path))
+
+    def open_anyway(self) -> None:
+        label = command("open-anyway").label
+        found = [b for b in self.window.findChildren(QPushButton) if b.text() == label and b.isVisible()]
+        QTest.mouseClick(found[0], Qt.MouseButton.LeftButton)
 
     # -------------------------------------------------- picture
     def slide(self, axis: str, indices: Sequence[int]) -> None:

@@ -205,6 +205,8 @@ class ExtensionReport:
     pointer: str = ""
     """Where the document says it."""
     configuration: Configuration = field(default_factory=Configuration)
+    passable: bool = False
+    """Opening leniently passes it over: what is shown may then be wrong, and nothing may be written."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import pytest
 from contracts.journeys import SECONDS, Journeys, Robot
 from zarrscope.background import Mailbox
 from zarrscope_app.presenters import ROOT, Session
+from zarrscope_app.presenters.actions import perform
+from zarrscope_app.presenters.commands import command
 
 PIXELS = (128, 128)
 
@@ -53,6 +55,10 @@ class ScriptRobot(Robot):
     def retry_row(self, path: str) -> None:
         self.session.tree.retry(self._id(path))
 
+    def open_anyway(self) -> None:
+        assert self.session.state.offers_lenient
+        assert perform(self.session, "open-anyway")
+
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         for index in indices:
             self.session.slice.set_index(axis, index)
@@ -92,6 +98,8 @@ class ScriptRobot(Robot):
         session = self.session
         state = session.state
         yield from (state.title, state.address, state.facts, state.sentence, state.status_text)
+        if state.offers_lenient:
+            yield command("open-anyway").label
         tree = session.tree
         for row in tree.flat(ROOT, tree.flat_count):
             yield from (row.name, row.detail, row.badge, row.sentence)

@@ -11,6 +11,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from contracts.journeys import SECONDS, Journeys, Robot
+from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
@@ -100,6 +101,10 @@ class TextualRobot(Robot):
     def _picture(self) -> Picture:
         assert self.app is not None
         return self.app.query_one("#picture", Picture)
+
+    def open_anyway(self) -> None:
+        self.focus("#tree")
+        self.press(command("open-anyway").keys[0].lower())
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         self.focus("#picture")

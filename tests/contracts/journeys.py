@@ -41,6 +41,7 @@ from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.store import ByteRange, Entry
 from zarrscope.stores import memory
 from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session, SessionStatus, TileState, words
+from zarrscope_app.presenters.commands import command
 
 SECONDS = 20.0
 _numbers = count(1)
@@ -168,6 +169,21 @@ def tree_of_all_kinds(shelf: Shelf) -> Hierarchy:
     return hierarchy
 
 
+DEMAND = "https://example.com/zarr/mirrored"
+"""The name of an extension that nobody knows."""
+
+
+def guarded_group(shelf: Shelf) -> Hierarchy:
+    """A group "/guarded" that demands an extension nobody knows, with an array "inside" beneath it."""
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_array("/guarded/inside", shape=(4, 6), dtype="int16", chunks=(2, 3))[...] = 5
+    key = "guarded/zarr.json"
+    document = json.loads(shelf.get(key) or b"")
+    document["extensions"] = [{"name": DEMAND, "configuration": {"axis": 0}}]
+    shelf.set(key, json.dumps(document, indent=2).encode())
+    return hierarchy
+
+
 # ---------------------------------------------------------------------- the robot
 class Robot(abc.ABC):
     """What a journey asks of a host. Times out by itself in `wait`; all else returns at once or after `wait`."""
@@ -207,6 +223,10 @@ class Robot(abc.ABC):
     @abc.abstractmethod
     def retry_row(self, path: str) -> None:
         """The row's retry."""
+
+    def open_anyway(self) -> None:
+        """Uses what the host offers to open, read-only, what demands an extension that is not understood."""
+        raise NotImplementedError
 
     # -------------------------------------------------- picture
     @abc.abstractmethod
@@ -320,6 +340,26 @@ class Journeys:
         robot.open(shelf.address)
         robot.wait(lambda: robot.session.state.status is SessionStatus.FAILED, "the session to fail")
         robot.wait(lambda: robot.sees("no Zarr hierarchy"), "the sentence")
+
+    def test_what_demands_the_unknown_is_named_and_opened_only_when_asked(self, robot: Robot, shelf: Shelf) -> None:
+        guarded_group(shelf)
+        stored = {key: shelf.get(key) for key in shelf.list()}
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/guarded")
+        robot.wait(lambda: robot.sees(DEMAND), "the name of the extension")
+        robot.wait(lambda: robot.sees(command("open-anyway").label), "the offer to open it all the same")
+        robot.expand("/guarded")
+        robot.wait(lambda: self.row(robot, "/guarded").state is RowState.FAILED, "the listing to be refused")
+        assert "inside" not in robot.rows()
+        robot.open_anyway()
+        robot.wait(lambda: words.OPENED_ANYWAY in robot.session.state.facts, "the session to open anew")
+        self.ready(robot)
+        robot.wait(lambda: robot.sees(words.OPENED_ANYWAY), "that it is read-only now")
+        assert not robot.session.state.writable
+        robot.expand("/guarded")
+        robot.wait(lambda: "inside" in robot.rows(), "what lies beneath")
+        assert stored == {key: shelf.get(key) for key in shelf.list()}
 
     # -------------------------------------------------- 2. slide
     def test_forty_quick_moves_read_one_plane(self, robot: Robot, shelf: Shelf) -> None:

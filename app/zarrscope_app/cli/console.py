@@ -60,6 +60,11 @@ class DefaultGroup(click.Group):
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
 
 
+LENIENT = click.option(
+    "--lenient", is_flag=True, help="Open what demands extensions that are not understood; it may look wrong."
+)
+
+
 def say(message: str) -> None:
     """One message on stderr."""
     from zarrscope_app.presenters import words
@@ -97,11 +102,11 @@ def _strict(value: Any) -> Any:
     return str(value)
 
 
-def opened(url: str, node: str | None = None, *, write: bool = False) -> tuple[Any, Any]:
+def opened(url: str, node: str | None = None, *, write: bool = False, lenient: bool = False) -> tuple[Any, Any]:
     """(hierarchy, node): `node` as given, else the one that the address itself names, else the root."""
     import zarrscope
 
-    hierarchy = zarrscope.open(url, "r+" if write else "r")
+    hierarchy = zarrscope.open(url, "r+" if write else "r", lenient=lenient)
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
     return hierarchy, hierarchy[place(hierarchy, node)]

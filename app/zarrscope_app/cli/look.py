@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, opened, say, show, show_json, summary
+from zarrscope_app.cli.console import LENIENT, Failed, opened, say, show, show_json, summary
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
@@ -80,8 +80,9 @@ def _terminal(url: str, write: bool) -> int:
 @click.command("ls")
 @click.argument("url")
 @click.argument("node", required=False)
+@LENIENT
 @JSON
-def ls(url: str, node: str | None, as_json: bool) -> None:
+def ls(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
     """Lists the children of a group.
 
     \b
@@ -89,7 +90,7 @@ def ls(url: str, node: str | None, as_json: bool) -> None:
       zarrscope ls cells.zarr
       zarrscope ls cells.zarr labels --json
     """
-    _, group = opened(url, node)
+    _, group = opened(url, node, lenient=lenient)
     if group.kind == "array":
         children = [(group.path, group.kind, group.metadata, group.problem)]
     else:
@@ -127,8 +128,9 @@ def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, 
 @click.argument("node", required=False)
 @click.option("--depth", type=click.IntRange(1, 64), default=64, help="How many levels down.")
 @click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Children shown of one group.")
+@LENIENT
 @JSON
-def tree(url: str, node: str | None, depth: int, most: int, as_json: bool) -> None:
+def tree(url: str, node: str | None, depth: int, most: int, lenient: bool, as_json: bool) -> None:
     """Draws the hierarchy.
 
     \b
@@ -136,7 +138,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool) -> No
       zarrscope tree cells.zarr
       zarrscope tree cells.zarr labels --depth 1
     """
-    _, top = opened(url, node)
+    _, top = opened(url, node, lenient=lenient)
     if as_json:
         show_json(_branch(top, depth))
         return
@@ -203,8 +205,9 @@ def _branch(node: Any, depth: int) -> dict[str, Any]:
 @click.command("info")
 @click.argument("url")
 @click.argument("node", required=False)
+@LENIENT
 @JSON
-def info(url: str, node: str | None, as_json: bool) -> None:
+def info(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
     """Says what a node is: shape, type, chunks, codecs, image.
 
     \b
@@ -212,7 +215,7 @@ def info(url: str, node: str | None, as_json: bool) -> None:
       zarrscope info cells.zarr
       zarrscope info cells.zarr 0 --json
     """
-    hierarchy, found = opened(url, node)
+    hierarchy, found = opened(url, node, lenient=lenient)
     image, collection, warnings = _meaning(found)
     stored = _stored_bytes(hierarchy, found)
     if as_json:

@@ -12,7 +12,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import as_napari
 from zarrscope_app.presenters import Session, words
 from zarrscope_app.presenters.actions import perform
-from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.layers import Layer, Layers
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
@@ -40,6 +40,9 @@ class Explorer(QWidget):
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
         self.facts = QLabel()
         self.facts.setWordWrap(True)
+        self.anyway = QPushButton(command("open-anyway").label)
+        self.anyway.clicked.connect(lambda: self._asked("open-anyway"))
+        self.anyway.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.opened.connect(self._opened)
@@ -55,6 +58,7 @@ class Explorer(QWidget):
         column = QVBoxLayout(self)
         column.addWidget(self.address)
         column.addWidget(self.facts)
+        column.addWidget(self.anyway)
         column.addWidget(split, 1)
         row = QHBoxLayout()
         row.addWidget(self.button)
@@ -100,7 +104,8 @@ class Explorer(QWidget):
             return
         state = self.session.state
         problems = self.session.problems.items
-        self.facts.setText(state.sentence or (problems[-1].headline if problems else state.facts))
+        self.facts.setText(state.sentence or words.joined(state.facts, problems[-1].headline if problems else ""))
+        self.anyway.setVisible(state.offers_lenient)
         self.button.setEnabled(self.session.node is not None)
 
     def _select(self, path: str) -> None:

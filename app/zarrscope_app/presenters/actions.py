@@ -33,6 +33,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "redo": lambda s: s.edit.redo(),
     "revert": lambda s: s.edit.revert(),
     "edit": lambda s: s.set_tab("attributes"),
+    "open-anyway": lambda s: s.open_anyway(),
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),

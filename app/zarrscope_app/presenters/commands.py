@@ -38,6 +38,7 @@ COMMANDS = (
     Command("open-demo", "Open the demo", "file", (), 0, "image"),
     Command("save", "Save", "file", ("Ctrl+S",), 1, "save"),
     Command("writable", "Open for writing", "file", (), 1, "edit"),
+    Command("open-anyway", "Open anyway, read-only", "file", ("O",), 1),
     Command("refresh", "Refresh", "file", ("F5", "R"), 1, "retry"),
     Command("close", "Close", "file", ("Ctrl+W",), 2, "close"),
     Command("quit", "Quit", "file", ("Ctrl+Q",), 2),

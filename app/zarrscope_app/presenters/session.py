@@ -7,7 +7,7 @@ asked for is given back by `close()`; after that no callback comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -19,6 +19,7 @@ from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.metadata import Outcome as Found
 from zarrscope.pyramid import Image, default_image, find_collection, find_images
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter
@@ -80,6 +81,8 @@ class SessionState:
     details: str
     retry: bool
     writable: bool
+    offers_lenient: bool
+    """What the selected node demands is not understood here; `open_anyway` shows it all the same, read-only."""
     unsaved: str
     """ "2 changes", or ""."""
     status_text: str
@@ -111,15 +114,17 @@ class Session:
         path: str | None = None,
         background: Background | None = None,
         loader: ChunkLoader | None = None,
-        opener: Callable[[str, str], Any] | None = None,
+        opener: Callable[..., Any] | None = None,
     ) -> None:
-        """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy."""
+        """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy,
+        `opener(url, "r", lenient=True)` one that passes over demands that are not understood."""
         self.url = url
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
         self._opener = opener or _open
         self._wanted = path
         self._writable = writable
+        self._lenient = False
         self._hierarchy: Any = None
         self._closed = False
         self._status = SessionStatus.OPENING
@@ -156,6 +161,7 @@ class Session:
     def _open(self) -> None:
         self._status, self._strip = SessionStatus.OPENING, words.Problem("", "")
         opener, url, mode = self._opener, self.url, "r+" if self._writable else "r"
+        options = {"lenient": True} if self._lenient else {}
         self._stop()
 
         def done(outcome: Outcome[tuple[Any, str, Any]]) -> None:
@@ -173,10 +179,11 @@ class Session:
                 self.problems.add(words.warning(warning, place=hierarchy.url))
             self.tree.attach(hierarchy, self.name, kind)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
+            self._node = None
             self.select(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
-            hierarchy = opener(url, mode)
+            hierarchy = opener(url, mode, **options)
             return hierarchy, hierarchy.entry, hierarchy.root.kind
 
         self._ticket = self.owner.fetch(work, done)
@@ -213,9 +220,15 @@ class Session:
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def set_writable(self, writable: bool) -> None:
-        """Opens the same place for writing, or read-only again."""
-        if writable != self._writable:
-            self._writable = writable
+        """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""
+        if writable != self._writable or self._lenient:
+            self._writable, self._lenient = writable, False
+            self.reload()
+
+    def open_anyway(self) -> None:
+        """Opens the same place read-only, passing over what it demands and zarrscope does not understand."""
+        if not self._lenient:
+            self._writable, self._lenient = False, True
             self.reload()
 
     def dismiss(self) -> None:
@@ -240,6 +253,12 @@ class Session:
         path = "/" + "/".join(part for part in path.split("/") if part)
         if self._hierarchy is None:
             self._wanted = path
+            return
+        if path == self._path and (self._node is not None or self._ticket is not None):
+            # Hosts echo a selection they were told of; reading it again would take the node away for a moment.
+            if self._node is not None and self._view is not None:
+                self.slice.restore(self._view)
+                self._view = None
             return
         if not self._history or self._history[self._at] != path:
             del self._history[self._at + 1 :]
@@ -280,7 +299,9 @@ class Session:
         for warning in found.info.warnings:
             self.problems.add(words.warning(warning, node.path))
         if found.info.problem:
-            self.problems.add(node.problem, node.path)
+            problem = self.problems.add(node.problem, node.path)
+            if _is_passable(node):
+                self._strip = replace(problem, retry=False)
         if found.icon:
             self.tree.mark(node.path, found.icon)
         can = {"attributes", "info"}
@@ -347,7 +368,7 @@ class Session:
             facts = words.joined(
                 hierarchy.dialect.name,
                 f"OME-Zarr {words.clean(self._version)}" if self._version else "",
-                words.WRITABLE if writable else words.READ_ONLY,
+                words.WRITABLE if writable else words.OPENED_ANYWAY if self._lenient else words.READ_ONLY,
             )
         unsaved = words.changes(self.edit.unsaved)
         frame = self.slice.frame
@@ -372,6 +393,7 @@ class Session:
             self._strip.details,
             self._strip.retry,
             writable,
+            self._node is not None and _is_passable(self._node),
             unsaved,
             words.joined(
                 self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
@@ -403,8 +425,13 @@ class Session:
         self._view = view
 
 
-def _open(url: str, mode: Any) -> Hierarchy:
-    return open_hierarchy(url, mode)
+def _open(url: str, mode: Any, *, lenient: bool = False) -> Hierarchy:
+    return open_hierarchy(url, mode, lenient=lenient)
+
+
+def _is_passable(node: Any) -> bool:
+    """Whether opening leniently would pass over something that the node demands."""
+    return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
 
 
 def _look_at(hierarchy: Any, path: str) -> _Selection:

@@ -27,6 +27,7 @@ class ErrorStrip(QFrame):
     def __init__(self, words: dict[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._retry: Callable[[], None] | None = None
+        self._anyway: Callable[[], None] | None = None
         self._dismissed: Callable[[], None] | None = None
         self.setAutoFillBackground(True)
         self._icon = QLabel()
@@ -41,6 +42,8 @@ class ErrorStrip(QFrame):
         self._details_button.toggled.connect(self._show_details)
         self._retry_button = QPushButton(icon("retry"), words["retry"])
         self._retry_button.clicked.connect(self._try_again)
+        self._anyway_button = QPushButton(words["open-anyway"])
+        self._anyway_button.clicked.connect(self._open_anyway)
         copy = QPushButton(icon("copy"), words["copy"])
         copy.clicked.connect(self._copy)
         close = QToolButton()
@@ -56,7 +59,8 @@ class ErrorStrip(QFrame):
         self._details.hide()
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        for widget in (self._icon, self._sentence, self._details_button, self._retry_button, copy, close):
+        buttons = (self._details_button, self._anyway_button, self._retry_button, copy, close)
+        for widget in (self._icon, self._sentence, *buttons):
             row.addWidget(widget)
         row.setStretch(1, 1)
         column = QVBoxLayout(self)
@@ -72,13 +76,16 @@ class ErrorStrip(QFrame):
         details: str,
         retry: Callable[[], None] | None = None,
         dismissed: Callable[[], None] | None = None,
+        anyway: Callable[[], None] | None = None,
     ) -> None:
-        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross."""
+        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross, `anyway` opens
+        what is not understood."""
         self._sentence.setText(sentence)
         self._details.setPlainText(details)
         self._details_button.setVisible(bool(details) and details != sentence)
         self._details_button.setChecked(False)
-        self._retry, self._dismissed = retry, dismissed
+        self._retry, self._dismissed, self._anyway = retry, dismissed, anyway
+        self._anyway_button.setVisible(anyway is not None)
         self._retry_button.setVisible(retry is not None)
         self._tint()
         self.show()
@@ -90,7 +97,7 @@ class ErrorStrip(QFrame):
 
     def clear(self) -> None:
         """The trouble is over: hide without telling anybody."""
-        self._retry = self._dismissed = None
+        self._retry = self._dismissed = self._anyway = None
         self.hide()
 
     def dismiss(self) -> None:
@@ -121,6 +128,12 @@ class ErrorStrip(QFrame):
         self.clear()
         if retry is not None:
             retry()
+
+    def _open_anyway(self) -> None:
+        anyway = self._anyway
+        self.clear()
+        if anyway is not None:
+            anyway()
 
     def _copy(self) -> None:
         clipboard = QGuiApplication.clipboard()

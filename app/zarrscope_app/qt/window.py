@@ -42,7 +42,17 @@ from .strip import ErrorStrip
 from .tray import JobsTray
 from .tree import TreePane
 
-_NEEDS_SESSION = ("close", "refresh", "writable", "back", "forward", "copy-path", "copy-python", "reveal")
+_NEEDS_SESSION = (
+    "open-anyway",
+    "close",
+    "refresh",
+    "writable",
+    "back",
+    "forward",
+    "copy-path",
+    "copy-python",
+    "reveal",
+)
 _ZOOM = 1.25
 
 
@@ -75,7 +85,8 @@ class Window(QMainWindow):
         self.address.entered.connect(self.open)
         self.address.went.connect(self._select)
         self.address.asked.connect(self.run)
-        self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
+        labels = {name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")}
+        self.strip = ErrorStrip(labels | {"open-anyway": command("open-anyway").label})
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.view.customContextMenuRequested.connect(self._tree_menu)
@@ -198,7 +209,11 @@ class Window(QMainWindow):
         if state.sentence:
             if state.sentence != self.strip.sentence:
                 self.strip.show_error(
-                    state.sentence, state.details, session.retry if state.retry else None, session.dismiss
+                    state.sentence,
+                    state.details,
+                    session.retry if state.retry else None,
+                    session.dismiss,
+                    session.open_anyway if state.offers_lenient else None,
                 )
         else:
             self.strip.clear()
@@ -212,6 +227,7 @@ class Window(QMainWindow):
         self.tabs.blockSignals(False)
         if state.status is SessionStatus.READY:
             self.tree.show_path(state.path)
+        self.menus.enable(("open-anyway",), state.offers_lenient)
         self.menus.actions["writable"].setCheckable(True)
         self.menus.actions["writable"].setChecked(state.writable)
         self._slice_changed()

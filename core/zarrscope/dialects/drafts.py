@@ -302,6 +302,7 @@ def refusal(
         advice="It may change what the data mean; open it leniently to look anyway." if must else "",
         pointer=pointer,
         configuration=Configuration(settings),
+        passable=True,
     )
 
 

@@ -222,6 +222,7 @@ class _Reading:
                 advice=advice,
                 pointer=pointer,
                 configuration=spec.configuration,
+                passable=ignorable,
             )
         )
         return passed

@@ -254,6 +254,7 @@ function render({ model, el: root }) {
       el("span", { class: "zs-facts" }, s.facts));
     strip.style.display = s.sentence ? "" : "none";
     strip.replaceChildren(el("span", { title: s.details }, s.sentence), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
+      s.offers_lenient ? el("button", { onclick: () => send("session.open_anyway") }, view.words["open-anyway"]) : "",
       el("button", { class: "bare", "aria-label": "dismiss", onclick: () => send("session.dismiss") }, "×"));
     filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
     tabs.replaceChildren(...s.tabs.map((t) => el("button", { role: "tab", class: t.id === s.tab ? "on" : "", disabled: !t.enabled, "data-tab": t.id,
