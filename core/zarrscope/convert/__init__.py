@@ -1,0 +1,20 @@
+"""Conversion: a hierarchy, or a part of one, written anew in another dialect, and proved equal to its source.
+
+    source = zarrscope.open("old.zarr")
+    plan = convert.plan(source, "new.zarr", "v3")         # reads documents only, writes nothing
+    for loss in plan.losses: print(loss)                  # what the destination cannot hold
+    convert.run(plan)                                     # copies or encodes anew, verifies, raises Refused on losses
+
+A chunk whose bytes mean the same in both dialects is copied as it is (dialects.md H.8); else it is decoded and encoded
+anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata along, copying.py does the work.
+
+Promises: the destination is a new place, and nothing in it is ever overwritten. An array gets its documents after all
+of its chunks, groups get theirs at the end, the root last: what was cut short opens nowhere as if it were whole. A run
+that was killed goes on where it was when the same plan is run again; a journal at the root, a key that no dialect takes
+for a node's, says which plan that is, and goes when all is verified.
+"""
+
+from zarrscope.convert.copying import Progress, Result, run
+from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
+
+__all__ = ["JOURNAL", "Loss", "NodePlan", "Plan", "Progress", "Result", "plan", "run"]
