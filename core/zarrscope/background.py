@@ -171,7 +171,9 @@ class Background:
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
         self.fetch_pool = _Pool("fetch", fetch_threads)
-        self.decode_pool = _Pool("decode", self.decode_threads)
+        # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
+        # interface that has to answer.
+        self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1))
 
     def owner(self, post: Post) -> Owner:
         """One front end (window, host, kernel): its jobs, and the way back to its thread."""
