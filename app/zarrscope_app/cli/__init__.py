@@ -1,4 +1,4 @@
-"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, demo, tui.
+"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, convert, demo, tui.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
 ASCII; text from files cannot steer the terminal; `| head` is safe; a mistake of the user is told in one line, without
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli import attributes, look, picture
+from zarrscope_app.cli import attributes, convert, look, picture
 from zarrscope_app.cli.console import DefaultGroup, Failed, say
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -64,6 +64,7 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope info cells.zarr 0             one array in words
       zarrscope render cells.zarr -o a.png    a picture, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
+      zarrscope convert old.zarr new.zarr --to v3 --dry-run
       zarrscope demo                          make a volume to try things on
 
     \b
@@ -74,7 +75,7 @@ def cli(context: click.Context, color: str) -> None:
         context.invoke(look.open_)
 
 
-for command in (*look.COMMANDS, attributes.attrs, *picture.COMMANDS):
+for command in (*look.COMMANDS, attributes.attrs, *picture.COMMANDS, *convert.COMMANDS):
     cli.add_command(command)
 
 
