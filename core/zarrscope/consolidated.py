@@ -1,44 +1,84 @@
-"""Where a hierarchy keeps its consolidated copy of all documents, and how an edit of one is repeated there.
+"""The consolidated copy of all documents: read as what is at hand, and kept in step with every edit.
 
-v2: `.zmetadata` = {"metadata": {key: document}}. v3: the root's zarr.json holds `consolidated_metadata` of kind inline,
-{"metadata": {path: document}}. Only what changed is replaced; all other bytes of the copy stay as they are.
+Where the copy of a document lies, its dialect says (`copied_at`). Only what changed is replaced; all other bytes of the
+document that holds the copies stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from zarrscope.dialects import Dialect, Source
 from zarrscope.document import Document
+from zarrscope.errors import Conflict
+from zarrscope.jsontext import CONSOLIDATED_LIMIT
+from zarrscope.store import Entry, Store
+
+ATTEMPTS = 20
 
 
 class Copies:
-    """The copy of one dialect: `key` of the document that holds it."""
+    """The documents of all nodes by store key, as one document carries them along. Never changed: see `changed`."""
 
-    def __init__(self, dialect: str) -> None:
-        self._v3 = dialect == "v3"
-        self.key = "zarr.json" if self._v3 else ".zmetadata"
-        self._within = "/consolidated_metadata/metadata" if self._v3 else "/metadata"
+    def __init__(self, dialect: Dialect, documents: Mapping[str, Source]) -> None:
+        self.dialect = dialect
+        self.documents = documents
+        self._listed: dict[str, dict[str, bool]] = {}
+        for key in documents:
+            at = 0
+            while (slash := key.find("/", at)) >= 0:
+                self._listed.setdefault(key[:at], {})[key[at:slash]] = True
+                at = slash + 1
+            self._listed.setdefault(key[:at], {}).setdefault(key[at:], False)
 
-    def pointer(self, key: str) -> str | None:
-        """Where the copy of the document under `key` is; None when it has none."""
-        name = key
-        if self._v3:
-            name = key.removesuffix("/zarr.json")
-            if name == key:
-                return None  # the root is the copy's holder, not in it
-        return f"{self._within}/{name.replace('~', '~0').replace('/', '~1')}"
+    @classmethod
+    def found(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> Copies | None:
+        """What the root's documents carry along, the root's own among them. Raises BadMetadata, Unsupported."""
+        copies = dialect.consolidated(documents)
+        if copies is None:
+            return None
+        own = documents.keys() & set(dialect.documents("/"))
+        return cls(dialect, {key: documents[key] for key in own if not key.endswith(".zmetadata")} | copies)
 
-    def changed(self, document: Document, changes: Mapping[str, bytes | None]) -> Document:
-        """`document` with `changes` (None: removed) made in it; the same object when nothing is to be done."""
-        if not document.has(self._within):
-            return document
-        for key, value in changes.items():
-            pointer = self.pointer(key)
-            if pointer is None:
-                continue
-            if value is None:
-                if document.has(pointer):
-                    document = document.remove(pointer)
-            else:
-                document = document.set(pointer, Document(value, key).value)
-        return document
+    def list_dir(self, prefix: str) -> Iterator[Entry]:
+        """As a store's list_dir, over the keys of the copies."""
+        return (Entry(name, is_prefix) for name, is_prefix in self._listed.get(prefix, {}).items())
+
+    def changed(self, changes: Mapping[str, bytes | None]) -> Copies:
+        """The same with `changes` made in it; None: removed."""
+        kept = {key: value for key, value in self.documents.items() if key not in changes}
+        return Copies(self.dialect, kept | {key: value for key, value in changes.items() if value is not None})
+
+    def store(self, store: Store, changes: Mapping[str, bytes | None]) -> None:
+        """Repeats the changes in the document that holds the copies. Raises Conflict, Unreadable, BadMetadata."""
+        places = {key: place for key in changes if (place := self.dialect.copied_at(key)) is not None}
+        for holder in {key for key, _ in places.values()}:
+            self._store(store, holder, {places[key][1]: changes[key] for key in places if places[key][0] == holder})
+
+    def _store(self, store: Store, holder: str, changes: Mapping[str, bytes | None]) -> None:
+        for _ in range(ATTEMPTS):
+            found = store.get_versioned(holder)
+            if found is None:
+                return
+            document = Document(found[0], holder, found[1], limit=CONSOLIDATED_LIMIT)
+            changed = _changed(document, changes)
+            if changed is document:
+                return
+            try:
+                store.set(holder, changed.bytes, expect=found[1])
+                return
+            except Conflict as conflict:
+                lost = conflict
+        raise lost
+
+
+def _changed(document: Document, changes: Mapping[str, bytes | None]) -> Document:
+    """`document` with the copies at these pointers replaced (None: removed); the same object where there are none."""
+    for pointer, value in changes.items():
+        if not document.has(pointer.rpartition("/")[0]):
+            continue
+        if value is not None:
+            document = document.set(pointer, Document(value, document.key).value)
+        elif document.has(pointer):
+            document = document.remove(pointer)
+    return document

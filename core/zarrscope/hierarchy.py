@@ -4,49 +4,35 @@
 node has. A node costs one round trip, none when the hierarchy carries consolidated metadata; children stream while they
 are listed (request counts: dialects.md A.14). A node that cannot be decoded here still opens and shows its metadata.
 
-Nothing is written but by create_group, create_array, save, erase and Array's own writing; each document is stored
-atomically and only over the version that was read. The consolidated copy follows every edit, second: when that fails,
-`warnings` says that it is stale. Specification: v3 core, v2, dialects.md A.1, A.8, A.9.
+Nothing is written but by create_group, create_array, save, resize, erase (editing.py) and Array's own writing.
+What lies beneath a group: listing.py. Specification: v3 core, v2, dialects.md A.1, A.8, A.9.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from zarrscope.array import Array
+from zarrscope.consolidated import Copies
 from zarrscope.creating import new_array
-from zarrscope.dialects import (
-    PROBES,
-    Child,
-    Detected,
-    Dialect,
-    Kind,
-    Node,
-    Source,
-    dialect_named,
-)
+from zarrscope.dialects import PROBES, Child, Detected, Dialect, Node, Source, dialect_named
 from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.document import Document
-from zarrscope.errors import BadMetadata, Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
+from zarrscope.editing import create_node, erase, resize, save
+from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
+from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
-from zarrscope.naming import close_to, declared_paths
+from zarrscope.naming import clean_path, close_to, join_path
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
-from zarrscope.store import ABSENT, Entry, Store, never
-
-if TYPE_CHECKING:
-    pass
+from zarrscope.store import ABSENT, Store, never
 
 Mode = Literal["r", "r+", "a", "w-"]
 
 MAX_DEPTH = 64
-BATCH = 64
-"""So many children's documents are fetched side by side."""
 
 
 def open(
@@ -112,18 +98,6 @@ def _created(store: Store, dialect: str) -> Hierarchy:
     found = Hierarchy(store, Detected(chosen), {}, writable=True)
     found.create_group("/")
     return found
-
-
-def clean_path(path: str) -> str:
-    """ "/a/b" for "a/b", "/a//b/", "a\\b". Raises Refused for "." and "..": they could leave the hierarchy."""
-    parts = [part for part in path.replace("\\", "/").split("/") if part]
-    if any(part in (".", "..") for part in parts):
-        raise Refused(f"The path {path!r} has '.' or '..' in it", advice="Name the node by its path from the root.")
-    return "/" + "/".join(parts)
-
-
-def join_path(path: str, name: str) -> str:
-    return f"{path.rstrip('/')}/{name}"
 
 
 class Group:
@@ -192,7 +166,7 @@ class Hierarchy:
     ) -> None:
         self.store = store
         self.dialect: Dialect = detected.dialect
-        self._dialects: tuple[Dialect, ...] = Folder.dialects if folder else (detected.dialect,)
+        self.dialects: tuple[Dialect, ...] = Folder.dialects if folder else (detected.dialect,)
         self.also = detected.also
         self.warnings: tuple[str, ...] = detected.warnings
         self.writable = writable and store.writable and not detected.dialect.lenient
@@ -200,15 +174,12 @@ class Hierarchy:
         """The node that the address named, where it named one inside the store."""
         self._at_hand: dict[str, bytes] | None = dict(documents)
         """What detection fetched serves the root's first opening."""
-        self._copies: dict[str, Source] | None = None
-        self._listed: dict[str, dict[str, bool]] = {}
+        self.copies: Copies | None = None
         if use_consolidated and documents and not folder:
             try:
-                copies = self.dialect.consolidated(documents)
+                self.copies = Copies.found(self.dialect, documents)
             except ZarrscopeError as error:
                 self.warnings += (f"The consolidated metadata is passed over: {error.message}",)
-            else:
-                self._take_copies(copies, documents)
 
     @classmethod
     def reopen(cls, store: Store) -> Hierarchy:
@@ -222,7 +193,7 @@ class Hierarchy:
     @property
     def consolidated(self) -> bool:
         """Nodes are read from a copy of all documents at the root."""
-        return self._copies is not None
+        return self.copies is not None
 
     @property
     def root(self) -> Group | Array:
@@ -233,7 +204,7 @@ class Hierarchy:
 
     def __contains__(self, path: str) -> bool:
         try:
-            return self._node(clean_path(path)) is not None
+            return self.node_at(clean_path(path)) is not None
         except ZarrscopeError as error:
             return not isinstance(error, NotFound)
 
@@ -244,9 +215,9 @@ class Hierarchy:
     def open_node(self, path: str) -> Group | Array:
         """The node at `path`. Raises NotFound (it says what is there instead), BadMetadata, Unreadable, Unsupported."""
         path = clean_path(path)
-        node = self._node(path)
+        node = self.node_at(path)
         if node is None:
-            raise self._nothing_at(path)
+            raise self.nothing_at(path)
         return self._made(node)
 
     def _made(self, node: Node) -> Group | Array:
@@ -254,33 +225,41 @@ class Hierarchy:
             return Array(self.store, node.path, node.metadata, node.attributes, warnings=node.warnings, hierarchy=self)
         return Group(self, node.path, node.metadata, node.attributes, node.warnings)
 
-    def _node(self, path: str) -> Node | None:
-        keys = self._keys(path)
+    def node_at(self, path: str) -> Node | None:
+        keys = self.keys_of(path)
         documents: dict[str, Source] = {}
-        copies = self._copies or {}
+        copies = self.copies.documents if self.copies is not None else {}
         copied = {key: copies[key] for key in keys if key in copies}
-        if copied and not self._prefers_own:
+        if copied and not self.prefers_own:
             documents = copied
         elif path == "/" and self._at_hand is not None:
             at_hand, self._at_hand = self._at_hand, None
             documents = {key: at_hand[key] for key in keys if key in at_hand}
         if not documents:
             documents = {**fetch(self.store, keys)} or copied
-        node = self._parsed(path, documents)
-        return node if node is not None else self._implicit(path)
+        node = self.parsed(path, documents)
+        return node if node is not None else self.implicit_group(path)
+
+    def own_node(self, path: str) -> Node | None:
+        """The node as its own documents say now, whatever a consolidated copy says."""
+        return self.parsed(path, fetch(self.store, self.keys_of(path)))
+
+    def forget(self) -> None:
+        """What was fetched at first no longer holds."""
+        self._at_hand = None
 
     @property
-    def _prefers_own(self) -> bool:
+    def prefers_own(self) -> bool:
         """A document of one's own costs no round trip here, and is never out of date."""
         return self.store.listable and not self.store.remote
 
-    def _keys(self, path: str) -> tuple[str, ...]:
+    def keys_of(self, path: str) -> tuple[str, ...]:
         """The documents of a node, whatever its kind."""
-        return tuple(key for dialect in self._dialects for key in dialect.documents(path))
+        return tuple(key for dialect in self.dialects for key in dialect.documents(path))
 
-    def _parsed(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+    def parsed(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         try:
-            for dialect in self._dialects:
+            for dialect in self.dialects:
                 node = dialect.parse(path, documents)
                 if node is not None:
                     return node
@@ -288,17 +267,17 @@ class Hierarchy:
             raise error.located(store=self.store.url) from None
         return None
 
-    def _speaks(self, node: Node) -> Dialect:
+    def dialect_of(self, node: Node) -> Dialect:
         """The dialect of one node: in a folder, any of several."""
-        return next((each for each in self._dialects if each.name == node.metadata.dialect), self.dialect)
+        return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def _attributes_at(self, path: str) -> tuple[str, str]:
-        node = self._node(path)
+        node = self.node_at(path)
         if node is None:
-            raise self._nothing_at(path)
-        return self._speaks(node).attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
+            raise self.nothing_at(path)
+        return self.dialect_of(node).attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
 
-    def _implicit(self, path: str, *, listed: bool = False) -> Node | None:
+    def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
         """The group that has no document but nodes beneath it; None when there are none. `listed`: its prefix is."""
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
@@ -324,12 +303,12 @@ class Hierarchy:
             here = queue.pop(0)
             entries = islice(self.store.list_dir(self.dialect.listing(here)), 1000)
             below = [join_path(here, child.name) for child in islice(self.dialect.children(here, entries), 100)]
-            if fetch(self.store, [key for child in below for key in self._keys(child)]):
+            if fetch(self.store, [key for child in below for key in self.keys_of(child)]):
                 return True
             queue += below
         return False
 
-    def _nothing_at(self, path: str) -> NotFound:
+    def nothing_at(self, path: str) -> NotFound:
         """Why there is no node, and what is there instead."""
         if path == "/":
             return NotFound(
@@ -341,7 +320,7 @@ class Hierarchy:
         above, name = path.rpartition("/")[0] or "/", path.rpartition("/")[2]
         while True:
             try:
-                node = self._node(above)
+                node = self.node_at(above)
             except ZarrscopeError:
                 node = None
             if node is not None or above == "/":
@@ -358,7 +337,7 @@ class Hierarchy:
             advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
             if close:
                 advice += f" Did you mean {join_path(above, close)}?"
-        return NotFound(f"There is no node {path}", store=self.url, key=self._keys(path)[0], advice=advice)
+        return NotFound(f"There is no node {path}", store=self.url, key=self.keys_of(path)[0], advice=advice)
 
     def extensions(self, path: str) -> list[Inherited]:
         """The extensions of ZEP 9 at `path`: its own and those of the groups above it, references resolved.
@@ -370,138 +349,22 @@ class Hierarchy:
         parts = [part for part in path.split("/") if part]
         for where in ("/" + "/".join(parts[:n]) for n in range(len(parts) + 1)):
             try:
-                node = self._node(where)
+                node = self.node_at(where)
             except ZarrscopeError:
                 continue
             if node is not None:
                 declared[where] = node.metadata.extensions
         return inherited(path, declared)
 
-    # ------------------------------------------------------------------ children
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """See Group.children."""
-        path = clean_path(path)
-        if self._copies is not None and not self._prefers_own:
-            yield from self._copied_children(path)
-            return
-        found = self._found_beneath(path)
-        seen: set[str] = set()
-        while not cancelled():
-            batch: list[Child] = []
-            for child in found:
-                if child.name not in seen:
-                    seen.add(child.name)
-                    batch.append(child)
-                if len(batch) == BATCH:
-                    break
-            if not batch:
-                return
-            yield from self._with_kinds(path, batch, cancelled)
-
-    def _found_beneath(self, path: str) -> Iterator[Child]:
-        if self.store.listable:
-            return self.dialect.children(path, self.store.list_dir(self.dialect.listing(path)))
-        declared = [Child(name) for name in self._declared_beneath(path)]
-        if not declared:
-            self.store._need_listing()
-        return iter(declared)
-
-    def _with_kinds(self, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]) -> Iterator[Child]:
-        """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
-        keys = {child.name: self._keys(join_path(path, child.name)) for child in batch if child.kind is None}
-        copies = self._copies or {}
-        documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
-        wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]
-        failed: dict[str, ZarrscopeError] = {}
-        for i, answer in self.store.get_many([(key, None) for key in wanted], cancelled):
-            if isinstance(answer, ZarrscopeError):
-                failed[wanted[i]] = answer
-            elif answer is not None:
-                documents[wanted[i]] = answer
-        if cancelled():
-            return
-        for child in batch:
-            if child.kind is not None:
-                yield child
-                continue
-            error = next((failed[key] for key in keys[child.name] if key in failed), None)
-            if error is not None:
-                yield Child(child.name, error=error)
-                continue
-            made = self._child(path, child.name, {k: documents[k] for k in keys[child.name] if k in documents})
-            if made is not None:
-                yield made
-
-    def _child(self, path: str, name: str, documents: Mapping[str, Source]) -> Child | None:
-        where = join_path(path, name)
-        try:
-            node = self._parsed(where, documents)
-            if node is None and not documents:
-                node = self._implicit(where, listed=True)
-        except ZarrscopeError as error:
-            return Child(name, self._claimed(where, documents), error=error)
-        return None if node is None else Child(name, node.metadata.kind, node.metadata)  # type: ignore[arg-type]
-
-    def _claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
-        kinds = (dialect.claimed(path, documents) for dialect in self._dialects)
-        return next((kind for kind in kinds if kind is not None), None)
-
-    def _copied_children(self, path: str) -> Iterator[Child]:
-        copies = self._copies or {}
-        names = self._listed.get(self.dialect.listing(path), {})
-        entries = (Entry(name, is_prefix) for name, is_prefix in names.items())
-        for child in self.dialect.children(path, entries):
-            where = join_path(path, child.name)
-            keys = self.dialect.documents(where)
-            documents = {key: copies[key] for key in keys if key in copies}
-            made = self._child(path, child.name, documents) if documents else None
-            if made is None and not documents:  # documents of nodes lie beneath, so it is a group
-                made = Child(child.name, "group", GroupMetadata(self.dialect.name, implicit=True))
-            if made is not None:
-                yield made
-
-    def _take_copies(self, copies: dict[str, Source] | None, documents: Mapping[str, Source]) -> None:
-        if copies is None:
-            return
-        own = set(self.dialect.documents("/"))
-        for key in own & documents.keys():
-            if key not in copies and key != ".zmetadata":
-                copies[key] = documents[key]
-        self._copies = copies
-        listed: dict[str, dict[str, bool]] = {}
-        for key in copies:
-            at = 0
-            while (slash := key.find("/", at)) >= 0:
-                listed.setdefault(key[:at], {})[key[at:slash]] = True
-                at = slash + 1
-            listed.setdefault(key[:at], {}).setdefault(key[at:], False)
-        self._listed = listed
-
-    def _declared_beneath(self, path: str) -> list[str]:
-        """Names that OME-Zarr metadata of this group or of one above it tells of: for stores that cannot list."""
-        names: dict[str, None] = {}
-        above = path
-        while True:
-            try:
-                node = self._node(above)
-            except ZarrscopeError:
-                node = None
-            for declared in declared_paths(node.attributes) if node is not None else ():
-                try:
-                    full = clean_path(join_path(above, declared))
-                except Refused:  # leads out of the group: nobody's node (F.10)
-                    continue
-                if full.startswith(path.rstrip("/") + "/") and full != path:
-                    names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None
-            if above == "/":
-                return list(names)
-            above = above.rpartition("/")[0] or "/"
+        return children(self, clean_path(path), cancelled)
 
     # ------------------------------------------------------------------ creating
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
         """A new group, and those above it that are missing. Raises Conflict (the path is taken), Refused, ReadOnly."""
         path = clean_path(path)
-        self._create(path, GroupMetadata(self.dialect.name), attributes or {})
+        create_node(self, path, GroupMetadata(self.dialect.name), attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Group)
         return made
@@ -541,59 +404,10 @@ class Hierarchy:
         problem = Array(self.store, path, metadata).problem
         if problem is not None:
             raise problem
-        self._create(path, metadata, attributes or {})
+        create_node(self, path, metadata, attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Array)
         return made
-
-    def _create(self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]) -> None:
-        self.need_writing(self.dialect.documents(path)[0])
-        if len(self._dialects) > 1:
-            raise Refused(
-                "New nodes need a hierarchy, and this is a folder of several",
-                store=self.url,
-                advice="Open one of those beneath it and create the node there.",
-            )
-        names = [name for name in path.split("/") if name]
-        for name in names:
-            self.dialect.check_name(name)
-        plan: list[tuple[str, dict[str, bytes]]] = []
-        above = "/"
-        for name in names:
-            node = self._own_node(above)
-            if node is not None and node.metadata.kind == "array":
-                raise Refused(
-                    f"{above} is an array: no node can be made beneath it",
-                    store=self.url,
-                    advice="Choose another path.",
-                )
-            if node is None:
-                plan.append((above, self.dialect.write(above, GroupMetadata(self.dialect.name), {})))
-            above = join_path(above, name)
-        taken = self._own_node(path)
-        if taken is not None:
-            raise Conflict(
-                f"There is a node {path} already: {'an array' if taken.metadata.kind == 'array' else 'a group'}",
-                store=self.url,
-                key=self.dialect.documents(path)[0],
-                advice="Choose another path, or erase that node first.",
-            )
-        plan.append((path, self.dialect.write(path, metadata, attributes)))
-        for where, documents in plan:
-            last = self.dialect.attributes_at(where, metadata.kind)[0]  # type: ignore[arg-type]
-            # a document of attributes first: the node appears with them, not before them
-            for key, value in sorted(documents.items(), key=lambda item: item[0] != last):
-                try:
-                    self.store.set(key, value, expect=ABSENT)
-                except Conflict:
-                    if where == path:
-                        raise  # somebody made this node meanwhile; a group above made by others is as good as ours
-                self._copy(key, lambda value=value: value)  # type: ignore[misc]
-        self._at_hand = None
-
-    def _own_node(self, path: str) -> Node | None:
-        """The node as its own documents say now, whatever a consolidated copy says."""
-        return self._parsed(path, fetch(self.store, self._keys(path)))
 
     # ------------------------------------------------------------------ editing
     def document(self, path: str) -> Document:
@@ -620,63 +434,15 @@ class Hierarchy:
 
         Raises Conflict (with theirs), ReadOnly, BadMetadata when the node would no longer be one.
         """
-        path = clean_path(path)
-        self.need_writing(document.key)
-        if document.version is None:
-            raise Refused(
-                "A document without a version cannot be saved", key=document.key, advice="Read it anew first."
-            )
-        documents: dict[str, Source] = {**fetch(self.store, self._keys(path))}
-        before = self._parsed(path, documents)
-        documents[document.key] = document.bytes
-        after = self._parsed(path, documents)
-        if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
-            raise BadMetadata(
-                f"Saved like this, {path} would no longer be the node it is", store=self.url, key=document.key
-            )
-        version = self.store.set(document.key, document.bytes, expect=document.version)
-        if path == "/":
-            self._at_hand = None
-        self._copy(document.key, lambda: document.bytes)
-        return document.read_at(version)
+        return save(self, clean_path(path), document)
 
     def resize(self, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
         """Writes the array's new shape into its document, nothing else. Use Array.resize, which erases chunks too."""
-        self.need_writing(self.dialect.documents(path)[0])
-        changed = replace(metadata, shape=shape)
-        node = self._own_node(path)
-        if node is None:
-            raise self._nothing_at(path)
-        old, new = (self._speaks(node).write(path, each, node.attributes) for each in (metadata, changed))
-        for key, value in new.items():
-            was, now = json.loads(old[key]), json.loads(value)
-            stored = self.store.get_versioned(key)
-            if was == now or stored is None:
-                continue
-            document = Document(stored[0], key, stored[1], limit=CONSOLIDATED_LIMIT)
-            for member in now:
-                if was.get(member) != now[member]:
-                    document = document.set(f"/{member}", now[member])
-            self.save(path, document)
-        return changed
+        return resize(self, path, metadata, shape)
 
     def erase(self, path: str) -> None:
         """Removes the node and all beneath it. Raises NotFound, ReadOnly."""
-        path = clean_path(path)
-        self.need_writing(self.dialect.documents(path)[0])
-        node = self._own_node(path) or self._node(path)
-        if node is None:
-            raise self._nothing_at(path)
-        erasure = self._speaks(node).erase(path, node.metadata.kind)  # type: ignore[arg-type]
-        self.store.erase_values(erasure.keys)
-        for prefix in erasure.prefixes:
-            self.store.erase_prefix(prefix)
-        self._at_hand = None
-        if path == "/":
-            self._copies = None
-        elif self._copies is not None:
-            gone = [k for k in self._copies if k in erasure.keys or k.startswith(tuple(erasure.prefixes))]
-            self._change_copies(dict.fromkeys(gone))
+        erase(self, clean_path(path))
 
     def need_writing(self, key: str) -> None:
         """Raises ReadOnly where nothing may be written."""
@@ -685,42 +451,3 @@ class Hierarchy:
             if self.dialect.lenient:
                 advice = "What is opened leniently cannot be written: its demands are not understood here."
             raise ReadOnly("This hierarchy is open for reading only", store=self.url, key=key, advice=advice)
-
-    # ------------------------------------------------------------------ the consolidated copy
-    def _copy(self, key: str, value: Callable[[], bytes]) -> None:
-        if self._copies is not None:
-            self._change_copies({key: value()})
-
-    def _change_copies(self, changes: Mapping[str, bytes | None]) -> None:
-        """Brings the consolidated copy in step: the same change, second. A failure leaves a warning."""
-        copies = dict(self._copies or {})
-        for key, value in changes.items():
-            if value is None:
-                copies.pop(key, None)
-            else:
-                copies[key] = value
-        try:
-            self._store_copies(changes)
-        except ZarrscopeError as error:
-            stale = "The consolidated metadata is stale: it could not be brought in step"
-            self.warnings = (*(w for w in self.warnings if not w.startswith(stale)), f"{stale} ({error.message})")
-        self._take_copies(copies, {})
-
-    def _store_copies(self, changes: Mapping[str, bytes | None]) -> None:
-        from zarrscope.consolidated import Copies
-
-        holder = Copies(self.dialect.name)
-        for _ in range(20):
-            found = self.store.get_versioned(holder.key)
-            if found is None:
-                return
-            document = Document(found[0], holder.key, found[1], limit=CONSOLIDATED_LIMIT)
-            changed = holder.changed(document, changes)
-            if changed is document:
-                return
-            try:
-                self.store.set(holder.key, changed.bytes, expect=found[1])
-                return
-            except Conflict as conflict:
-                lost = conflict
-        raise lost

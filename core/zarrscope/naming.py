@@ -1,12 +1,27 @@
-"""Names that documents tell of: paths in OME-Zarr metadata, and the one that a mistyped name may have meant.
+"""Paths of nodes: as they are written, as OME-Zarr metadata tells of them, and what a mistyped one may have meant.
 
-The paths are all there is where a store cannot list its keys: levels, labels, wells, fields (OME-Zarr 0.4 and 0.5).
+The paths in attributes are all there is where a store cannot list its keys: levels, labels, wells, fields
+(OME-Zarr 0.4 and 0.5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from zarrscope.errors import Refused
+
+
+def clean_path(path: str) -> str:
+    """ "/a/b" for "a/b", "/a//b/", "a\\b". Raises Refused for "." and "..": they could leave the hierarchy."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    if any(part in (".", "..") for part in parts):
+        raise Refused(f"The path {path!r} has '.' or '..' in it", advice="Name the node by its path from the root.")
+    return "/" + "/".join(parts)
+
+
+def join_path(path: str, name: str) -> str:
+    return f"{path.rstrip('/')}/{name}"
 
 
 def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -73,6 +73,10 @@ class Draft:
         return self.layout.title
 
     @property
+    def case_blind(self) -> bool:
+        return self.layout.case_blind
+
+    @property
     def ending(self) -> str:
         return self.layout.suffix if self.suffix is None else self.suffix
 
@@ -197,6 +201,9 @@ class Draft:
         if not isinstance(nodes, Mapping):
             return None
         return {key: value for key, value in nodes.items() if key.startswith("meta/") and isinstance(value, Mapping)}
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     # ------------------------------------------------------------------ writing
     def write(

@@ -54,6 +54,8 @@ class Layout:
     """Unknown members of node documents make the node fail."""
     datetime_uri: str
     separator_always: bool = False
+    case_blind: bool = False
+    """Names of one group may not differ in upper and lower case only (D.1.6)."""
 
 
 DRAFT_2019_05 = Layout(
@@ -75,6 +77,7 @@ DRAFT_2019_05 = Layout(
     fill=fills.DRAFT_2019,
     strict=False,
     datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
+    case_blind=True,
 )
 DRAFT_2019_06 = Layout(
     name="draft-2019-06",
@@ -95,6 +98,7 @@ DRAFT_2019_06 = Layout(
     fill=fills.DRAFT_2019,
     strict=False,
     datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
+    case_blind=True,
 )
 DRAFT_2020 = Layout(
     name="draft-2020",

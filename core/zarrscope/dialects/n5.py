@@ -55,6 +55,7 @@ class N5:
     name: ClassVar[str] = "n5"
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+    case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
@@ -150,6 +151,9 @@ class N5:
         )
 
     def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+        return None
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
         return None
 
     # ------------------------------------------------------------------ writing

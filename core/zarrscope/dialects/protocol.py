@@ -77,6 +77,10 @@ class Dialect(Protocol):
         only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
 
     @property
+    def case_blind(self) -> bool:
+        """Names of one group may not differ in upper and lower case only."""
+
+    @property
     def extensions(self) -> tuple[ExtensionReport, ...]:
         """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
 
@@ -97,6 +101,10 @@ class Dialect(Protocol):
 
     def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
         """All documents that the root's `documents` carry along, by store key; None when there are none."""
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
+        where the dialect copies no such document."""
 
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]

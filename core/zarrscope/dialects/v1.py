@@ -32,6 +32,7 @@ class V1:
     name: ClassVar[str] = "v1"
     title: ClassVar[str] = "Zarr v1"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
@@ -105,6 +106,9 @@ class V1:
             fill=fill,
             dialect=self.name,
         )
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        return None
 
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]

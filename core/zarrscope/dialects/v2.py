@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
 from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load, prefix_of
+from zarrscope.dialects.reading import Members, load, prefix_of, token
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import parse_typestr, spell, typestr
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
@@ -39,6 +39,7 @@ class V2:
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
@@ -190,6 +191,9 @@ class V2:
             and key.rpartition("/")[2] in (".zarray", ".zgroup", ".zattrs")
             and all(part not in ("", ".", "..") for part in key.split("/"))
         }
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        return ".zmetadata", "/metadata" + token(key)
 
     # ------------------------------------------------------------------ writing
     def write(

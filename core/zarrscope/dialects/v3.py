@@ -56,6 +56,7 @@ class V3:
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
@@ -131,6 +132,10 @@ class V3:
                     if inside and isinstance(value, Mapping):  # a name that leaves the group is nobody's node (F.10)
                         found[f"{prefix}{name}/{DOCUMENT}"] = value
         return found
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies, and is not among them
+        return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
 
     # ------------------------------------------------------------------ writing
     def write(

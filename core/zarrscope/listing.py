@@ -1,0 +1,129 @@
+"""What lies beneath a group: children as they are found, their documents fetched side by side.
+
+They stream: the first come before all are listed. Consolidated copies save the round trips where a store is far away; a
+store that cannot list has the children that OME-Zarr attributes tell of. Request counts: dialects.md A.14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from zarrscope.consolidated import Copies
+from zarrscope.dialects import Child, Kind, Source
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.metadata import GroupMetadata
+from zarrscope.naming import clean_path, declared_paths, join_path
+
+if TYPE_CHECKING:
+    from zarrscope.hierarchy import Hierarchy
+
+BATCH = 64
+"""So many children's documents are fetched side by side."""
+
+
+def children(hierarchy: Hierarchy, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
+    """See Group.children; `path` is clean."""
+    if hierarchy.copies is not None and not hierarchy.prefers_own:
+        yield from _copied(hierarchy, hierarchy.copies, path)
+        return
+    found = _found_beneath(hierarchy, path)
+    seen: set[str] = set()
+    while not cancelled():
+        batch: list[Child] = []
+        for child in found:
+            if child.name not in seen:
+                seen.add(child.name)
+                batch.append(child)
+            if len(batch) == BATCH:
+                break
+        if not batch:
+            return
+        yield from _with_kinds(hierarchy, path, batch, cancelled)
+
+
+def _found_beneath(hierarchy: Hierarchy, path: str) -> Iterator[Child]:
+    if hierarchy.store.listable:
+        return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
+    declared = [Child(name) for name in _declared_beneath(hierarchy, path)]
+    if not declared:
+        hierarchy.store._need_listing()
+    return iter(declared)
+
+
+def _with_kinds(
+    hierarchy: Hierarchy, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
+) -> Iterator[Child]:
+    """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
+    keys = {child.name: hierarchy.keys_of(join_path(path, child.name)) for child in batch if child.kind is None}
+    copies = hierarchy.copies.documents if hierarchy.copies is not None else {}
+    documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
+    wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]
+    failed: dict[str, ZarrscopeError] = {}
+    for i, answer in hierarchy.store.get_many([(key, None) for key in wanted], cancelled):
+        if isinstance(answer, ZarrscopeError):
+            failed[wanted[i]] = answer
+        elif answer is not None:
+            documents[wanted[i]] = answer
+    if cancelled():
+        return
+    for child in batch:
+        if child.kind is not None:
+            yield child
+            continue
+        error = next((failed[key] for key in keys[child.name] if key in failed), None)
+        if error is not None:
+            yield Child(child.name, error=error)
+            continue
+        made = _child(hierarchy, path, child.name, {k: documents[k] for k in keys[child.name] if k in documents})
+        if made is not None:
+            yield made
+
+
+def _child(hierarchy: Hierarchy, path: str, name: str, documents: Mapping[str, Source]) -> Child | None:
+    where = join_path(path, name)
+    try:
+        node = hierarchy.parsed(where, documents)
+        if node is None and not documents:
+            node = hierarchy.implicit_group(where, listed=True)
+    except ZarrscopeError as error:
+        return Child(name, _claimed(hierarchy, where, documents), error=error)
+    return None if node is None else Child(name, node.metadata.kind, node.metadata)  # type: ignore[arg-type]
+
+
+def _claimed(hierarchy: Hierarchy, path: str, documents: Mapping[str, Source]) -> Kind | None:
+    kinds = (dialect.claimed(path, documents) for dialect in hierarchy.dialects)
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+def _copied(hierarchy: Hierarchy, copies: Copies, path: str) -> Iterator[Child]:
+    for child in hierarchy.dialect.children(path, copies.list_dir(hierarchy.dialect.listing(path))):
+        where = join_path(path, child.name)
+        keys = hierarchy.dialect.documents(where)
+        documents = {key: copies.documents[key] for key in keys if key in copies.documents}
+        made = _child(hierarchy, path, child.name, documents) if documents else None
+        if made is None and not documents:  # documents of nodes lie beneath, so it is a group
+            made = Child(child.name, "group", GroupMetadata(hierarchy.dialect.name, implicit=True))
+        if made is not None:
+            yield made
+
+
+def _declared_beneath(hierarchy: Hierarchy, path: str) -> list[str]:
+    """Names that OME-Zarr metadata of this group or of one above it tells of: for stores that cannot list."""
+    names: dict[str, None] = {}
+    above = path
+    while True:
+        try:
+            node = hierarchy.node_at(above)
+        except ZarrscopeError:
+            node = None
+        for declared in declared_paths(node.attributes) if node is not None else ():
+            try:
+                full = clean_path(join_path(above, declared))
+            except Refused:  # leads out of the group: nobody's node (F.10)
+                continue
+            if full.startswith(path.rstrip("/") + "/") and full != path:
+                names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None
+        if above == "/":
+            return list(names)
+        above = above.rpartition("/")[0] or "/"
