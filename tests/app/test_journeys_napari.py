@@ -55,6 +55,9 @@ class NapariRobot(QtRobot):
 
     def add(self) -> None:
         dock: Any = self.window
+        # A click on a button that is still grey is lost, for a person as for a robot.
+        self.wait(dock.button.isEnabled, "the button to be ready")
+        self.wait(dock.button.isEnabled, "the button to be enabled")
         self.qtbot.mouseClick(dock.button, Qt.MouseButton.LeftButton)
 
     def save(self) -> None:
@@ -156,3 +159,13 @@ def test_the_reader_claims_only_what_is_its_own() -> None:
     assert get_reader("x.tif") is None
     assert get_reader(["a/zarr.json"]) is not None
     assert get_reader("a.ozx") is not None
+
+
+def test_napari_finds_the_plugin_and_its_sample(make_napari_viewer: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    viewer = make_napari_viewer(show=True)
+    layers = viewer.open_sample("zarrscope", "cells")
+    assert [type(layer).__name__ for layer in layers] == ["Image", "Image", "Image", "Labels"]
+    assert [layer.visible for layer in layers] == [True, True, True, False]
+    assert all(layer.multiscale for layer in layers)
+    assert len({tuple(layer.colormap.colors[-1]) for layer in layers[:3]}) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QColor, QPalette
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
@@ -66,8 +66,12 @@ class Explorer(QWidget):
         self.setMinimumWidth(320)
         # napari's style sheet has no colour for every second row.
         self.form.view.setAlternatingRowColors(False)
+        self.form.view.header().resizeSection(0, 150)
         self._follow_theme()
         napari_viewer.events.theme.connect(self._follow_theme)
+
+    def sizeHint(self) -> QSize:
+        return QSize(340, 640)
 
     def _follow_theme(self, _: object = None) -> None:
         """napari colours by style sheet and leaves the palette alone: our icons and quiet texts read the palette."""
@@ -106,7 +110,7 @@ class Explorer(QWidget):
         problems = self.session.problems.items
         self.facts.setText(state.sentence or words.joined(state.facts, problems[-1].headline if problems else ""))
         self.anyway.setVisible(state.offers_lenient)
-        self.button.setEnabled(self.session.node is not None)
+        self.button.setEnabled(self.session.hierarchy is not None)
 
     def _select(self, path: str) -> None:
         if self.session is not None:

@@ -60,7 +60,7 @@ def plan(node: Any) -> list[Layer]:
     for path in image.labels:
         try:
             for labels in find_images(image.hierarchy[path]):
-                layers.append(_layer(labels, None, "labels", f"{image.name}: {labels.name}", visible=False))
+                layers.append(_layer(labels, None, "labels", f"{image.name}: {labels.name} (labels)", visible=False))
         except ZarrscopeError:
             continue  # one broken label image is no reason to keep the picture back; the tree shows it with its fault
     return layers
