@@ -1,0 +1,65 @@
+"""What a check finds: one frozen fact with its place, and how errors turn into such.
+
+Severities: *error*, something is lost or will be read wrongly by somebody; *warning*, something is not as it should be,
+yet values are whole, or could not be looked at here; *information*, worth knowing. Errors carry the code of their
+class: not-found, unreadable, bad-metadata, unsupported, refused. Specification: dialects.md F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
+
+if TYPE_CHECKING:
+    from zarrscope.array import Array
+    from zarrscope.dialects import Dialect
+
+Severity = Literal["error", "warning", "information"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found at node `path`: `code` names the kind of finding and stays the same for good."""
+
+    severity: Severity
+    code: str
+    path: str
+    message: str
+    key: str | None = None
+    pointer: str | None = None
+    advice: str | None = None
+
+
+def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Finding:
+    """An error met at `path`. What is not supported or refused here is a warning: nothing speaks against the data."""
+    mild = isinstance(error, Unsupported | Refused)
+    code = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("-")
+    message = error.message.rstrip(".")
+    where = error.key if error.key is not None else key
+    return Finding("warning" if mild else "error", code, path, message, where, error.pointer or None, error.advice)
+
+
+def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:
+    """A node beneath an array. N5 does not forbid it."""
+    return Finding(
+        "warning" if dialect.name == "n5" else "error",
+        "array-with-descendants",
+        array,
+        f"There is a node {node} beneath this array; readers do not find it",
+        key,
+        advice="Move it to a group, or erase it.",
+    )
+
+
+def failed_chunk(error: ZarrscopeError, array: Array, key: str) -> Finding:
+    """What keeps a chunk from being decoded, as a finding: chunk-checksum or chunk-undecodable."""
+    if not isinstance(error, BadChunk):
+        return finding_of(error, array.path, key)
+    codec = (error.codec or "").removeprefix("numcodecs.")
+    code = "chunk-undecodable"
+    if codec in ("crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"):
+        code = "chunk-checksum"
+    advice = error.advice or "Its values are lost here: restore the chunk from a copy, or erase it to read fill values."
+    return Finding("error", code, array.path, error.message.rstrip("."), error.key or key, None, advice)
