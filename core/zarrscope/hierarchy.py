@@ -342,18 +342,24 @@ class Hierarchy:
     def extensions(self, path: str) -> list[Inherited]:
         """The extensions of ZEP 9 at `path`: its own and those of the groups above it, references resolved.
 
-        For display: they change nothing in how arrays are read. A group above that cannot be opened tells nothing.
+        For display: they change nothing in how arrays are read. A group above that cannot be opened tells nothing. All
+        documents are fetched side by side.
         """
         path = clean_path(path)
-        declared: dict[str, tuple[ExtensionReport, ...]] = {}
         parts = [part for part in path.split("/") if part]
-        for where in ("/" + "/".join(parts[:n]) for n in range(len(parts) + 1)):
+        places = ["/" + "/".join(parts[:n]) for n in range(len(parts) + 1)]
+        documents: dict[str, Source] = dict(self.copies.documents) if self.copies is not None else {}
+        missing = [key for where in places for key in self.keys_of(where) if key not in documents]
+        for i, answer in self.store.get_many([(key, None) for key in missing]):
+            if isinstance(answer, bytes):
+                documents[missing[i]] = answer
+        declared: dict[str, tuple[ExtensionReport, ...]] = {}
+        for where in places:
             try:
-                node = self.node_at(where)
+                node = self.parsed(where, {key: documents[key] for key in self.keys_of(where) if key in documents})
             except ZarrscopeError:
                 continue
-            if node is not None:
-                declared[where] = node.metadata.extensions
+            declared[where] = node.metadata.extensions if node is not None else self.dialect.extensions
         return inherited(path, declared)
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:

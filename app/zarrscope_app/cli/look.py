@@ -224,7 +224,7 @@ def info(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
     from zarrscope_app.presenters import words
     from zarrscope_app.presenters.metadata import as_text, describe
 
-    show(as_text(describe(found, image, collection)).rstrip("\n"))
+    show(as_text(describe(found, image, collection, hierarchy.extensions(found.path))).rstrip("\n"))
     if stored is not None and found.nbytes:
         show(f"\nTakes up {words.size(stored)} ({words.percent(stored / found.nbytes)} of {words.size(found.nbytes)}).")
     for warning in warnings:
@@ -269,6 +269,19 @@ def _stored_bytes(hierarchy: Any, node: Any, most: int = 5000) -> int | None:
     return total
 
 
+def _extension(report: Any) -> dict[str, Any]:
+    return {
+        "point": report.point,
+        "name": report.name,
+        "understood": report.understood,
+        "required": report.required,
+        "outcome": report.outcome.value,
+        "advice": report.advice,
+        "pointer": report.pointer,
+        "configuration": dict(report.configuration),
+    }
+
+
 def _facts(
     hierarchy: Any, node: Any, image: Any, collection: Any, warnings: list[str], stored: int | None
 ) -> dict[str, Any]:
@@ -279,17 +292,17 @@ def _facts(
         "kind": node.kind,
         "dialect": metadata.dialect,
         "warnings": [*node.warnings, *warnings],
-        "extensions": [
+        "also": list(hierarchy.also),
+        "extensions": [_extension(report) for report in node.extensions],
+        "extensions_declared": [
             {
-                "point": e.point,
-                "name": e.name,
-                "understood": e.understood,
-                "required": e.required,
-                "outcome": e.outcome.value,
-                "advice": e.advice,
-                "pointer": e.pointer,
+                "origin": found.origin,
+                "form": found.form,
+                "target": found.target,
+                "resolved": [_extension(report) for report in found.resolved],
+                **_extension(found.report),
             }
-            for e in node.extensions
+            for found in hierarchy.extensions(node.path)
         ],
     }
     if node.kind == "array":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from psygnal import Signal
 
 from zarrscope.background import Outcome, Owner, Ticket
+from zarrscope.dialects.extensions import Inherited
 from zarrscope.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.metadata import Outcome as Found
 from zarrscope.pyramid import Collection, Image
@@ -125,8 +127,16 @@ def as_text(info: Info) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-def describe(node: Any, image: Image | None = None, collection: Collection | None = None) -> Info:
-    """The Info of a node. Reads nothing by itself; `image` must have been opened."""
+def describe(
+    node: Any,
+    image: Image | None = None,
+    collection: Collection | None = None,
+    inherited: Sequence[Inherited] = (),
+) -> Info:
+    """The Info of a node. Reads nothing by itself; `image` must have been opened.
+
+    `inherited`: what `hierarchy.extensions(path)` told, for the extensions of the groups above.
+    """
     metadata = node.metadata
     problem = getattr(node, "problem", None)
     sections = []
@@ -148,8 +158,10 @@ def describe(node: Any, image: Image | None = None, collection: Collection | Non
     if collection is not None:
         sections.append(_collection(collection))
     sections.append(_node(node))
-    if extensions := node.extensions:
-        sections.append(Section("Extensions", tuple(_extension(report) for report in extensions)))
+    extensions = [_extension(report, inherited) for report in node.extensions]
+    extensions += [_from_above(found) for found in inherited if found.form == "above"]
+    if extensions:
+        sections.append(Section("Extensions", tuple(extensions)))
     return Info(
         node.path,
         words.clean(node.name or "/"),
@@ -264,12 +276,52 @@ def _node(node: Any) -> Section:
     return Section("Node", tuple(items))
 
 
-def _extension(report: ExtensionReport) -> Item:
-    outcome = {
+def _extension(report: ExtensionReport, inherited: Sequence[Inherited] = ()) -> Item:
+    text = f"{words.clean(report.name, 120)}: {_done(report)}. {words.clean(report.advice)}".strip()
+    for found in inherited:
+        if found.report == report and found.form != "above":
+            text = f"{text} {_meant(found)}".strip()
+    return Item(words.clean(report.point), text, _POINTS.get(report.point, ""))
+
+
+def _done(report: ExtensionReport) -> str:
+    if report.understood and report.outcome is Found.IGNORED:
+        return "understood; it changes nothing here"
+    return {
         Found.USED: "understood and used",
         Found.IGNORED: "not understood; may be ignored, and was",
         Found.FELL_BACK: "not understood; its fallback was used",
         Found.REFUSED: "not understood, and needed to read the data",
     }[report.outcome]
-    text = f"{words.clean(report.name, 120)}: {outcome}."
-    return Item(words.clean(report.point), f"{text} {words.clean(report.advice)}".strip())
+
+
+def _meant(found: Inherited) -> str:
+    """What an entry that points elsewhere, or repeats another, stands for."""
+    if found.form == "copy":
+        return "It repeats what a group above says."
+    if found.form == "own":
+        return ""
+    if found.target is None:
+        return "It points out of the hierarchy, and is left alone."
+    names = ", ".join(words.clean(report.name, 120) for report in found.resolved)
+    return f"It stands for what {words.clean(found.target)} declares: {names or 'nothing of that name'}."
+
+
+def _from_above(found: Inherited) -> Item:
+    report = found.report
+    text = f"{words.clean(report.name, 120)}: declared by the group {words.clean(found.origin)}; {_done(report)}."
+    return Item("from above", f"{text} {words.clean(report.advice)}".strip(), _POINTS["from above"])
+
+
+_POINTS = {
+    "codec": "One step of how a chunk is packed.",
+    "data type": "What one value is.",
+    "chunk grid": "How the array is cut into chunks.",
+    "chunk key encoding": "Where each chunk is stored.",
+    "storage transformer": "What lies between the array and the store.",
+    "metadata encoding": "How the documents themselves are written.",
+    "member": "A member of the document that the format does not have.",
+    "extension": "An addition to the format that the node's document names.",
+    "from above": "An addition to the format that a group above names. Whether it holds here, its own text says.",
+}
+"""What an extension point is, for somebody who does not know the word."""

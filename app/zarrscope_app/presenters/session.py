@@ -453,7 +453,7 @@ def _look_at(hierarchy: Any, path: str) -> _Selection:
     except ZarrscopeError as error:
         warnings.append(words.problem(error).headline)
         image = None
-    info = describe(node, image, collection)
+    info = describe(node, image, collection, hierarchy.extensions(node.path))
     if warnings:
         info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
     return _Selection(node, info, image, labels, icon)
