@@ -1,0 +1,316 @@
+"""Conversion between dialects, from the outside: values, bytes copied, losses told, resuming, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope import convert
+from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
+from zarrscope.stores.memory import MemoryStore
+
+WRITTEN = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
+
+
+def source_in(dialect: str, **options: Any) -> zarrscope.Hierarchy:
+    """A group with two arrays that every dialect can hold: one in part stored, over its edges, one of one axis."""
+    made = zarrscope.open(MemoryStore(), "w-", dialect=dialect)
+    made.create_group("/images", {"note": "grüße", "list": [1, 2.5, None]})
+    array = made.create_array("/images/a", shape=(23, 17), dtype="uint16", chunks=(8, 6), **options)
+    array[:16] = np.arange(16 * 17).reshape(16, 17)
+    line = made.create_array("/line", shape=(9,), dtype="float32", chunks=(4,), attributes={"unit": "s"})
+    line[...] = np.linspace(-1, 1, 9, dtype="float32")
+    return made
+
+
+def converted(source: zarrscope.Hierarchy, dialect: str, **options: Any) -> zarrscope.Hierarchy:
+    store = MemoryStore()
+    convert.run(convert.plan(source, store, dialect, **options))
+    return zarrscope.open(store)
+
+
+@pytest.mark.parametrize("after", WRITTEN)
+@pytest.mark.parametrize("before", WRITTEN)
+def test_every_dialect_becomes_every_other(before: str, after: str) -> None:
+    source = source_in(before)
+    store = MemoryStore()
+    result = convert.run(convert.plan(source, store, after))
+    made = zarrscope.open(store)
+    assert made.dialect.name == after
+    assert result.verified
+    for path in ("/images/a", "/line"):
+        assert made[path][...].tolist() == source[path][...].tolist()
+        assert made[path].dtype == source[path].dtype
+    assert made["/images"].attributes == {"note": "grüße", "list": [1, 2.5, None]}
+    assert made["/line"].attributes["unit"] == "s"
+    assert convert.JOURNAL not in list(store.list())
+
+
+@pytest.mark.parametrize("after", [name for name in WRITTEN if name != "n5"])
+@pytest.mark.parametrize("before", [name for name in WRITTEN if name != "n5"])
+def test_chunks_are_the_same_bytes_where_they_mean_the_same(before: str, after: str) -> None:
+    source = source_in(before)
+    made = converted(source, after)
+    for path in ("/images/a", "/line"):
+        old, new = source[path], made[path]
+        for index in np.ndindex(*old.chunk_grid_shape):
+            was = source.store.get(old.metadata.keys.key(index))
+            assert made.store.get(new.metadata.keys.key(index)) == was
+    assert made.store.get(made["/line"].metadata.keys.key((1,))) is not None
+
+
+@pytest.mark.parametrize("data_type", ["bool", "int8", ">u4", "complex64", "M8[ns]", "U5", "S3", "float16"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_v2_in_either_order_of_bytes_and_axes_is_copied(data_type: str, order: str, tmp_path: Path) -> None:
+    import zarr
+
+    values = (np.arange(35).reshape(5, 7) % 2 if data_type == "bool" else np.arange(35).reshape(5, 7)).astype(data_type)
+    group = zarr.open_group(tmp_path / "old", mode="w", zarr_format=2)
+    group.create_array("a", shape=(5, 7), chunks=(2, 3), dtype=values.dtype, order=order)[...] = values
+    source = zarrscope.open(tmp_path / "old")
+    plan = convert.plan(source, MemoryStore(), "v3")
+    assert [node.how for node in plan.nodes] == ["group", "copied"]
+    convert.run(plan)
+    assert plan.store is not None
+    assert np.array_equal(zarrscope.open(plan.store)["/a"][...], values)
+
+
+def test_texts_of_varying_length_are_copied() -> None:
+    source = zarrscope.open(MemoryStore(), "w-", dialect="v2")
+    texts = np.array(["", "ä", "longer than that"] * 3, object)
+    source.create_array("/t", shape=(9,), dtype=str, chunks=(4,), fill_value="")[...] = texts
+    plan = convert.plan(source, MemoryStore(), "v3")
+    assert plan.nodes[1].how == "copied"
+    convert.run(plan)
+    assert plan.store is not None
+    assert zarrscope.open(plan.store)["/t"][...].tolist() == texts.tolist()
+
+
+# ------------------------------------------------------------------------------------------------- other layouts
+def test_chunks_shards_and_codecs_as_asked_for() -> None:
+    source = source_in("v2")
+    made = converted(source, "v3", chunks=(4, 4), shards=(12, 8), codecs=["gzip"])
+    array = made["/images/a"]
+    assert (array.chunks, array.shards) == ((4, 4), (12, 8))
+    assert [item["name"] for item in array.metadata.codecs[0].configuration["codecs"]] == ["bytes", "gzip"]
+    assert np.array_equal(array[...], source["/images/a"][...])
+    line = made["/line"]  # of another rank: its own chunks, the codecs asked for
+    assert line.chunks == (4,)
+    assert [spec.name for spec in line.metadata.codecs] == ["bytes", "gzip"]
+
+
+def test_no_compression_is_none() -> None:
+    made = converted(source_in("v3"), "v2", codecs=[])
+    assert [spec.name for spec in made["/line"].metadata.codecs] == ["bytes"]
+
+
+@pytest.mark.parametrize("after", ["v2", "n5", "draft-2019-06"])
+def test_shards_are_dissolved_where_there_are_none(after: str) -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_array("/s", shape=(20, 20), dtype="int32", chunks=(3, 5), shards=(9, 10))[2:] = 7
+    plan = convert.plan(source, MemoryStore(), after)
+    assert any("dissolved" in note for node in plan.nodes for note in node.notes)
+    convert.run(plan)
+    assert plan.store is not None
+    made = zarrscope.open(plan.store)["/s"]
+    assert made.chunks == (3, 5)
+    assert np.array_equal(made[...], source["/s"][...])
+
+
+@pytest.mark.parametrize("after", ["draft-2020", "draft-2022-05"])
+def test_shards_of_the_drafts_come_back_as_the_same_bytes(after: str) -> None:
+    source = zarrscope.open(MemoryStore(), "w-", dialect=after)
+    source.create_array("/s", shape=(20, 20), dtype="int32", chunks=(3, 5), shards=(9, 10))[2:] = 7
+    plan = convert.plan(source, MemoryStore(), "v3")
+    assert plan.nodes[1].how == "copied"
+    convert.run(plan)
+    assert plan.store is not None
+    made = zarrscope.open(plan.store)["/s"]
+    assert made.shards == (9, 10)
+    assert np.array_equal(made[...], source["/s"][...])
+
+
+def test_one_node_becomes_the_root() -> None:
+    source = source_in("v2")
+    made = converted(source, "v3", path="/images/a")
+    assert made.root.kind == "array"
+    assert np.array_equal(made.root[...], source["/images/a"][...])
+    assert [child.name for child in converted(source, "v3", path="images").root.children()] == ["a"]
+    with pytest.raises(NotFound):
+        convert.plan(source, MemoryStore(), "v3", path="/nowhere")
+
+
+# ------------------------------------------------------------------------------------------------- what cannot be held
+def test_what_the_destination_cannot_hold_is_told_and_nothing_is_written() -> None:
+    source = source_in("v3")
+    source.create_array("/c", shape=(3,), dtype="complex64")
+    store = MemoryStore()
+    plan = convert.plan(source, store, "n5")
+    assert [(loss.path, loss.left_out) for loss in plan.losses] == [("/c", True)]
+    assert "complex64" in plan.losses[0].what
+    with pytest.raises(Refused, match="complex64"):
+        convert.run(plan)
+    assert not list(store.list())
+    convert.run(plan, allow_losses=True)
+    assert {child.name for child in zarrscope.open(store).root.children()} == {"images", "line"}
+
+
+def test_a_name_that_the_destination_forbids_is_a_loss() -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_group("/ä b")
+    (loss,) = convert.plan(source, MemoryStore(), "draft-2020").losses
+    assert loss.path == "/ä b"
+    assert loss.left_out
+
+
+def test_nan_in_attributes_is_told() -> None:
+    documents = {".zgroup": b'{"zarr_format": 2}', ".zattrs": b'{"a": {"b/c": [1, NaN]}, "d": -Infinity}'}
+    store = MemoryStore()
+    plan = convert.plan(zarrscope.open(MemoryStore(documents)), store, "v3")
+    (loss,) = plan.losses
+    assert "/a/b~1c/1" in loss.what
+    convert.run(plan, allow_losses=True)
+    text = store.get("zarr.json") or b""
+    assert json.loads(text, parse_constant=pytest.fail)["attributes"] == {"a": {"b/c": [1, "NaN"]}, "d": "-Infinity"}
+
+
+def test_an_open_fill_value_becomes_what_it_reads_as() -> None:
+    source = source_in("v2", fill_value=None)
+    plan = convert.plan(source, MemoryStore(), "v3")
+    assert not plan.losses
+    assert any("left open" in note for node in plan.nodes for note in node.notes)
+
+
+def test_a_fill_value_that_n5_cannot_say_is_written_out() -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_array("/f", shape=(5, 5), dtype="float32", chunks=(2, 2), fill_value=np.nan)[:2] = 0
+    made = converted(source, "n5")
+    assert np.array_equal(made["/f"][...], source["/f"][...], equal_nan=True)
+
+
+def test_names_of_dimensions_go_where_the_dialect_keeps_them() -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_array("/d", shape=(2, 3), dtype="u1", dimension_names=["y", "x"], attributes={"k": 1})
+    for dialect in WRITTEN:
+        made = converted(source, dialect)
+        assert made["/d"].dimension_names == ("y", "x"), dialect
+        back = converted(made, "v3")["/d"]
+        assert back.dimension_names == ("y", "x")
+        assert back.attributes == {"k": 1}, dialect
+
+
+# ------------------------------------------------------------------------------------------------- a new place
+def test_nothing_is_written_over() -> None:
+    store = MemoryStore({"mine.txt": b"mine"})
+    with pytest.raises(Conflict):
+        convert.run(convert.plan(source_in("v2"), store, "v3"))
+    assert list(store.list()) == ["mine.txt"]
+
+
+def test_the_source_is_no_destination(tmp_path: Path) -> None:
+    zarrscope.open(tmp_path / "a", "w-")
+    source = zarrscope.open(tmp_path / "a")
+    for place in ("a", "a/b"):
+        with pytest.raises(Refused):
+            convert.plan(source, str(tmp_path / place), "v2")
+
+
+def test_what_is_stopped_opens_nowhere_as_whole_and_goes_on() -> None:
+    source = source_in("v2")
+    seen: list[convert.Progress] = []
+    store = MemoryStore()
+    plan = convert.plan(source, store, "v3", codecs=["gzip"])
+    result = convert.run(plan, progress=seen.append, cancelled=lambda: len(seen) > 2)
+    assert result.cancelled
+    assert not result.verified
+    assert "zarr.json" not in list(store.list())
+    with pytest.raises(Conflict, match="not finished"):
+        convert.run(convert.plan(source, store, "v3"))  # another plan
+    again = convert.run(plan)
+    assert again.kept > 0
+    assert again.verified
+    assert np.array_equal(zarrscope.open(store)["/images/a"][...], source["/images/a"][...])
+
+
+def test_the_comparison_finds_what_a_codec_loses() -> None:
+    source = source_in("v3")
+    quantize = {"name": "numcodecs.quantize", "configuration": {"digits": 0, "dtype": "<f4"}}
+    plan = convert.plan(
+        source,
+        MemoryStore(),
+        "v3",
+        path="/line",
+        codecs=[quantize, {"name": "bytes", "configuration": {"endian": "little"}}],
+    )
+    with pytest.raises(BadChunk, match="not what /line holds"):
+        convert.run(plan)
+
+
+def test_a_damaged_chunk_of_the_source_is_named() -> None:
+    source = source_in("v2")
+    key = source["/line"].metadata.keys.key((1,))
+    source.store.set(key, b"damaged")
+    for codecs in (None, ["gzip"]):
+        with pytest.raises(BadChunk) as caught:
+            convert.run(convert.plan(source, MemoryStore(), "v3", codecs=codecs))
+        assert caught.value.index == (1,)
+
+
+# ------------------------------------------------------------------------------------------------- killed
+_CHILD = """
+import sys, zarrscope
+from zarrscope import convert
+source = zarrscope.open(sys.argv[1])
+plan = convert.plan(source, sys.argv[2], "v3", codecs=["zstd"], chunks=(5, 7))
+print("ready", flush=True)
+convert.run(plan)
+"""
+
+
+def test_killed_at_random_and_run_again_nothing_is_lost(tmp_path: Path) -> None:
+    source = zarrscope.open(tmp_path / "old", "w-", dialect="v2")
+    values = np.random.default_rng(5).integers(0, 1000, (100, 140)).astype("u2")
+    source.create_array("/a", shape=values.shape, dtype="u2", chunks=(9, 11))[...] = values
+    source.create_array("/b", shape=values.shape, dtype="u2", chunks=(30, 31))[...] = values.T.reshape(values.shape)
+    moment = random.Random(7)
+    killed = 0
+    for _ in range(12):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _CHILD, str(tmp_path / "old"), str(tmp_path / "new")], stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        try:
+            child.wait(moment.uniform(0.0, 0.25))
+        except subprocess.TimeoutExpired:
+            os.kill(child.pid, signal.SIGKILL)
+            killed += 1
+        child.communicate(timeout=60)
+        if not (tmp_path / "new" / convert.JOURNAL).exists():
+            break
+        assert not (tmp_path / "new" / "zarr.json").exists() or (tmp_path / "new" / "b" / "zarr.json").exists()
+    assert killed
+    plan = convert.plan(zarrscope.open(tmp_path / "old"), str(tmp_path / "new"), "v3", codecs=["zstd"], chunks=(5, 7))
+    if (tmp_path / "new" / convert.JOURNAL).exists():
+        assert convert.run(plan).verified
+    made = zarrscope.open(tmp_path / "new")
+    assert np.array_equal(made["/a"][...], values)
+    assert np.array_equal(made["/b"][...], source["/b"][...])
+
+
+def test_a_plan_is_the_same_twice_and_tells_sizes() -> None:
+    source = source_in("v2")
+    told, again = (convert.plan(source, "memory://told", "v3").to_json() for _ in range(2))
+    assert json.dumps(told) == json.dumps(again)
+    assert told["nbytes"] == 23 * 17 * 2 + 9 * 4
+    assert told["chunks"] == 9 + 3
