@@ -45,7 +45,9 @@ class Gaps:
 
     def __str__(self) -> str:
         figures = f"median {self.median:.1f} ms, p99 {self.p99:.1f} ms, max {self.max:.1f} ms"
-        return f"{self.host}: {self.beats} beats, {figures}; of it work p99 {self.work_p99:.1f}, max {self.work_max:.1f}"
+        return (
+            f"{self.host}: {self.beats} beats, {figures}; of it work p99 {self.work_p99:.1f}, max {self.work_max:.1f}"
+        )
 
 
 class Heart:
@@ -177,15 +179,21 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
 def tui(url: str, beats: int = 1000, size: tuple[int, int] = (80, 24)) -> Gaps:
     """The terminal application in a pseudo-terminal of true colour, in a process of its own: sliders and contrast by
     turns. What it writes is read and dropped here."""
-    with terminal(size, [sys.executable, __file__, "tui-inside", url, "--beats", str(beats)]) as (child, told):
-        written = drain(child, told)
+    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
+        told = Path(folder) / "told.json"
+        command = [sys.executable, __file__, "tui-inside", url, "--beats", str(beats), "--tell", str(told)]
+        with terminal(size, command) as (child, mine):
+            written = drain(child, mine)
         assert told.exists(), written[-3000:].decode(errors="replace")
         return Gaps(**json.loads(told.read_text()))
 
 
 @contextlib.contextmanager
-def terminal(size: tuple[int, int], command: list[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """`command --tell FILE` in a terminal of so many columns and rows; (process, FILE). POSIX only."""
+def terminal(
+    size: tuple[int, int], command: list[str], environment: dict[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """`command` in a terminal of true colour and so many columns and rows; (process, our end of the terminal). POSIX
+    only."""
     import fcntl
     import pty
     import struct
@@ -193,28 +201,30 @@ def terminal(size: tuple[int, int], command: list[str]) -> Iterator[tuple[subpro
 
     mine, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    environment.pop("NO_COLOR", None)
-    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
-        told = Path(folder) / "told.json"
-        child = subprocess.Popen(
-            [*command, "--tell", str(told)], stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
-        )
-        os.close(its)
-        child.terminal = mine  # type: ignore[attr-defined]
-        try:
-            yield child, told
-        finally:
-            child.kill()
-            child.wait()
-            os.close(mine)
+    given = dict(os.environ if environment is None else environment)
+    given.pop("NO_COLOR", None)
+    child = subprocess.Popen(
+        command,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**given, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+        start_new_session=True,
+    )
+    os.close(its)
+    try:
+        yield child, mine
+    finally:
+        child.kill()
+        child.wait()
+        os.close(mine)
 
 
-def drain(child: subprocess.Popen[bytes], told: Path, seconds: float = 120.0) -> bytes:
+def drain(child: subprocess.Popen[bytes], mine: int, seconds: float = 120.0) -> bytes:
     """Reads what a process writes to its terminal until it ends; the last of it."""
     import select
 
-    mine, end, last = child.terminal, time.monotonic() + seconds, b""  # type: ignore[attr-defined]
+    end, last = time.monotonic() + seconds, b""
     while time.monotonic() < end:
         if select.select([mine], [], [], 0.2)[0]:
             try:

@@ -2,13 +2,19 @@
 
     python tests/bench/startup.py [--runs 5] [--json]
 
-`import`: `import zarrscope` · `help`: `zarrscope --help` (budget 0.3 s) · `open`: to the root of the demo volume.
+`import`: `import zarrscope` · `help`: `zarrscope --help` (budget 0.3 s) · `open`: to the root of the demo volume ·
+`tui`: `zarrscope tui` in a pseudo-terminal until its first screen is written (budget 0.5 s) · `tui cpu`: the computing
+time of that, which a machine with other things to do does not change.
+
+Bytecode is written as Python does by default: warm means a second start.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import select
 import statistics
 import subprocess
 import sys
@@ -16,6 +22,13 @@ import tempfile
 import time
 from pathlib import Path
 
+if __package__:
+    from bench.heartbeat import terminal
+else:
+    from heartbeat import terminal
+
+FOOT = b"q quit"
+"""The end of the last line."""
 OPEN = "import sys, zarrscope; print(zarrscope.open(sys.argv[1])['/'].kind)"
 
 
@@ -31,14 +44,32 @@ def commands(volume: str) -> dict[str, list[str]]:
 def measure(volume: str, runs: int = 5) -> dict[str, dict[str, float]]:
     """Seconds, "best" and "median", by name. Raises CalledProcessError when a command fails."""
     results = {}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     for name, arguments in commands(volume).items():
         times = []
         for _ in range(runs):
             began = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=60)
+            subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=60, env=environment)
             times.append(time.perf_counter() - began)
         results[name] = {"best": min(times), "median": statistics.median(times)}
+    if sys.platform == "linux":
+        screens = [first_screen(volume, environment) for _ in range(runs + 1)][1:]
+        for name, figures in zip(("tui", "tui cpu"), zip(*screens, strict=True), strict=True):
+            results[name] = {"best": min(figures), "median": statistics.median(figures)}
     return results
+
+
+def first_screen(volume: str, environment: dict[str, str]) -> tuple[float, float]:
+    """(seconds, of them computing) from the start of the process to its first screen, 80 x 24."""
+    began = time.perf_counter()
+    with terminal((80, 24), [sys.executable, "-m", "zarrscope_app", "tui", volume], environment) as (child, mine):
+        written = b""
+        while FOOT not in written:
+            assert select.select([mine], [], [], 30)[0], "no screen in 30 seconds"
+            written += os.read(mine, 1 << 16)
+        seconds = time.perf_counter() - began
+        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+        return seconds, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
