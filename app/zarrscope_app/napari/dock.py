@@ -66,7 +66,9 @@ class Explorer(QWidget):
         self.setMinimumWidth(320)
         # napari's style sheet has no colour for every second row.
         self.form.view.setAlternatingRowColors(False)
-        self.form.view.header().resizeSection(0, 150)
+        header = self.form.view.header()
+        assert header is not None
+        header.resizeSection(0, 150)
         self._follow_theme()
         napari_viewer.events.theme.connect(self._follow_theme)
 
