@@ -24,8 +24,9 @@ from zarrscope.dialects.pipeline import bytes_codec, kind_of
 from zarrscope.dtype import DataType, Fill
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import zero
-from zarrscope.hierarchy import Group, Hierarchy, clean_path, join_path
+from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, GroupMetadata, RegularGrid
+from zarrscope.naming import clean_path, join_path
 from zarrscope.store import Store
 
 JOURNAL = ".zarrscope-convert.json"
