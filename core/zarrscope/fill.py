@@ -257,6 +257,8 @@ def _from_base64(text: str) -> bytes | None:
 
 def _parse_variable(value: Json, dtype: DataType) -> Any:
     if dtype.name == "object":
+        if isinstance(value, list):  # numpy would take it for several elements
+            raise _wrong(value, dtype, "null, true, false, a number, text or an object")
         return value
     if type(value) is int and value == 0:
         return zero(dtype)

@@ -1,0 +1,463 @@
+"""Is OME-Zarr metadata as its specification demands? Findings with their place, for 0.4, 0.5 and 0.6 (spec E).
+
+    for finding in check(group.attributes): print(finding.pointer, finding.message)
+
+A finding is a MUST or a SHOULD of the text. What is checked here needs the attributes alone: no array is opened. Where
+ome-zarr-models is installed (the extra [ome]), its models read 0.4 and 0.5 too, and what they refuse is a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeGuard
+
+from zarrscope.errors import BadMetadata
+from zarrscope.ome_transform import TransformError, check_parameters
+
+Strength = Literal["must", "should"]
+
+_NAME = re.compile(r"[A-Za-z0-9]+")
+_PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
+_UNITS = {
+    "space": (
+        "angstrom attometer centimeter decimeter exameter femtometer foot gigameter hectometer inch kilometer "
+        "megameter meter micrometer mile millimeter nanometer parsec petameter picometer terameter yard yoctometer "
+        "yottameter zeptometer zettameter"
+    ).split(),
+    "time": (
+        "attosecond centisecond day decisecond exasecond femtosecond gigasecond hectosecond hour kilosecond "
+        "megasecond microsecond millisecond minute nanosecond petasecond picosecond second terasecond yoctosecond "
+        "yottasecond zeptosecond zettasecond"
+    ).split(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`pointer` (RFC 6901) into the attributes, what is wrong there, and how strongly the text demands otherwise."""
+
+    pointer: str
+    message: str
+    strength: Strength = "must"
+
+
+def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
+    """Raises BadMetadata for the first MUST that the attributes break; with `strict` for a SHOULD, too."""
+    found = [f for f in check(attributes) if strict or f.strength == "must"]
+    if found:
+        more = f" (and {len(found) - 1} more findings)" if len(found) > 1 else ""
+        raise BadMetadata(f"OME-Zarr: {found[0].message}{more}", pointer=found[0].pointer)
+
+
+def check(attributes: Mapping[str, Any]) -> list[Finding]:
+    """All findings of one group's attributes. Nothing of OME-Zarr in them is one finding."""
+    if "node_type" in attributes and isinstance(attributes.get("attributes"), Mapping):
+        return [Finding("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
+    inside = isinstance(attributes.get("ome"), Mapping)
+    ome = attributes["ome"] if inside else attributes
+    checker = _Checker(ome, inside)
+    checker.group()
+    found = checker.found
+    if not any(f.strength == "must" for f in found):
+        found += _models(attributes, ome, checker.version)
+    return [Finding("/ome" + f.pointer, f.message, f.strength) if inside else f for f in found]
+
+
+class _Checker:
+    """Collects the findings of one object that holds OME keys."""
+
+    def __init__(self, ome: Mapping[str, Any], inside: bool) -> None:
+        self.ome = ome
+        self.found: list[Finding] = []
+        stated = ome.get("version") if inside else next(_stated_versions(ome), None)
+        if inside and not isinstance(stated, str):
+            self.must("/version", "ome must state its version, a string")
+        self.stated = stated
+        self.version = str(stated or "0.4")[:3]
+        if stated is not None and self.version not in ("0.4", "0.5", "0.6") and inside:
+            self.must("/version", f"there is no OME-Zarr version {stated!r}")
+
+    def must(self, pointer: str, message: str) -> None:
+        self.found.append(Finding(pointer, message))
+
+    def should(self, pointer: str, message: str) -> None:
+        self.found.append(Finding(pointer, message, "should"))
+
+    # ------------------------------------------------------------------ shapes of JSON
+    def objects(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = True) -> list[Mapping[str, Any]]:
+        """The objects of a list that must not be empty."""
+        if name not in owner and not needed:
+            return []
+        value = owner.get(name)
+        if not isinstance(value, list) or not value:
+            self.must(f"{at}/{name}", f"{name} must be a list with at least one entry")
+            return []
+        for i, item in enumerate(value):
+            if not isinstance(item, Mapping):
+                self.must(f"{at}/{name}/{i}", f"an entry of {name} must be an object")
+        return [item if isinstance(item, Mapping) else {} for item in value]
+
+    def whole(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = False, low: int = 0) -> None:
+        if name not in owner:
+            if needed:
+                self.must(f"{at}/{name}", f"{name} is missing")
+            return
+        value = owner[name]
+        if type(value) is not int or value < low:
+            self.must(f"{at}/{name}", f"{name} must be a whole number, {low} or more")
+
+    def text(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = False) -> str | None:
+        value = owner.get(name)
+        if value is None and not needed and name not in owner:
+            return None
+        if not isinstance(value, str):
+            self.must(f"{at}/{name}", f"{name} must be text")
+            return None
+        return value
+
+    def unique(self, values: Sequence[Any], at: str, what: str) -> None:
+        seen = [value for value in values if value is not None]
+        if any(value in seen[:i] for i, value in enumerate(seen)):
+            self.must(at, f"every {what} must be there once only")
+
+    def own_version(self, owner: Mapping[str, Any], at: str, *, must: bool = False) -> None:
+        """0.4 keeps a version in each object; later texts in one place for the group."""
+        if self.version != "0.4":
+            return
+        if "version" not in owner:
+            (self.must if must else self.should)(f"{at}/version", "the version should be stated")
+        elif owner["version"] != "0.4":
+            self.must(f"{at}/version", f"there is no version {owner['version']!r} of this kind")
+
+    # ------------------------------------------------------------------ what a group may be
+    def group(self) -> None:
+        known = {
+            "multiscales": self.multiscales,
+            "plate": self.plate,
+            "well": self.well,
+            "image-label": self.label,
+            "labels": self.labels,
+            "scene": self.scene,
+            "bioformats2raw.layout": self.layout,
+            "omero": self.omero,
+        }
+        held = [name for name in known if name in self.ome]
+        if not held and "series" not in self.ome:
+            self.must("", f"nothing of OME-Zarr is in here: none of {', '.join(known)}")
+        for name in held:
+            known[name]()
+
+    def layout(self) -> None:
+        if self.ome["bioformats2raw.layout"] != 3:
+            self.must("/bioformats2raw.layout", "the layout must be 3")
+
+    def labels(self) -> None:
+        value = self.ome["labels"]
+        if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
+            self.must("/labels", "labels must be a list of paths")
+
+    # ------------------------------------------------------------------ images
+    def multiscales(self) -> None:
+        for i, entry in enumerate(self.objects(self.ome, "multiscales", "")):
+            at = f"/multiscales/{i}"
+            self.text(entry, "name", at)
+            for name in ("name", "type", "metadata") if self.version != "0.6" else ("name",):
+                if name not in entry:
+                    self.should(f"{at}/{name}", f"{name} should be stated")
+            if self.version == "0.6":
+                self.systems_of(entry, at)
+            else:
+                self.own_version(entry, at)
+                self.plain(entry, at)
+
+    def plain(self, entry: Mapping[str, Any], at: str) -> None:
+        """0.4 and 0.5: axes, and a scale with perhaps a translation for each level."""
+        axes = self.axes(entry, at, limit=True)
+        for i, dataset in enumerate(self.objects(entry, "datasets", at)):
+            here = f"{at}/datasets/{i}"
+            self.text(dataset, "path", here, needed=True)
+            self.steps(dataset, here, len(axes), needed=True)
+        self.steps(entry, at, len(axes), needed=False)
+
+    def axes(self, owner: Mapping[str, Any], at: str, *, limit: bool) -> list[Mapping[str, Any]]:
+        axes = self.objects(owner, "axes", at)
+        self.unique([axis.get("name") for axis in axes], f"{at}/axes", "axis name")
+        kinds = []
+        for i, axis in enumerate(axes):
+            here = f"{at}/axes/{i}"
+            self.text(axis, "name", here, needed=True)
+            kind = self.text(axis, "type", here)
+            kinds.append(kind)
+            unit = self.text(axis, "unit", here)
+            if kind is None:
+                self.should(f"{here}/type", "the type of the axis should be stated")
+            elif unit is not None and unit not in _UNITS.get(kind, [unit]):
+                self.should(f"{here}/unit", f"the unit should be a unit of {kind} by its UDUNITS name")
+        if limit and axes:
+            self._image_axes(kinds, f"{at}/axes")
+        return axes
+
+    def _image_axes(self, kinds: list[str | None], at: str) -> None:
+        if not 2 <= len(kinds) <= 5:
+            self.must(at, "an image has two to five axes")
+        if kinds.count("space") not in (2, 3):
+            self.must(at, "two or three axes must be of type space")
+        if kinds.count("time") > 1 or sum(k not in ("space", "time") for k in kinds) > 1:
+            self.must(at, "at most one axis may be of type time, and one of channel or another type")
+        order = [0 if kind == "time" else 2 if kind == "space" else 1 for kind in kinds]
+        if order != sorted(order):
+            self.must(at, "axes must be ordered: time, then channel or another type, then space")
+
+    def steps(self, owner: Mapping[str, Any], at: str, rank: int, *, needed: bool) -> None:
+        here = f"{at}/coordinateTransformations"
+        steps = self.objects(owner, "coordinateTransformations", at, needed=needed)
+        kinds = [step.get("type") for step in steps]
+        if steps and kinds not in (["scale"], ["scale", "translation"]):
+            self.must(here, "there must be one scale, and perhaps one translation after it")
+        for i, step in enumerate(steps):
+            vector = step.get(str(step.get("type")), None)
+            if "path" in step and vector is None:
+                continue
+            if not _numbers(vector) or (rank and len(vector) != rank):
+                self.must(f"{here}/{i}", f"{step.get('type')} must give one number for each of the {rank} axes")
+
+    def omero(self) -> None:
+        omero = self.ome["omero"]
+        if not isinstance(omero, Mapping):
+            self.must("/omero", "omero must be an object")
+            return
+        for i, channel in enumerate(self.objects(omero, "channels", "/omero")):
+            at = f"/omero/channels/{i}"
+            color = self.text(channel, "color", at, needed=True)
+            if color is not None and not re.fullmatch(r"[0-9A-Fa-f]{6}", color):
+                self.must(f"{at}/color", "a color is six hexadecimal digits")
+            window = channel.get("window")
+            ends = (
+                [window.get(name) for name in ("min", "max", "start", "end")] if isinstance(window, Mapping) else None
+            )
+            if ends is None or not _numbers(ends):
+                self.must(f"{at}/window", "a window has the numbers min, max, start and end")
+
+    # ------------------------------------------------------------------ coordinate systems (0.6)
+    def systems(self, owner: Mapping[str, Any], at: str, *, needed: bool) -> dict[str, int]:
+        """Name of each coordinate system, and how many axes it has."""
+        found: dict[str, int] = {}
+        systems = self.objects(owner, "coordinateSystems", at, needed=needed)
+        self.unique([system.get("name") for system in systems], f"{at}/coordinateSystems", "coordinate system's name")
+        for i, system in enumerate(systems):
+            here = f"{at}/coordinateSystems/{i}"
+            name = self.text(system, "name", here, needed=True)
+            axes = self.axes(system, here, limit=False)
+            if name is not None:
+                found[name] = len(axes)
+        return found
+
+    def systems_of(self, entry: Mapping[str, Any], at: str) -> None:
+        if "axes" in entry:
+            self.must(f"{at}/axes", "axes belong into coordinateSystems")
+        systems = self.systems(entry, at, needed=True)
+        intrinsic = set()
+        for i, dataset in enumerate(self.objects(entry, "datasets", at)):
+            here = f"{at}/datasets/{i}"
+            path = self.text(dataset, "path", here, needed=True)
+            steps = self.objects(dataset, "coordinateTransformations", here)
+            here += "/coordinateTransformations"
+            if len(steps) > 1:
+                self.must(here, "a level has one transformation: a sequence holds several")
+            for j, step in enumerate(steps):
+                ends = self.ends(step, f"{here}/{j}")
+                if ends is None:
+                    continue
+                if ends[0].get("path") != path:
+                    self.must(f"{here}/{j}/input", f"the input must be the level's own path {path!r}")
+                intrinsic.add(str(ends[1].get("name")))
+                self.level_step(step, f"{here}/{j}", systems.get(str(ends[1].get("name"))))
+        if len(intrinsic) > 1:
+            self.must(f"{at}/datasets", "all levels must lead to the same coordinate system")
+        for name in intrinsic - {*systems}:
+            self.must(f"{at}/datasets", f"there is no coordinate system {name!r}")
+        for name in intrinsic & {*systems}:
+            system = next(s for s in entry["coordinateSystems"] if s.get("name") == name)
+            kinds = [axis.get("type") for axis in system.get("axes", []) if isinstance(axis, Mapping)]
+            if not 2 <= len(kinds) <= 5:
+                self.must(f"{at}/coordinateSystems", "an image has two to five axes")
+            if any(kinds) and kinds.count("space") not in (2, 3):
+                self.must(f"{at}/coordinateSystems", "two or three axes must be of type space")
+        self.further(entry, at, systems, needed=False)
+
+    def level_step(self, step: Mapping[str, Any], at: str, rank: int | None) -> None:
+        """A level's own transformation is a scale, an identity, or a scale and a translation in sequence."""
+        inner = step.get("transformations") if step.get("type") == "sequence" else [step]
+        kinds = [s.get("type") if isinstance(s, Mapping) else None for s in inner] if isinstance(inner, list) else []
+        if kinds not in (["scale"], ["identity"], ["scale", "translation"]):
+            self.must(f"{at}/type", "a level has a scale, an identity, or a sequence of a scale and a translation")
+        self.parameters(step, at, rank, rank)
+
+    def further(self, owner: Mapping[str, Any], at: str, systems: Mapping[str, int], *, needed: bool) -> None:
+        steps = self.objects(owner, "coordinateTransformations", at, needed=needed)
+        for i, step in enumerate(steps):
+            here = f"{at}/coordinateTransformations/{i}"
+            ends = self.ends(step, here)
+            ranks: list[int | None] = [None, None]
+            for k, end in enumerate(ends or ()):
+                if "path" in end:
+                    continue
+                name = str(end.get("name"))
+                if name not in systems:
+                    self.must(f"{here}/{('input', 'output')[k]}", f"there is no coordinate system {name!r}")
+                ranks[k] = systems.get(name)
+            self.parameters(step, here, *ranks)
+
+    def ends(self, step: Mapping[str, Any], at: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+        for name in ("input", "output"):
+            end = step.get(name)
+            if not isinstance(end, Mapping) or not ({"name", "path"} & {*end}):
+                self.must(f"{at}/{name}", f"{name} must be an object with a name or a path")
+                return None
+        return step["input"], step["output"]
+
+    def parameters(self, step: Mapping[str, Any], at: str, source: int | None, target: int | None) -> None:
+        try:
+            check_parameters(step, source, target)
+        except TransformError as error:
+            self.must(at + (error.pointer or ""), error.message)
+
+    def scene(self) -> None:
+        scene = self.ome["scene"]
+        if not isinstance(scene, Mapping):
+            self.must("/scene", "scene must be an object")
+            return
+        self.further(scene, "/scene", self.systems(scene, "/scene", needed=False), needed=True)
+
+    # ------------------------------------------------------------------ labels
+    def label(self) -> None:
+        label = self.ome["image-label"]
+        if not isinstance(label, Mapping):
+            self.must("/image-label", "image-label must be an object")
+            return
+        self.own_version(label, "/image-label")
+        if "colors" not in label:
+            self.should("/image-label/colors", "colors should be stated")
+        for name in ("colors", "properties"):
+            items = self.objects(label, name, "/image-label", needed=False)
+            for i, item in enumerate(items):
+                at = f"/image-label/{name}/{i}"
+                value = item.get("label-value")
+                if not isinstance(value, (int, float)) or isinstance(value, bool) or value != int(value):
+                    self.must(f"{at}/label-value", "label-value must be a whole number")
+                rgba = item.get("rgba")
+                if "rgba" in item and not (_numbers(rgba) and len(rgba) == 4 and all(_octet(n) for n in rgba)):
+                    self.must(f"{at}/rgba", "rgba must be four whole numbers, 0 to 255")
+            self.unique([item.get("label-value") for item in items], f"/image-label/{name}", "label-value")
+
+    # ------------------------------------------------------------------ plates
+    def plate(self) -> None:
+        plate = self.ome["plate"]
+        if not isinstance(plate, Mapping):
+            self.must("/plate", "plate must be an object")
+            return
+        at = "/plate"
+        self.own_version(plate, at)
+        if self.text(plate, "name", at) is None:
+            self.should(f"{at}/name", "the plate's name should be stated")
+        if "field_count" in plate:
+            self.whole(plate, "field_count", at, low=1)
+        names = {side: self.names(plate, side) for side in ("columns", "rows")}
+        for i, item in enumerate(self.objects(plate, "acquisitions", at, needed=False)):
+            here = f"{at}/acquisitions/{i}"
+            self.whole(item, "id", here, needed=True)
+            self.whole(item, "maximumfieldcount", here, low=1)
+            for name in ("starttime", "endtime"):
+                self.whole(item, name, here)
+            for name in ("name", "maximumfieldcount"):
+                if name not in item:
+                    self.should(f"{here}/{name}", f"{name} should be stated")
+        wells = self.objects(plate, "wells", at)
+        self.unique([well.get("path") for well in wells], f"{at}/wells", "path of a well")
+        for i, well in enumerate(wells):
+            here = f"{at}/wells/{i}"
+            path = self.text(well, "path", here, needed=True)
+            for name in ("rowIndex", "columnIndex"):
+                self.whole(well, name, here, needed=True)
+            if path is not None and not re.fullmatch(r"[A-Za-z0-9]+/[A-Za-z0-9]+", path):
+                self.must(f"{here}/path", "a well's path is the names of a row and a column")
+            for name, side in (("rowIndex", "rows"), ("columnIndex", "columns")):
+                value = well.get(name)
+                if type(value) is int and names[side] and value >= len(names[side]):
+                    self.must(f"{here}/{name}", f"there are {len(names[side])} {side}")
+
+    def names(self, plate: Mapping[str, Any], side: str) -> list[str | None]:
+        found = []
+        for i, item in enumerate(self.objects(plate, side, "/plate")):
+            name = self.text(item, "name", f"/plate/{side}/{i}", needed=True)
+            if name is not None and not _NAME.fullmatch(name):
+                self.must(f"/plate/{side}/{i}/name", "a name of rows and columns has letters and digits only")
+            found.append(name)
+        self.unique(found, f"/plate/{side}", "name")
+        return found
+
+    def well(self) -> None:
+        well = self.ome["well"]
+        if not isinstance(well, Mapping):
+            self.must("/well", "well must be an object")
+            return
+        self.own_version(well, "/well")
+        images = self.objects(well, "images", "/well")
+        for i, image in enumerate(images):
+            here = f"/well/images/{i}"
+            path = self.text(image, "path", here, needed=True)
+            self.whole(image, "acquisition", here)
+            form = _PATH_0_6 if self.version == "0.6" else _NAME
+            if path is not None and not form.fullmatch(path):
+                self.must(f"{here}/path", "the path of an image in a well has characters that are not allowed")
+        self.unique([image.get("path") for image in images], "/well/images", "path")
+
+
+def _stated_versions(ome: Mapping[str, Any]) -> Iterator[Any]:
+    for name in ("multiscales", "plate", "well", "image-label", "omero"):
+        held = ome.get(name)
+        held = held[0] if isinstance(held, list) and held else held
+        if isinstance(held, Mapping) and held.get("version") in ("0.4", "0.5", "0.6"):
+            yield held["version"]
+
+
+def _numbers(value: Any) -> TypeGuard[list[float]]:
+    return isinstance(value, list) and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value)
+
+
+def _octet(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 255
+
+
+# ---------------------------------------------------------------------- ome-zarr-models
+_MODELS = {
+    "multiscales": ("image", "ImageAttrs"),
+    "plate": ("hcs", "HCSAttrs"),
+    "well": ("well", "WellAttrs"),
+    "labels": ("labels", "LabelsAttrs"),
+}
+
+
+def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str) -> list[Finding]:
+    """What ome-zarr-models refuses; nothing where it is not installed."""
+    package = {"0.4": "v04", "0.5": "v05"}.get(version)
+    if package is None:
+        return []
+    from importlib import import_module
+
+    found = []
+    for name in _MODELS.keys() & ome.keys():
+        module, model = _MODELS[name]
+        try:
+            made = getattr(import_module(f"ome_zarr_models.{package}.{module}"), model)
+        except ImportError:
+            return []
+        try:
+            made.model_validate(dict(ome))
+        except ValueError as error:
+            for item in error.errors() if hasattr(error, "errors") else ():
+                place = "".join(f"/{part}" for part in item["loc"] if isinstance(part, int) or str(part) in str(ome))
+                found.append(Finding(place or f"/{name}", f"ome-zarr-models: {item['msg']}"))
+    return found
