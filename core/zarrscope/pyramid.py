@@ -10,6 +10,7 @@ Axis order follows names and types, never position (spec E.9).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -145,7 +146,10 @@ class Image:
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        """One per element of the channel axis, or a single one; each with a colour. A window may be None."""
+        """One per element of the channel axis, or a single one; each with a colour. A window may be None.
+
+        Where omero tells no window, the range that an array-statistics extension declares is the first one (ZEP 9).
+        """
         axis = self.channel_axis
         count = 1 if axis is None else self.shape[axis]
         stated = self.multiscale.channels if self.multiscale else ()
@@ -155,14 +159,23 @@ class Image:
                 for label, color in zip(("red", "green", "blue"), RGB, strict=True)
             )
         defaults = (WHITE,) if count == 1 else PALETTE
+        declared = self._declared_range
         found = []
         for i in range(count):
             # Of many channels without a word about them only some are shown: all together would be white.
             label = f"channel {i}" if count > 1 else self.name or "values"
             channel = stated[i] if i < len(stated) else Channel(label, active=i < len(PALETTE))
             color = channel.color or defaults[i % len(defaults)]
-            found.append(replace(channel, color=color))
+            found.append(replace(channel, color=color, window=channel.window or declared))
         return tuple(found)
+
+    @property
+    def _declared_range(self) -> tuple[float, float] | None:
+        try:
+            low, high = self.levels[0].array.metadata.declared_range or (0.0, 0.0)
+        except ZarrscopeError:  # whoever needs the levels tells it
+            return None
+        return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
 
     @cached_property
     def defaults(self) -> Mapping[str, int]:

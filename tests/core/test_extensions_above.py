@@ -52,6 +52,58 @@ def test_a_group_that_demands_what_is_unknown_opens_but_does_not_list() -> None:
     assert opened.warnings
 
 
+def test_nothing_is_written_to_a_node_that_demands_the_unknown() -> None:
+    store = MemoryStore()
+    store.set("zarr.json", group())
+    store.set("a/zarr.json", group({"name": URI + "offset"}))
+    store.set("a/b/zarr.json", group())
+    stored = {key: store.get(key) for key in store.list()}
+    h = zarrscope.open(store, "r+")
+    changed = h.document("/a").set("/attributes/new", 1)
+    for change in (
+        lambda: h.create_group("/a/c"),
+        lambda: h.create_array("/a/c", shape=(2,), dtype="u1"),
+        lambda: h.erase("/a"),
+        lambda: h.save("/a", changed),
+    ):
+        with pytest.raises(zarrscope.ReadOnly) as caught:
+            change()
+        assert (caught.value.key, caught.value.pointer) == ("a/zarr.json", "/extensions/0")
+    assert {key: store.get(key) for key in store.list()} == stored
+    h.create_group("/beside")
+
+
+@pytest.mark.parametrize("dialect", ["draft-2019-05", "draft-2019-06", "draft-2020", "draft-2022-05"])
+def test_names_that_differ_in_case_only_are_refused_where_the_draft_says_so(dialect: str) -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect=dialect)
+    h.create_group("/g/Cells")
+    if "2019" not in dialect:
+        h.create_group("/g/cells")
+        return
+    with pytest.raises(zarrscope.Refused, match="Cells"):
+        h.create_array("/g/cells", shape=(2,), dtype="u1")
+    h.create_group("/cells")
+    assert "/g/cells" not in h
+
+
+def test_the_consolidated_copy_of_2020_is_kept_in_step() -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect="draft-2020")
+    h.create_group("/g", {"a": 1})
+    documents = {key: json.loads(store.get(key) or b"") for key in store.list() if key.startswith("meta/")}
+    whole = {"zarr_consolidated_format": 1, "metadata": documents}
+    store.set("meta/root/consolidated/.zmetadata", json.dumps(whole).encode())
+    h = zarrscope.open(store, "r+")
+    assert h.consolidated
+    h.save("/g", h.document("/g").set("/attributes/a", 2))
+    h.create_group("/h")
+    h.erase("/h")
+    copies = json.loads(store.get("meta/root/consolidated/.zmetadata") or b"")["metadata"]
+    assert copies["meta/root/g.group.json"]["attributes"] == {"a": 2}
+    assert copies.keys() == documents.keys()
+
+
 def test_an_array_tells_of_its_codecs_too() -> None:
     store = MemoryStore()
     form = {

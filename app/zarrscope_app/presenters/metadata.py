@@ -271,6 +271,10 @@ def _node(node: Any) -> Section:
         Item("Format", words.clean(hierarchy.dialect.title)),
         Item("Store", words.clean(hierarchy.url)),
     ]
+    if hierarchy.also:
+        items.append(
+            Item("Beside it", words.joined(*hierarchy.also), "Formats whose documents lie here too, not shown.")
+        )
     if hierarchy.consolidated:
         items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
     return Section("Node", tuple(items))

@@ -1,0 +1,106 @@
+"""What the presenters say about extensions, and about places that hold more than one format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contracts.journeys import DEMAND, Shelf, guarded_group
+from zarrscope.background import Mailbox
+from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+
+URI = "https://example.com/zarr/"
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
+    workspace = Workspace(mailbox, Forgetful())
+    yield workspace
+    workspace.close_all()
+
+
+def at(workspace: Workspace, mailbox: Mailbox, url: str, path: str) -> Session:
+    session = workspace.open(url)
+    session.select(path)
+    mailbox.run_until(lambda: session.state.status is not SessionStatus.OPENING and not session.state.selecting)
+    return session
+
+
+def extend(shelf: Shelf, key: str, *items: Any) -> None:
+    document = json.loads(shelf.get(key) or b"")
+    shelf.set(key, json.dumps(document | {"extensions": [*items]}).encode())
+
+
+def test_info_tells_what_groups_above_declare(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_array("/g/a", shape=(4,), dtype="u1")
+    extend(shelf, "zarr.json", {"name": URI + "note", "must_understand": False})
+    reference = {"name": URI + "note-ref", "configuration": {"reference": "../.."}, "must_understand": False}
+    extend(shelf, "g/a/zarr.json", reference)
+    session = at(workspace, mailbox, shelf.address, "/g/a")
+    section = next(section for section in session.metadata.state.sections if section.title == "Extensions")
+    own, above = section.items
+    assert own.text.startswith(URI + "note-ref: not understood; may be ignored, and was.")
+    assert own.text.endswith(f"It stands for what / declares: {URI}note.")
+    assert above.label == "from above"
+    assert f"{URI}note: declared by the group /" in above.text
+    assert URI in session.metadata.text()
+
+
+def test_declared_statistics_are_the_first_contrast(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_array("/a", shape=(4, 6), dtype="uint16")[...] = np.arange(24).reshape(4, 6)
+    extend(shelf, "a/zarr.json", {"name": "array-statistics", "configuration": {"min": 3, "max": 700}})
+    session = at(workspace, mailbox, shelf.address, "/a")
+    (channel,) = session.slice.state.channels
+    assert (channel.lo, channel.hi) == (3.0, 700.0)
+
+
+def test_open_anyway_is_given_up_by_opening_for_writing(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    guarded_group(shelf)
+    session = at(workspace, mailbox, shelf.address, "/guarded")
+    assert DEMAND in session.state.sentence
+    assert session.state.offers_lenient
+    session.open_anyway()
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
+    assert session.state.facts == "v3 · opened anyway, read-only"
+    assert not session.state.offers_lenient
+    assert any("what is shown may be wrong" in problem.headline for problem in session.problems.items)
+    session.set_writable(True)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
+    assert session.state.writable
+    assert session.state.offers_lenient
+
+
+def test_a_store_of_two_formats_says_which_is_shown(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    open_hierarchy(shelf, "a", dialect="draft-2020")
+    shelf.set(".zgroup", b'{"zarr_format": 2}')
+    session = at(workspace, mailbox, shelf.address, "/")
+    assert session.state.facts.startswith("draft-2020 ")
+    assert any("Documents of Zarr v2 lie beside" in problem.headline for problem in session.problems.items)
+    items = [item for section in session.metadata.state.sections for item in section.items]
+    assert ("Beside it", "v2") in [(item.label, item.text) for item in items]
+
+
+def test_a_place_inside_a_draft_names_the_root(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    root = tmp_path / "draft"
+    open_hierarchy(str(root), "w-", dialect="draft-2022-05").create_group("/g/h")
+    session = at(workspace, mailbox, str(root / "meta" / "g"), "/")
+    assert session.state.status is SessionStatus.FAILED
+    assert f"It lies inside {root}" in session.state.sentence.replace("file://", "")
