@@ -104,6 +104,24 @@ def test_the_consolidated_copy_of_2020_is_kept_in_step() -> None:
     assert copies.keys() == documents.keys()
 
 
+def test_the_nameless_root_of_xtensor_is_read() -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-", dialect="draft-2020").create_array("/x", shape=(4,), dtype="u1", chunks=(4,))[...] = 7
+    moved = store.get("meta/root/x.array.json") or b""
+    for key in ("meta/root/x.array.json", "meta/root.group.json"):
+        store.erase(key)
+    store.set("meta/root/.array.json", moved)
+    store.set("data/root/c0", store.get("data/root/x/c0") or b"")
+    store.erase("data/root/x/c0")
+    array = zarrscope.open(store, "r+")["/"]
+    assert isinstance(array, zarrscope.Array)
+    assert array[...].tolist() == [7, 7, 7, 7]
+    assert "xtensor" in " ".join(array.warnings)
+    with pytest.raises(zarrscope.ZarrscopeError):
+        zarrscope.open(store, "r+").save("/", zarrscope.open(store, "r+").document("/").set("/attributes", {}))
+    assert "meta/root.array.json" not in set(store.list())
+
+
 def test_an_array_tells_of_its_codecs_too() -> None:
     store = MemoryStore()
     form = {

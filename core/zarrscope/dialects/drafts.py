@@ -91,7 +91,16 @@ class Draft:
         keys = (self.key(path, "array"), self.key(path, "group"))
         if path.strip("/"):
             return keys
-        return (*keys, _CONSOLIDATED) if self.layout == DRAFT_2020 else keys
+        return (*keys, self._nameless_root, _CONSOLIDATED) if self.layout == DRAFT_2020 else keys
+
+    @property
+    def _nameless_root(self) -> str:
+        """Where xtensor-zarr puts an array at the root: a node without a name (A.5). It is read, never written.
+
+        2026-11-21: chunks of zarrita's root array, at data/root//c0, are found where the store is a file system, which
+        takes the two slashes for one; elsewhere a key with an empty part stays refused (F.8).
+        """
+        return f"{self.layout.meta}/.array{self.ending}"
 
     def listing(self, path: str) -> str:
         return f"{self.layout.meta}/{_inside(path)}"
@@ -161,6 +170,12 @@ class Draft:
                     return self._node(path, kind, key, documents, notes)
                 except ZarrscopeError as error:
                     raise error.located(key=key) from None
+        if not path.strip("/") and self._nameless_root in documents:
+            notes.append(f"The root's document lies at {self._nameless_root}, as xtensor-zarr wrote it")
+            try:
+                return self._node(path, "array", self._nameless_root, documents, notes)
+            except ZarrscopeError as error:
+                raise error.located(key=self._nameless_root) from None
         return None
 
     def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
