@@ -261,8 +261,10 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
             return {"type": "zstd", "level": level if level is not None else 3}
         case "blosc":
             words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
-            options = {name: settings[name] for name in ("cname", "clevel", "blocksize") if name in settings}
-            return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1), "nthreads": 1}
+            options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 demands each of them
+            options |= {name: settings[name] for name in options if name in settings}
+            # no nthreads, which nothing that reads needs: tensorstore rejects it
+            return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}
         case name if name.startswith("n5."):
             return {"type": name.removeprefix("n5."), **settings}
     raise Unsupported(

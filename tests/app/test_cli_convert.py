@@ -1,0 +1,119 @@
+"""`zarrscope convert` as a person or a script runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import zarrscope
+from zarrscope_app.cli import run
+from zarrscope_app.cli.convert import convert
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> str:
+    made = zarrscope.open(tmp_path / "old.zarr", "w-", dialect="v2")
+    made.create_array("/a", shape=(10, 12), dtype="u2", chunks=(4, 5))[...] = np.arange(120).reshape(10, 12)
+    made.create_array("/in/c", shape=(3,), dtype="complex64")
+    return str(tmp_path / "old.zarr")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr)"""
+    code = run(["convert", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_hierarchy_is_converted(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = told(capsys, old, str(tmp_path / "new"), "--to", "v3")
+    assert code == 0
+    assert "Zarr v2 → Zarr v3" in out
+    assert "9 chunks copied as they are" in out
+    assert "all elements equal" in out
+    assert err == ""  # no progress where nobody looks
+    assert np.array_equal(zarrscope.open(tmp_path / "new")["/a"][...], np.arange(120).reshape(10, 12))
+
+
+def test_a_dry_run_writes_nothing(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = told(capsys, old, str(tmp_path / "new"), "--to", "v3", "--dry-run")
+    assert code == 0
+    assert "/a" in out
+    assert "Nothing was written" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_losses_are_findings_and_need_consent(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new")
+    for extra in ([], ["--dry-run"]):
+        code, out, err = told(capsys, old, new, "--to", "n5", *extra)
+        assert code == 1
+        assert "/in/c: N5 has no data type complex64" in out
+        assert "--allow-losses" in err
+        assert not Path(new).exists()
+    assert told(capsys, old, new, "--to", "n5", "--allow-losses")[0] == 0
+    assert zarrscope.open(new)["/a"].shape == (10, 12)
+
+
+def test_the_plan_as_json(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new")
+    dry = told(capsys, old, new, "--to", "v3", "--dry-run", "--json")
+    assert dry == told(capsys, old, new, "--to", "v3", "--dry-run", "--json")
+    plan = json.loads(dry[1])["plan"]
+    assert (plan["from"], plan["to"], plan["losses"]) == ("v2", "v3", [])
+    assert [node["how"] for node in plan["nodes"]] == ["group", "copied", "group", "copied"]
+    code, out, _ = told(capsys, old, new, "--to", "v3", "--json")
+    assert code == 0
+    assert json.loads(out)["result"] == {"copied": 9, "encoded": 0, "blank": 1, "kept": 0, "verified": True}
+
+
+def test_layout_and_node(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new")
+    options = ["--node", "a", "--chunks", "2,3", "--shards", "4,6", "--codec", "gzip:9", "--no-verify"]
+    code, out, _ = told(capsys, old, new, "--to", "v3", *options)
+    assert code == 0
+    assert "not compared" in out
+    array = zarrscope.open(new).root
+    assert (array.chunks, array.shards) == ((2, 3), (4, 6))
+    document = json.loads((tmp_path / "new" / "zarr.json").read_text())
+    assert document["codecs"][0]["configuration"]["codecs"][1] == {"name": "gzip", "configuration": {"level": 9}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--chunks", "4,x"],
+        ["--chunks", "0"],
+        ["--codec", "gzip:much"],
+        ["--codec", "{"],
+        ["--codec", "none", "--codec", "gzip"],
+        ["--to", "v1"],
+    ],
+)
+def test_wrong_usage_is_2(wrong: list[str], old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, old, str(tmp_path / "new"), "--to", "v3", *wrong)[0] == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_exit_codes_of_places(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, str(tmp_path / "none"), str(tmp_path / "new"), "--to", "v3")[0] == 3
+    assert told(capsys, old, str(tmp_path / "new"), "--to", "v3", "--node", "nothing")[0] == 3
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    code, _, err = told(capsys, old, str(tmp_path / "full"), "--to", "v3")
+    assert code == 1
+    assert "not empty" in err
+    code, _, err = told(capsys, old, old, "--to", "v3")
+    assert code == 1
+    assert "the source itself" in err
+
+
+def test_help_shows_examples() -> None:
+    shown: Result = CliRunner().invoke(convert, ["--help"])
+    assert shown.exit_code == 0
+    assert "Examples:" in shown.output
+    assert "--dry-run" in shown.output
