@@ -170,7 +170,8 @@ class StoredChunks:
             found = self._batch(batch)
             if self.cancelled():
                 return
-            yield self._number(batch[-1]) + 1, [finding for chunk in batch for finding in found.get(chunk, ())]
+            start = self._number(batch[-1]) + 1
+            yield start, [finding for chunk in batch for finding in found.get(chunk, ())]
         if start < self.total:
             yield self.total, []
 

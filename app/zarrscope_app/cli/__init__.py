@@ -1,4 +1,4 @@
-"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, convert, demo, tui.
+"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, check, diff, convert, demo, tui.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
 ASCII; text from files cannot steer the terminal; `| head` is safe; a mistake of the user is told in one line, without
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli import attributes, convert, look, picture
+from zarrscope_app.cli import attributes, check, compare, convert, look, picture
 from zarrscope_app.cli.console import DefaultGroup, Failed, say
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -75,7 +75,14 @@ def cli(context: click.Context, color: str) -> None:
         context.invoke(look.open_)
 
 
-for command in (*look.COMMANDS, attributes.attrs, *picture.COMMANDS, *convert.COMMANDS):
+for command in (
+    *look.COMMANDS,
+    attributes.attrs,
+    *picture.COMMANDS,
+    *convert.COMMANDS,
+    *check.COMMANDS,
+    *compare.COMMANDS,
+):
     cli.add_command(command)
 
 

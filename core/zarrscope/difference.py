@@ -1,0 +1,336 @@
+"""What two hierarchies differ in: nodes, canonical metadata, attributes, and on request every value.
+
+The comparison is of what documents mean, not of how they say it: a v2 hierarchy and its conversion to v3 are the same
+when shapes, data types, fill values, chunk grids, names of dimensions and attributes are. `strict` compares codecs,
+dialects and the documents themselves, too. Values are read block by block, and equal where they are, NaN to NaN
+included. Attributes are told by JSON pointer. Specification: dialects.md A.2, H.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.array import Array
+from zarrscope.dialects import dialect_named
+from zarrscope.errors import ZarrscopeError
+from zarrscope.hierarchy import MAX_DEPTH, Group, Hierarchy
+from zarrscope.jsontext import parse_json
+from zarrscope.naming import clean_path, join_path
+from zarrscope.probing import fetch
+from zarrscope.selection import select
+from zarrscope.store import never
+
+BLOCK_BYTES = 16 << 20
+"""Blocks of about this size are compared, each side's chunks whole where one of them is larger."""
+DIMENSIONS = "_ARRAY_DIMENSIONS"
+"""v2's spelling of names of dimensions, which other dialects keep outside the attributes."""
+
+
+class Absent:
+    """Stands for what one side does not have, where None is a value."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`what` differs at node `path`, relative to both starts: "node", "kind", "shape", "attributes", "values" …
+
+    `pointer` is the place within attributes or a document. `left` and `right` are JSON values, numpy scalars or text;
+    ABSENT where one side has nothing. For "values" they are those at `index`, the first that differs in C order, and
+    `count` tells how many do.
+    """
+
+    path: str
+    what: str
+    left: Any
+    right: Any
+    pointer: str | None = None
+    index: tuple[int, ...] | None = None
+    count: int | None = None
+
+
+def diff(
+    left: Hierarchy,
+    right: Hierarchy,
+    left_path: str = "/",
+    right_path: str = "/",
+    *,
+    values: bool = False,
+    strict: bool = False,
+    progress: Callable[[str], None] | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> Iterator[Difference]:
+    """Every difference as it is found, nodes in the order of their names; ends early once `cancelled()`.
+
+    A node that opens on neither side alike is told as a difference of "problem"; the rest goes on. Raises NotFound
+    when there is no node at one of the paths.
+    """
+    starts = clean_path(left_path), clean_path(right_path)
+    for hierarchy, path in zip((left, right), starts, strict=True):
+        if path not in hierarchy:
+            hierarchy.open_node(path)  # says why
+    sides = _Side(left, starts[0]), _Side(right, starts[1])
+    return _Comparison(*sides, values, strict, progress or (lambda path: None), cancelled).node("/")
+
+
+class _Side:
+    def __init__(self, hierarchy: Hierarchy, start: str) -> None:
+        self.hierarchy = hierarchy
+        self.start = start
+
+    def path(self, path: str) -> str:
+        return clean_path(self.start + path)
+
+    def open(self, path: str) -> Group | Array | ZarrscopeError:
+        try:
+            return self.hierarchy[self.path(path)]
+        except ZarrscopeError as error:
+            return error
+
+    def names(self, node: Group) -> list[str] | ZarrscopeError:
+        try:
+            return sorted(child.name for child in node.children())
+        except ZarrscopeError as error:
+            return error
+
+    def documents(self, node: Group | Array) -> dict[str, Any]:
+        """The node's documents, parsed, by the name that both sides share."""
+        dialect = dialect_named(node.metadata.dialect)
+        keys = [key for key in dialect.documents(node.path) if key != ".zmetadata"]
+        found = fetch(self.hierarchy.store, keys)
+        return {str(keys.index(key)): parse_json(value, key=key) for key, value in found.items()}
+
+
+class _Comparison:
+    def __init__(
+        self,
+        left: _Side,
+        right: _Side,
+        values: bool,
+        strict: bool,
+        progress: Callable[[str], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.left, self.right = left, right
+        self.values, self.strict = values, strict
+        self.progress, self.cancelled = progress, cancelled
+
+    def node(self, path: str) -> Iterator[Difference]:
+        if self.cancelled():
+            return
+        self.progress(path)
+        left, right = self.left.open(path), self.right.open(path)
+        if isinstance(left, ZarrscopeError) or isinstance(right, ZarrscopeError):
+            told = [_problem(each) for each in (left, right)]
+            if told[0] != told[1]:
+                yield Difference(path, "problem", told[0], told[1])
+            return
+        if left.kind != right.kind:
+            yield Difference(path, "kind", left.kind, right.kind)
+            return
+        if isinstance(left, Array) and isinstance(right, Array):
+            yield from self._fields(path, left, right)
+        yield from _json(path, "attributes", "", self._attributes(left), self._attributes(right))
+        if self.strict:
+            yield from self._documents(path, left, right)
+        if isinstance(left, Array) and isinstance(right, Array):
+            if self.values:
+                yield from self._values(path, left, right)
+            return
+        assert isinstance(left, Group)
+        assert isinstance(right, Group)
+        yield from self._children(path, left, right)
+
+    def _children(self, path: str, left: Group, right: Group) -> Iterator[Difference]:
+        names = self.left.names(left), self.right.names(right)
+        if isinstance(names[0], ZarrscopeError) or isinstance(names[1], ZarrscopeError):
+            told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in names]
+            yield Difference(path, "problem", told[0], told[1])
+            return
+        ours, theirs = set(names[0]), set(names[1])
+        if path.count("/") >= MAX_DEPTH:
+            return
+        for name in sorted(ours | theirs):
+            below = join_path(path, name)
+            if name in ours and name in theirs:
+                yield from self.node(below)
+            else:
+                side = self.left if name in ours else self.right
+                found = side.open(below)
+                kind = _problem(found) if isinstance(found, ZarrscopeError) else found.kind
+                ends = (kind, ABSENT) if name in ours else (ABSENT, kind)
+                yield Difference(below, "node", ends[0], ends[1])
+
+    # ------------------------------------------------------------------ documents
+    def _fields(self, path: str, left: Array, right: Array) -> Iterator[Difference]:
+        ours, theirs = _canonical(left), _canonical(right)
+        for what in ours:
+            if ours[what] != theirs[what]:
+                yield Difference(path, what, ours[what], theirs[what])
+        if _exact(left) != _exact(right):
+            yield Difference(path, "fill value", left.fill_value, right.fill_value)
+        if self.strict and left.metadata.codecs != right.metadata.codecs:
+            codecs = [[_form(codec) for codec in each.metadata.codecs] for each in (left, right)]
+            yield Difference(path, "codecs", codecs[0], codecs[1])
+
+    def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
+        names = node.dimension_names if isinstance(node, Array) else None
+        if not self.strict and names is not None and DIMENSIONS in node.attributes:
+            return {name: value for name, value in node.attributes.items() if name != DIMENSIONS}
+        return node.attributes
+
+    def _documents(self, path: str, left: Group | Array, right: Group | Array) -> Iterator[Difference]:
+        dialects = left.metadata.dialect, right.metadata.dialect
+        if dialects[0] != dialects[1]:
+            yield Difference(path, "dialect", dialects[0], dialects[1])
+            return
+        try:
+            ours, theirs = self.left.documents(left), self.right.documents(right)
+        except ZarrscopeError as error:
+            yield Difference(path, "problem", _problem(error), ABSENT)
+            return
+        for name in sorted(ours.keys() | theirs.keys()):
+            yield from _json(path, "document", "", ours.get(name, ABSENT), theirs.get(name, ABSENT))
+
+    # ------------------------------------------------------------------ values
+    def _values(self, path: str, left: Array, right: Array) -> Iterator[Difference]:
+        if left.shape != right.shape or left.metadata.dtype.name != right.metadata.dtype.name:
+            return  # told already
+        problems = [_problem(each.problem) if each.problem else ABSENT for each in (left, right)]
+        if problems != [ABSENT, ABSENT]:
+            yield Difference(path, "problem", problems[0], problems[1])
+            return
+        count = 0
+        first: tuple[tuple[int, ...], Any, Any] | None = None
+        block = _block(left, right)
+        for corner in _corners(left.shape, block):
+            if self.cancelled():
+                return
+            self.progress(path)
+            parts = tuple(slice(at, min(at + b, n)) for at, b, n in zip(corner, block, left.shape, strict=True))
+            read = [_read(each, parts) for each in (left, right)]
+            ours, theirs = read
+            if isinstance(ours, ZarrscopeError) or isinstance(theirs, ZarrscopeError):
+                told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in read]
+                yield Difference(path, "problem", told[0], told[1], index=corner)
+                continue
+            apart = unequal(ours, theirs)
+            found = int(np.count_nonzero(apart))
+            if found:
+                count += found
+                inner = np.unravel_index(int(np.argmax(apart)), apart.shape) if apart.shape else ()
+                index = tuple(int(i) + at for i, at in zip(inner, corner, strict=True))
+                if first is None or index < first[0]:
+                    first = index, ours[inner], theirs[inner]
+        if first is not None:
+            yield Difference(path, "values", first[1], first[2], index=first[0], count=count)
+
+
+def unequal(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where two arrays of one shape and type differ, NaN (and NaT) being equal to itself."""
+    apart = np.asarray(left != right, bool)
+    if left.dtype.kind in "fcmM":
+        apart &= ~((left != left) & (right != right))  # only NaN differs from itself
+    return apart
+
+
+def _read(array: Array, parts: tuple[slice, ...]) -> NDArray[Any] | ZarrscopeError:
+    try:
+        return array.read(select(parts, array.shape))
+    except ZarrscopeError as error:
+        return error
+
+
+def _block(left: Array, right: Array) -> tuple[int, ...]:
+    """The shape of a block: whole chunks of both sides as far as may be, more of them along the last axes."""
+    shape = left.shape
+    block = [max(1, min(n, max(a, b))) for n, a, b in zip(shape, left.chunks, right.chunks, strict=True)]
+    size = max(1, left.dtype.itemsize)
+    for axis in reversed(range(len(shape))):
+        more = BLOCK_BYTES // max(1, prod(block) * size)
+        if more < 2:
+            break
+        block[axis] = max(1, min(shape[axis], block[axis] * more))
+    return tuple(block)
+
+
+def _corners(shape: tuple[int, ...], block: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Where each block begins, in C order. Lazily: an array may have more of them than there is memory."""
+    if not shape:
+        yield ()
+        return
+    for at in range(0, shape[0], block[0]):
+        for rest in _corners(shape[1:], block[1:]):
+            yield at, *rest
+
+
+def _canonical(array: Array) -> dict[str, Any]:
+    metadata = array.metadata
+    names = metadata.dimension_names
+    return {
+        "shape": list(metadata.shape),
+        "data type": str(metadata.dtype),
+        "chunk grid": _grid(metadata.grid),
+        "dimension names": None if names is None or not any(names) else list(names),
+    }
+
+
+def _grid(grid: Any) -> Any:
+    axes = getattr(grid, "axes", None)
+    return list(grid.chunk_shape) if axes is None else [a if isinstance(a, int) else [list(r) for r in a] for a in axes]
+
+
+def _exact(array: Array) -> Any:
+    value = array.fill_value
+    if isinstance(value, np.generic | np.ndarray):
+        return "NaN" if value.dtype.kind in "fc" and bool(np.all(np.isnan(value))) else value.tobytes()
+    return value
+
+
+def _form(codec: Any) -> dict[str, Any]:
+    return {"name": codec.name, "configuration": dict(codec.configuration)}
+
+
+def _problem(error: Any) -> Any:
+    return f"{error.title}: {error.message}" if isinstance(error, ZarrscopeError) else ABSENT
+
+
+def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[Difference]:
+    """Where two JSON values part, as deep down as both have the same members."""
+    pending = [(pointer, left, right)]
+    while pending:
+        pointer, left, right = pending.pop()
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            names = [*left, *(name for name in right if name not in left)]
+            pairs = [(_token(name), left.get(name, ABSENT), right.get(name, ABSENT)) for name in sorted(names)]
+        elif isinstance(left, list) and isinstance(right, list):
+            longer = range(max(len(left), len(right)))
+            pairs = [
+                (f"/{i}", left[i] if i < len(left) else ABSENT, right[i] if i < len(right) else ABSENT) for i in longer
+            ]
+        else:
+            if not _same(left, right):
+                yield Difference(path, what, left, right, pointer)
+            continue
+        pending += [(pointer + token, a, b) for token, a, b in reversed(pairs)]
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) is not isinstance(right, bool):
+        return False
+    return bool(left is right or left == right or (left != left and right != right))
+
+
+def _token(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")

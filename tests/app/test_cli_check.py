@@ -1,0 +1,149 @@
+"""`check` and `diff` on the command line: lines, JSON, exit codes, going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope_app.cli import run
+
+CODECS = [CodecSpec("bytes", Configuration({"endian": "little"})), CodecSpec("gzip", Configuration({"level": 1}))]
+
+
+def zs(capsys: Any, *arguments: object) -> tuple[int, str, str]:
+    code = run([str(a) for a in arguments])
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+def made(place: Path, dialect: str = "v3") -> Path:
+    h = zarrscope.open(str(place), "w-", dialect=dialect)
+    h.create_array("/a", shape=(40,), dtype="u2", chunks=(2,), codecs=CODECS)[...] = np.arange(1, 41)
+    return place
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    return made(tmp_path / "v.zarr")
+
+
+def test_a_whole_store_is_clean(capsys: Any, volume: Path) -> None:
+    assert zs(capsys, "check", volume) == (0, "", "zarrscope: Nothing was found: all is as it should be.\n")
+
+
+def test_three_missing_and_one_truncated_are_named(capsys: Any, volume: Path) -> None:
+    for n in (1, 7, 19):
+        (volume / "a" / "c" / str(n)).unlink()
+    cut = volume / "a" / "c" / "4"
+    cut.write_bytes(cut.read_bytes()[:-5])
+    code, out, err = zs(capsys, "check", volume)
+    assert code == 1
+    lines = out.splitlines()
+    assert [line.split("  ")[:3] for line in lines] == [
+        *[["information", "chunk-missing", "/a"]] * 3,
+        ["error", "chunk-undecodable", "/a"],
+    ]
+    assert [line[line.index("key ") :] for line in lines] == [f"key 'a/c/{n}')" for n in (1, 7, 19, 4)]
+    assert err == "zarrscope: 1 error, 0 warnings, 3 pieces of information.\n"
+    cut.unlink()
+    assert zs(capsys, "check", volume)[0] == 0
+    assert zs(capsys, "check", volume, "--expect-all")[0] == 1
+    assert zs(capsys, "check", volume, "a", "--no-chunks")[:2] == (0, "")
+
+
+def test_json_is_the_same_every_time(capsys: Any, volume: Path) -> None:
+    (volume / "a" / "c" / "3").unlink()
+    (volume / "a" / "c" / "5").write_bytes(b"")
+    first = zs(capsys, "check", volume, "--json")
+    assert zs(capsys, "check", volume, "--json") == first
+    told = json.loads(first[1])
+    assert first[0] == 1
+    assert told["summary"] == {"error": 1, "warning": 0, "information": 1}
+    assert [finding["key"] for finding in told["findings"]] == ["a/c/3", "a/c/5"]
+    assert set(told["findings"][0]) == {"severity", "code", "path", "key", "pointer", "message", "advice"}
+
+
+def test_exit_codes_of_what_is_not_there(capsys: Any, volume: Path, tmp_path: Path) -> None:
+    assert zs(capsys, "check", tmp_path / "nothing")[0] == 3
+    assert zs(capsys, "check", volume, "nowhere")[0] == 3
+    assert zs(capsys, "check")[0] == 2
+    assert zs(capsys, "diff", volume)[0] == 2
+    assert zs(capsys, "diff", volume, tmp_path / "nothing")[0] == 3
+
+
+def test_names_in_a_file_do_not_steer_the_terminal(capsys: Any, volume: Path) -> None:
+    (volume / "a" / "\x1b[2J").write_bytes(b"")
+    code, out, _ = zs(capsys, "check", volume)
+    assert code == 0
+    assert "stray-key" in out
+    assert "\x1b" not in out
+
+
+def test_a_check_goes_on_from_its_file(capsys: Any, volume: Path, tmp_path: Path) -> None:
+    (volume / "a" / "c" / "3").unlink()
+    (volume / "a" / "c" / "5").write_bytes(b"")
+    state = tmp_path / "state"
+    whole = zs(capsys, "check", volume, "--resume", state)
+    assert whole == zs(capsys, "check", volume)
+    steps = state.read_bytes().splitlines(keepends=True)
+    for n in range(len(steps) + 1):
+        state.write_bytes(b"".join(steps[:n]) + b'{"path": "/a", "chu')  # killed in the middle of a line
+        if n == 0:
+            assert zs(capsys, "check", volume, "--resume", state)[0] == 2
+            continue
+        assert zs(capsys, "check", volume, "--resume", state) == whole, n
+        assert state.read_bytes() == b"".join(steps)
+    (volume / "a" / "c" / "5").unlink()  # what was checked is not looked at again
+    assert zs(capsys, "check", volume, "--resume", state) == whole
+    code, _, err = zs(capsys, "check", volume, "--no-chunks", "--resume", state)
+    assert code == 2
+    assert "another check" in err
+
+
+def test_progress_only_on_a_terminal(volume: Path) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "zarrscope_app", "check", str(volume)]
+    with subprocess.Popen(command, stderr=slave, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        os.close(slave)
+        assert process.wait(60) == 0
+        shown = os.read(master, 65536).decode()
+    os.close(master)
+    assert "/a  20 of 20 chunks" in shown
+    assert shown.rstrip().endswith("all is as it should be.")
+
+
+def test_diff(capsys: Any, volume: Path, tmp_path: Path) -> None:
+    other = made(tmp_path / "w.zarr", "v2")
+    assert zs(capsys, "diff", volume, other, "--values") == (0, "", "zarrscope: No difference was found.\n")
+    h = zarrscope.open(str(other), "r+")
+    array = h["/a"]
+    assert isinstance(array, zarrscope.Array)
+    array[7] = 1000
+    array[30:32] = 0
+    h.create_group("/b")
+    assert zs(capsys, "diff", volume, other) == (1, "only on the right: /b (group)\n", "")
+    code, out, _ = zs(capsys, "diff", volume, other, "--values")
+    assert code == 1
+    assert out.splitlines() == [
+        "/a  values at [7]: 8 → 1000 (3 values differ)",
+        "only on the right: /b (group)",
+    ]
+    code, out, _ = zs(capsys, "diff", volume, other, "--values", "--json")
+    told = json.loads(out)
+    assert (code, told["same"]) == (1, False)
+    assert [(d["path"], d["what"], d["index"], d["count"]) for d in told["differences"]] == [
+        ("/a", "values", [7], 3),
+        ("/b", "node", None, None),
+    ]
+    assert zs(capsys, "diff", volume / "a", other / "a")[0] == 0
