@@ -27,7 +27,7 @@ from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport
 from zarrscope.plugins import transformed
-from zarrscope.selection import Part, Piece, Selection, join, select
+from zarrscope.selection import Edges, Part, Piece, Selection, join, select
 from zarrscope.store import ByteRange, Store, never
 
 if TYPE_CHECKING:
@@ -193,6 +193,11 @@ class Array:
         if self._identity is None:
             self._identity = Identity(self.store.url, self.path, self.metadata)
         return self._identity
+
+    def edges(self, axis: int) -> Edges:
+        """Where the chunks of an axis begin and end: `chunk_of(position)`, `span(chunk)`. Not all are of `chunks`' size
+        in a rectilinear grid."""
+        return self.locator.edges(axis)
 
     @property
     def locator(self) -> Locator:
@@ -544,6 +549,12 @@ class Array:
 
     def __repr__(self) -> str:
         return f"<Array {self.path} {self.shape} {self.metadata.dtype.name} in {self.store.url}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: bounded, and made of what is at hand."""
+        from zarrscope import html
+
+        return html.of(self)
 
 
 def _reopened(url: str, writable: bool, path: str, metadata: ArrayMetadata, attributes: Mapping[str, Any]) -> Array:

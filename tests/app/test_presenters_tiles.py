@@ -12,12 +12,22 @@ from hypothesis import strategies as st
 
 from zarrscope.chunks import ChunkResult, State
 from zarrscope.errors import Unreadable, Unsupported
+from zarrscope.metadata import RectilinearGrid, RegularEdges
 from zarrscope_app.presenters.painting import assemble
 from zarrscope_app.presenters.tiles import MAX_TILES, Part, Sheet, Tiling, tile_length, tiling
 
 
 def array(shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "u2") -> Any:
-    return SimpleNamespace(shape=shape, chunks=chunks, dtype=np.dtype(dtype), path="/a", fill_value=7)
+    edges = [RegularEdges(c, n) for c, n in zip(chunks, shape, strict=True)]
+    return SimpleNamespace(
+        shape=shape,
+        ndim=len(shape),
+        chunks=chunks,
+        dtype=np.dtype(dtype),
+        path="/a",
+        fill_value=7,
+        edges=edges.__getitem__,
+    )
 
 
 def sheet_of(found: Any, y: int = -2, x: int = -1, factor: float = 1.0) -> Sheet:
@@ -64,7 +74,7 @@ def test_a_plane_without_pyramid_seen_from_afar_is_thinned_not_multiplied() -> N
 def results(data: np.ndarray, found: Any, part: Part) -> dict[tuple[int, ...], ChunkResult]:
     made = {}
     for index in part.chunks():
-        cut = tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, found.chunks, strict=True))
+        cut = tuple(slice(*found.edges(axis).span(i)) for axis, i in enumerate(index))
         made[index] = ChunkResult(index, State.PRESENT, data[cut])
     return made
 
@@ -93,6 +103,16 @@ def test_a_plane_is_what_numpy_says(order: Any, shape: Any, chunks: Any, step: i
     made = assemble(part, results(data, found, part), step)
     assert not made.marks
     assert np.array_equal(made.plane, plane[y0:y1:step, x0:x1:step])
+
+
+def test_chunks_of_many_sizes_lie_where_the_grid_says() -> None:
+    data = np.arange(60).reshape(10, 6).astype("u4")
+    grid = RectilinearGrid(axes=(((3, 2), (4, 1)), ((2, 1), (4, 1))))
+    found = array((10, 6), grid.chunk_shape, "u4")
+    found.edges = lambda axis: grid.edges(axis, (10, 6)[axis])
+    for y0, x0, y1, x1, step in ((0, 0, 10, 6, 1), (4, 1, 9, 5, 1), (5, 1, 10, 6, 2)):
+        part = Part(sheet_of(found), (0, 0), y0, x0, y1, x1)
+        assert np.array_equal(assemble(part, results(data, found, part), step).plane, data[y0:y1:step, x0:x1:step])
 
 
 def test_missing_failed_and_undecodable_pieces_are_marked_where_they_are() -> None:

@@ -46,8 +46,8 @@ class LineReader:
         failed: list[str] = []
 
         def came(result: ChunkResult) -> None:
-            start = result.index[0] * array.chunks[0]
-            stop = min(length, start + array.chunks[0])
+            start, stop = array.edges(0).span(result.index[0])
+            stop = min(length, stop)
             if result.state is State.FAILED:
                 failed.append(words.failed_chunk(result.error) if result.error else "")
                 return

@@ -76,11 +76,13 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
     whole = [*part.chunks()]
     if not (len(whole) == 1 and _has_data(results.get(whole[0]))):
         out[...] = array.fill_value
+    edges = [array.edges(axis) for axis in range(array.ndim)]
     for index in whole:
         result = results.get(index)
-        starts = [i * c for i, c in zip(index, array.chunks, strict=True)]
-        ya, yb = _overlap(part.y0, part.y1, starts[sheet.y], array.chunks[sheet.y], step)
-        xa, xb = _overlap(part.x0, part.x1, starts[sheet.x], array.chunks[sheet.x], step)
+        spans = [edge.span(i) for i, edge in zip(index, edges, strict=True)]
+        starts = [start for start, _ in spans]
+        ya, yb = _overlap(part.y0, part.y1, spans[sheet.y], step)
+        xa, xb = _overlap(part.x0, part.x1, spans[sheet.x], step)
         if ya >= yb or xa >= xb:
             continue
         rows = slice((ya - part.y0) // step, (yb - 1 - part.y0) // step + 1)
@@ -103,11 +105,11 @@ def _has_data(result: ChunkResult | None) -> bool:
     return result is not None and result.data is not None
 
 
-def _overlap(low: int, high: int, start: int, length: int, step: int) -> tuple[int, int]:
-    """The part of low … high in a chunk, beginning at a pixel that is drawn (low, low + step, …)."""
-    first = max(low, start)
+def _overlap(low: int, high: int, span: tuple[int, int], step: int) -> tuple[int, int]:
+    """The part of low … high in a chunk's span, beginning at a pixel that is drawn (low, low + step, …)."""
+    first = max(low, span[0])
     first += -(first - low) % step
-    return first, min(high, start + length)
+    return first, min(high, span[1])
 
 
 def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:

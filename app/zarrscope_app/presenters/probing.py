@@ -68,10 +68,10 @@ class Prober:
             where = list(at)
             if image.channel_axis is not None:
                 where[image.channel_axis] = channel
-            chunk = tuple(i // c for i, c in zip(where, array.chunks, strict=True))
+            chunk = tuple(array.edges(axis).chunk_of(i) for axis, i in enumerate(where))
             data = self._loader.peek(array, chunk)
             if data is not None:
-                inside = tuple(i - k * c for i, k, c in zip(where, chunk, array.chunks, strict=True))
+                inside = tuple(i - array.edges(axis).span(chunk[axis])[0] for axis, i in enumerate(where))
                 values.append((words.clean(label, 40), words.exact(data[inside])))
             elif chunk in self._failed:
                 sentence = self._failed[chunk]

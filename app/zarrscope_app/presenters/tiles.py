@@ -175,6 +175,12 @@ def tile_length(chunk: int, extent: int, wanted: int) -> int:
     return wanted
 
 
+def chunks_of(array: Any, axis: int, low: int, high: int) -> range:
+    """The chunks along an axis that hold low … high-1; at least one."""
+    edges = array.edges(axis)
+    return range(edges.chunk_of(low), edges.chunk_of(max(low, high - 1)) + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """What one source gives to one tile: a window of an array's plane. `index`: one per axis, those shown ignored."""
@@ -188,10 +194,10 @@ class Part:
 
     def chunks(self) -> Iterator[Index]:
         """The chunks that hold it."""
-        lengths = self.sheet.array.chunks
-        spans = [range(i // c, i // c + 1) for i, c in zip(self.index, lengths, strict=True)]
-        for axis, low, high in ((self.sheet.y, self.y0, self.y1), (self.sheet.x, self.x0, self.x1)):
-            spans[axis] = range(low // lengths[axis], (max(low, high - 1)) // lengths[axis] + 1)
+        spans = []
+        for axis, i in enumerate(self.index):
+            low, high = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}.get(axis, (i, i + 1))
+            spans.append(chunks_of(self.sheet.array, axis, low, high))
         yield from product(*spans)
 
 
@@ -241,15 +247,14 @@ def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tupl
     channels: set[tuple[Index, ...]] = set()
     for source in sources:
         part = source.part(tile, hull)
-        lengths = part.sheet.array.chunks
-        y, x = part.sheet.y, part.sheet.x
-        fixed = tuple(i // c for a, (i, c) in enumerate(zip(part.index, lengths, strict=True)) if a not in (y, x))
-        stamp = ((id(part.sheet.array),), fixed)
+        array, y, x = part.sheet.array, part.sheet.y, part.sheet.x
+        fixed = tuple(array.edges(a).chunk_of(i) for a, i in enumerate(part.index) if a not in (y, x))
+        stamp = ((id(array),), fixed)
         if stamp in channels:
             continue
         channels.add(stamp)
-        rows = max(0, (max(part.y0, part.y1 - 1)) // lengths[y] - part.y0 // lengths[y] + 1)
-        columns = max(0, (max(part.x0, part.x1 - 1)) // lengths[x] - part.x0 // lengths[x] + 1)
+        rows = len(chunks_of(array, y, part.y0, part.y1))
+        columns = len(chunks_of(array, x, part.x0, part.x1))
         total += rows * columns
-        nbytes += rows * columns * math.prod(lengths) * part.sheet.array.dtype.itemsize
+        nbytes += rows * columns * math.prod(array.chunks) * array.dtype.itemsize
     return total, nbytes
