@@ -17,7 +17,7 @@ from zarrscope_app.cli.attributes import pointer
 from zarrscope_app.cli.picture import parse_selection
 from zarrscope_resources import demo
 
-VERBS = ["open", "ls", "tree", "info", "attrs", "read", "render", "demo", "tui"]
+VERBS = ["open", "ls", "tree", "info", "attrs", "read", "render", "check", "diff", "demo", "tui"]
 
 
 @pytest.fixture(scope="module")
