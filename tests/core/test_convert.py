@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import zarrscope
 from zarrscope import convert
@@ -293,7 +293,7 @@ def test_killed_at_random_and_run_again_nothing_is_lost(tmp_path: Path) -> None:
         try:
             child.wait(moment.uniform(0.0, 0.25))
         except subprocess.TimeoutExpired:
-            os.kill(child.pid, signal.SIGKILL)
+            child.kill()
             killed += 1
         child.communicate(timeout=60)
         if not (tmp_path / "new" / convert.JOURNAL).exists():
@@ -314,3 +314,54 @@ def test_a_plan_is_the_same_twice_and_tells_sizes() -> None:
     assert json.dumps(told) == json.dumps(again)
     assert told["nbytes"] == 23 * 17 * 2 + 9 * 4
     assert told["chunks"] == 9 + 3
+
+
+def test_a_remote_source_is_asked_for_many_chunks_at_once() -> None:
+    class Far(MemoryStore):
+        remote = True
+        most = 0
+
+        def _get_many(self, requests: Any, cancelled: Any) -> Any:
+            self.most = max(self.most, len(requests))
+            return super()._get_many(requests, cancelled)
+
+    near = source_in("v2")
+    far = Far({key: near.store.get(key) or b"" for key in near.store.list()})
+    store = MemoryStore()
+    result = convert.run(convert.plan(zarrscope.open(far), store, "v3"), verify=False)
+    assert far.most >= 9
+    assert result.copied == 6 + 3
+    assert np.array_equal(zarrscope.open(store)["/images/a"][...], near["/images/a"][...])
+
+
+@pytest.mark.parametrize("after", WRITTEN)
+@pytest.mark.parametrize("before", [name for name in WRITTEN if name != "n5"])
+def test_arrays_without_axes_or_elements(before: str, after: str) -> None:
+    source = zarrscope.open(MemoryStore(), "w-", dialect=before)
+    source.create_array("/point", shape=(), dtype="int32")[...] = 7
+    source.create_array("/empty", shape=(0, 5), dtype="int32", chunks=(2, 2))
+    plan = convert.plan(source, MemoryStore(), after)
+    assert [loss.path for loss in plan.losses] == (["/point"] if after == "n5" else [])
+    convert.run(plan, allow_losses=True)
+    assert plan.store is not None
+    made = zarrscope.open(plan.store)
+    assert made["/empty"].shape == (0, 5)
+    if after != "n5":
+        assert made["/point"][...] == 7
+
+
+_lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=3)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(WRITTEN), st.sampled_from(WRITTEN), _lengths, st.booleans(), st.integers(0, 2**32 - 1))
+def test_any_shape_in_any_chunks_keeps_its_elements(
+    before: str, after: str, axes: list[tuple[int, int, int]], anew: bool, seed: int
+) -> None:
+    shape, chunks, others = zip(*axes, strict=True)
+    values = np.random.default_rng(seed).integers(-99, 99, shape).astype("int16")
+    source = zarrscope.open(MemoryStore(), "w-", dialect=before)
+    source.create_array("/a", shape=shape, dtype="int16", chunks=chunks)[...] = values
+    made = converted(source, after, chunks=others if anew else None)
+    assert np.array_equal(made["/a"][...], values)
+    assert made["/a"].chunks == (others if anew else chunks)

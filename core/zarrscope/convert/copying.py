@@ -12,7 +12,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import Any
 
@@ -25,11 +25,13 @@ from zarrscope.convert.planning import JOURNAL, NodePlan, Plan
 from zarrscope.errors import BadChunk, Conflict, Refused, ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.locator import Index
-from zarrscope.metadata import ArrayMetadata, ChunkKeys
+from zarrscope.metadata import ArrayMetadata
 from zarrscope.selection import Selection
 from zarrscope.store import ABSENT, ByteRange, Store, never
 
 REGION_BYTES = 32 << 20
+BATCH = 64
+"""So many chunks of a remote source are asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ class _Run:
             return
         extent = node.metadata.grid.extent(node.metadata.shape)
         if node.how == "copied":
-            keys = node.metadata.keys
-            shared().share(self._going(product(*map(range, extent))), lambda index: self._copy(node, keys, index))
+            indices = self._going(product(*map(range, extent)))
+            shared().share(self._fetched(node, indices), lambda item: self._copy(node, *item))
             return
         target = Array(self.store, node.target, node.metadata)
         shared().share(self._going(_regions(node.array, node.metadata)), lambda r: self._encode(node, target, r))
@@ -202,19 +204,26 @@ class _Run:
             if not self._resumed:
                 raise
 
-    def _copy(self, node: NodePlan, keys: ChunkKeys, index: Index) -> None:
-        """One chunk as it is."""
+    def _fetched(self, node: NodePlan, indices: Iterator[Index]) -> Iterator[tuple[str, bytes | None]]:
+        """(key in the destination, the chunk's bytes) of chunks still to be copied; many are fetched at once."""
         assert node.array is not None
-        key = keys.key(index)
-        if self._stored(key):
-            self._count("kept", node)
-            return
-        before = node.array.metadata
-        value: bytes | None = None
-        for where in (before.keys, *before.alternative_keys):
-            value = node.array.store.get(where.key(index))
-            if value is not None:
-                break
+        assert node.metadata is not None
+        before, store = node.array.metadata, node.array.store
+        many = min(BATCH, max(1, REGION_BYTES // max(1, node.array.dtype.itemsize * prod(before.grid.chunk_shape))))
+        while batch := list(islice(indices, many if store.remote else 1)):
+            wanted = [(index, key) for index in batch if not self._stored(key := node.metadata.keys.key(index))]
+            self._count("kept", node, len(batch) - len(wanted))
+            for i, answer in store.get_many([(before.keys.key(index), None) for index, _ in wanted], self.cancelled):
+                index, key = wanted[i]
+                for where in before.alternative_keys if answer is None else ():
+                    answer = answer if answer is not None else store.get(where.key(index))
+                if isinstance(answer, ZarrscopeError):
+                    raise answer
+                yield key, answer
+            self._check()
+
+    def _copy(self, node: NodePlan, key: str, value: bytes | None) -> None:
+        """One chunk as it is."""
         if value is not None:
             self._put(key, value)
         self._count("blank" if value is None else "copied", node)

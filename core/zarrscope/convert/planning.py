@@ -225,6 +225,8 @@ class _Planner:
     def _group(self, group: Group, target: str) -> NodePlan:
         self.axes |= axis_names(group.attributes, group.path)
         notes = ["There was no document for this group; it gets one"] if group.metadata.implicit else []
+        if self.source.consolidated and group.path == self.root:
+            notes.append("The consolidated copy of the metadata is not taken along: readers find each node's own")
         own = self._attributes(group, None, notes)
         documents = self.dialect.write(target, GroupMetadata(self.dialect.name), own)
         self._tell_extensions(group.path, group.metadata)
