@@ -1,17 +1,20 @@
 """The kernel's side of the widget: snapshots go out as JSON, gestures come in as messages. It decides nothing.
 
 Outgoing traits: `view` (all that is painted but the picture), `picture` (PNG) with `frame` (which part of the plane it
-shows). Incoming messages: {"do": "slice.set_index", "args": ["z", 3]}, of the calls in `CALLS` only.
+shows), `probe` (what lies under the cursor).
+Incoming messages: {"do": "slice.set_index", "args": ["z", 3]}, of the calls in `CALLS` only.
 Observable from Python, both ways: `path`, `index`, `clim`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,8 @@ import anywidget
 import numpy as np
 import traitlets
 
-from zarrscope.background import Outcome, Owner, Ticket, shared
+from zarrscope.background import Mailbox, Outcome, Owner, Ticket, shared
+from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.png import png
 from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
@@ -43,6 +47,12 @@ CALLS = {
     "values": {"set_index", "show", "transpose"},
 }  # fmt: skip
 """What a browser may call, by presenter."""
+EDITING = {"save", "undo", "redo", "revert"}
+"""Commands of an editable widget only; "writable" is Python's to decide, with `editable`."""
+SUMMARY_SECONDS = 1.0
+"""A cell waits no longer for its static summary."""
+ROWS = 400
+"""Rows of the tree that are sent at most, however many there are."""
 
 
 def plain(value: Any) -> Any:
@@ -87,6 +97,7 @@ class Explorer(anywidget.AnyWidget):
     view = traitlets.Dict().tag(sync=True)
     picture = traitlets.Bytes().tag(sync=True)
     frame = traitlets.Dict().tag(sync=True)
+    probe = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
     path = traitlets.Unicode("/")
     """The selected node."""
@@ -105,6 +116,7 @@ class Explorer(anywidget.AnyWidget):
         post: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         super().__init__(height=height)
+        self._closed = False
         self._post = post or poster()
         self._editable = editable
         self._rows = (0, 200)
@@ -118,11 +130,12 @@ class Explorer(anywidget.AnyWidget):
         self._paint = OncePerTurn(self._post, self._draw)
         s = self.session
         for signal in (
-            s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.slice.probed,
-            s.values.changed, s.problems.changed,
+            s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.values.changed,
+            s.problems.changed,
         ):  # fmt: skip
             signal.connect(self._soon, check_nargs=False)
         s.slice.painted.connect(self._paint.soon, check_nargs=False)
+        s.slice.probed.connect(self._send_probe, check_nargs=False)
         self.on_msg(self._receive)
         self.observe(self._from_python, names=["path", "index", "clim"])
         self._mirroring = False
@@ -132,7 +145,13 @@ class Explorer(anywidget.AnyWidget):
     def _soon(self, _: object = None) -> None:
         self._publish.soon()
 
+    def _send_probe(self) -> None:
+        if not self._closed:
+            self.probe = plain(self.session.slice.probe)
+
     def _send_view(self) -> None:
+        if self._closed:
+            return
         s = self.session
         picture = s.slice.state
         with self.hold_sync():
@@ -142,7 +161,6 @@ class Explorer(anywidget.AnyWidget):
                 "first_row": self._rows[0],
                 "row_count": s.tree.flat_count,
                 "slice": plain(picture),
-                "probe": plain(s.slice.probe),
                 "info": plain(s.metadata.state),
                 "edit": plain(s.edit.state),
                 "diff": s.edit.diff().unified if s.edit.state.changes else "",
@@ -181,6 +199,8 @@ class Explorer(anywidget.AnyWidget):
 
     def _draw(self) -> None:
         """Paints the viewport in a worker; while one picture is made, later wishes melt into one."""
+        if self._closed:
+            return
         if self._painting is not None:
             self._repaint = True
             return
@@ -213,42 +233,64 @@ class Explorer(anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ in
     def _receive(self, _: object, message: Any, buffers: object = None) -> None:
-        if not isinstance(message, dict):
+        """A message of the browser; what is no gesture is dropped."""
+        if self._closed or not isinstance(message, dict):
             return
-        do, args = str(message.get("do", "")), message.get("args", [])
-        if do == "rows":
-            start, stop = int(args[0]), int(args[1])
-            self._rows = (max(0, start), max(0, min(stop, start + 400)))
-            self._publish.soon()
-        elif do == "viewport":
-            rect, (height, width) = args
-            self._rect = (float(rect[0]), float(rect[1]), float(rect[2]), float(rect[3]))
-            self._pixels = (max(1, min(PICTURE_LIMIT, int(height))), max(1, min(PICTURE_LIMIT, int(width))))
-            self.session.slice.viewport(self._rect, self._pixels)
-            self._paint.soon()
-        elif do == "command":
-            perform(self.session, str(args[0]))
-        elif do == "channel":
-            toggle_channel(self.session, int(args[0]))
-        elif do == "axis":
-            choose_axis_key(self.session, str(args[0]))
+        do, args = message.get("do"), message.get("args")
+        if not isinstance(do, str) or not isinstance(args, list):
+            return
+        if do in ("rows", "viewport", "command", "channel", "axis"):
+            try:
+                getattr(self, f"_on_{do}")(*args)
+            except (TypeError, ValueError, OverflowError):
+                self.log.debug("Not understood: %s%s", do, args)
         else:
             self._call(do, args)
+
+    def _on_rows(self, start: int, stop: int) -> None:
+        """The part of the tree that is scrolled into sight."""
+        first = max(0, int(start))
+        self._rows = (first, max(first, min(int(stop), first + ROWS)))
+        self._publish.soon()
+
+    def _on_viewport(self, rect: list[float], pixels: list[int]) -> None:
+        y0, x0, y1, x1 = (float(edge) for edge in rect)
+        if not all(isfinite(edge) for edge in (y0, x0, y1, x1)) or y1 <= y0 or x1 <= x0:
+            return
+        height, width = (max(1, min(PICTURE_LIMIT, int(side))) for side in pixels)
+        self._rect, self._pixels = (y0, x0, y1, x1), (height, width)
+        self.session.slice.viewport(self._rect, self._pixels)
+        self._paint.soon()
+
+    def _on_command(self, command: str) -> None:
+        if command in KEYS.values() or (command in EDITING and self._editable):
+            perform(self.session, command)
+
+    def _on_channel(self, number: int) -> None:
+        toggle_channel(self.session, int(number))
+
+    def _on_axis(self, letter: str) -> None:
+        choose_axis_key(self.session, str(letter))
 
     def _call(self, do: str, args: list[Any]) -> None:
         name, _, method = do.partition(".")
         if method not in CALLS.get(name, ()) or (name == "edit" and not self._editable and method != "fold"):
             return
-        target = self.session if name == "session" else getattr(self.session, name)
+        gesture = getattr(self.session if name == "session" else getattr(self.session, name), method)
         arguments = [tuple(a) if isinstance(a, list) else a for a in args]
-        if name == "slice" and method == "retry" and arguments:
-            arguments = [tuple(int(i) for i in arguments[0])]
-        getattr(target, method)(*arguments)
+        try:
+            inspect.signature(gesture).bind(*arguments)
+            gesture(*arguments)
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+            self.log.debug("Not understood: %s%s", do, args)
+        if do == "slice.hover":
+            self._send_probe()
 
     def _from_python(self, change: Any) -> None:
-        if self._mirroring:
+        if self._mirroring or self._closed:
             return
         s = self.session
+        self._publish.soon()
         if change["name"] == "path":
             s.select(change["new"])
         elif change["name"] == "index":
@@ -261,14 +303,46 @@ class Explorer(anywidget.AnyWidget):
                     s.slice.set_levels(number, float(lo), float(hi))
 
     # ------------------------------------------------------------------ for people at the prompt
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, and beside it a summary for where no kernel runs: GitHub, nbviewer, a saved page."""
+        bundle = super()._repr_mimebundle_(**options)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            data["text/html"] = self._summary()
+        return bundle
+
+    def _summary(self) -> str:
+        """The selected node as HTML, bounded in size; where it is still being opened, in time as well."""
+        node = self.session.node
+        if node is not None:
+            return str(node._repr_html_())
+        url, path = self.session.url, self.session.state.path
+        found: list[str] = []
+
+        def work() -> str:
+            hierarchy = open_hierarchy(url)
+            return str(hierarchy[path if path != "/" else hierarchy.entry]._repr_html_())
+
+        mailbox = Mailbox()
+        owner = shared().owner(mailbox)
+        ticket = owner.fetch(work, lambda outcome: found.append(outcome.value or ""))
+        try:
+            mailbox.run_until(lambda: ticket.finished, SUMMARY_SECONDS)
+        except TimeoutError:
+            pass
+        finally:
+            owner.close()
+        return "".join(found) or f"<code>{escape(self.code)}</code>"
+
     @property
     def code(self) -> str:
         """Python that reads what is selected."""
         return python_text(self.session.state.url, self.session.state.path)
 
     def close(self) -> None:
-        """Gives everything back; the cell stays as a picture."""
-        if hasattr(self, "session"):
+        """Gives everything back; nothing is sent afterwards."""
+        if not self._closed:
+            self._closed = True
             self.session.close()
             self._owner.close()
         super().close()

@@ -156,6 +156,8 @@ function render({ model, el: root }) {
         row.state === "loading" ? "…" : row.expandable ? (row.expanded ? "▾" : "▸") : ""),
       el("span", { class: "nm" }, (row.dirty ? "• " : "") + row.name),
       row.badge ? el("span", { class: "bd" }, "⚠") : null,
+      row.state === "loading" && row.kind ? el("button", { class: "bare", title: view.words.cancel, "aria-label": view.words.cancel,
+        onclick: (e) => { e.stopPropagation(); send("tree.cancel", row.id); } }, "×") : null,
       row.retry ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); send("tree.retry", row.id); } }, view.words.retry) : null,
       el("span", { class: "dt" }, row.detail || (row.expanded ? row.sentence : "")));
       line.style.top = (view.first_row + i) * ROW + "px";
@@ -217,7 +219,7 @@ function render({ model, el: root }) {
         onchange: (e) => send("edit.edit", f.pointer, String(e.target.checked)) }));
       else row.append(el("input", { value: f.text, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
         e.target.dataset.sent = "1"; send("edit.edit", f.pointer, e.target.value); } }));
-      if (may && f.pointer) row.append(el("button", { class: "bare", "aria-label": "remove", onclick: () => send("edit.remove", f.pointer) }, "×"));
+      if (may && f.pointer) row.append(el("button", { class: "bare", title: view.words.remove, "aria-label": view.words.remove, onclick: () => send("edit.remove", f.pointer) }, "×"));
       if (f.error) row.append(el("span", { class: "er" }, f.error));
       return row;
     }));
@@ -249,17 +251,16 @@ function render({ model, el: root }) {
     const view = model.get("view");
     if (!view.session) return;
     const s = view.session;
-    head.replaceChildren(el("button", { class: "bare", "aria-label": "tree", onclick: () => { side.hidden = !side.hidden; side.style.display = side.hidden ? "none" : ""; } }, "☰"),
+    head.replaceChildren(el("button", { class: "bare", title: view.words.tree, "aria-label": view.words.tree, onclick: () => { side.hidden = !side.hidden; side.style.display = side.hidden ? "none" : ""; } }, "☰"),
       el("span", { class: "zs-crumbs" }, ...s.crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("a", { onclick: () => send("session.select", path) }, label)])),
       el("span", { class: "zs-facts" }, s.facts));
-    strip.style.display = s.sentence ? "" : "none";
-    strip.replaceChildren(el("span", { title: s.details }, s.sentence), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
+    strip.style.display = s.sentence || s.offers_lenient ? "" : "none";
+    strip.replaceChildren(el("span", { title: s.details }, s.sentence || view.info.problem), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
       s.offers_lenient ? el("button", { onclick: () => send("session.open_anyway") }, view.words["open-anyway"]) : "",
-      el("button", { class: "bare", "aria-label": "dismiss", onclick: () => send("session.dismiss") }, "×"));
+      el("button", { class: "bare", title: view.words.dismiss, "aria-label": view.words.dismiss, onclick: () => send("session.dismiss") }, "×"));
     filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
     tabs.replaceChildren(...s.tabs.map((t) => el("button", { role: "tab", class: t.id === s.tab ? "on" : "", disabled: !t.enabled, "data-tab": t.id,
       "aria-selected": String(t.id === s.tab), onclick: () => send("session.set_tab", t.id) }, t.title)));
-    probe.textContent = view.probe.text || view.probe.sentence;
     status.textContent = s.status_text;
     box.dataset.status = s.status; box.dataset.path = s.path; box.dataset.tab = s.tab;
     paintTree(view);
@@ -283,11 +284,13 @@ function render({ model, el: root }) {
     const view = model.get("view");
     if (view.slice?.axes.some((a) => a.playing)) send("slice.tick");
   }, 100);
+  const underCursor = () => { const p = model.get("probe"); probe.textContent = p.text || p.sentence || ""; };
+  model.on("change:probe", underCursor);
   model.on("change:view", update);
   model.on("change:picture", picture);
   model.on("change:frame", picture);
   update(); picture();
-  return () => { clearInterval(timer); model.off("change:view", update); model.off("change:picture", picture); model.off("change:frame", picture); };
+  return () => { clearInterval(timer); model.off("change:view", update); model.off("change:probe", underCursor); model.off("change:picture", picture); model.off("change:frame", picture); };
 }
 
 export default { render };

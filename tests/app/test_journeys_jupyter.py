@@ -1,0 +1,345 @@
+"""The journeys in the notebook, from the kernel's side: messages as the browser sends them, traits as it gets them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from contracts.journeys import PLANES, SECONDS, Journeys, Robot, Shelf, brightness, small_image, tree_of_all_kinds
+from zarrscope import chunks
+from zarrscope.background import Mailbox
+from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope_app.jupyter import Explorer
+from zarrscope_app.presenters import SessionStatus
+
+PIXELS = (128, 128)
+
+
+class Browser:
+    """What widget.js does, without a browser: fits the plane when there is another one, and sends gestures."""
+
+    def __init__(self, url: str, mailbox: Mailbox, **options: Any) -> None:
+        self.widget = Explorer(url, post=mailbox, **options)
+        self._fitted: Any = None
+        self.widget.observe(self._fit, names="frame")
+
+    def send(self, do: str, *args: Any) -> None:
+        message = json.loads(json.dumps({"do": do, "args": args}))
+        self.widget._receive(self.widget, message, [])
+
+    def _fit(self, _: object) -> None:
+        shape = self.widget.frame.get("shape")
+        key = (self.widget.view["session"]["path"], shape)
+        if shape and key != self._fitted:
+            self._fitted = key
+            self.send("viewport", [0, 0, *shape], PIXELS)
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """As it arrives: through JSON, which refuses what it cannot hold."""
+        found: dict[str, Any] = json.loads(json.dumps(self.widget.view, allow_nan=False))
+        return found
+
+    def row(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(row for row in self.view["rows"] if row["path"] == path)
+        return found
+
+    def pixels(self) -> np.ndarray:
+        data = self.widget.picture
+        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) if data else np.zeros((0, 0, 3), np.uint8)
+
+    def texts(self) -> Iterator[str]:
+        """What widget.js paints as text or as a tool tip."""
+        view, frame = self.view, self.widget.frame
+        state = view["session"]
+        yield from (state["facts"], state["sentence"], state["details"], state["status_text"])
+        yield from (label for label, _ in state["crumbs"])
+        if state["offers_lenient"]:
+            yield view["words"]["open-anyway"]
+        for row in view["rows"]:
+            yield from (row["name"], row["badge"], row["detail"] or (row["sentence"] if row["expanded"] else ""))
+        probe = self.widget.probe
+        yield from (probe.get("text", ""), probe.get("sentence", ""), view["problems_text"])
+        yield from (problem["headline"] for problem in view["problems"])
+        if state["tab"] == "image":
+            yield from (frame.get("sentence", ""), frame.get("blocked", ""), view["slice"]["sentence"])
+            for axis in view["slice"]["axes"]:
+                yield from (axis["name"], axis["text"], axis["position"])
+        elif state["tab"] == "attributes":
+            yield view["edit"]["sentence"]
+            for field in view["edit"]["fields"]:
+                yield from (field["label"], field["text"], field["error"])
+        elif state["tab"] == "info":
+            yield from (view["info"]["subtitle"], view["info"]["problem"], *view["info"]["warnings"])
+            for section in view["info"]["sections"]:
+                yield from (item["text"] for item in section["items"])
+
+
+class JupyterRobot(Robot):
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+        self.browser: Browser | None = None
+
+    def open(self, url: str, *, writable: bool = False) -> None:
+        self.browser = Browser(url, self.mailbox, editable=writable)
+        self.session = self.browser.widget.session
+
+    @property
+    def page(self) -> Browser:
+        assert self.browser is not None
+        return self.browser
+
+    def close(self) -> None:
+        if self.browser is not None:
+            self.browser.widget.close()
+
+    def wait(self, happened: Callable[[], bool], what: str = "") -> None:
+        try:
+            self.mailbox.run_until(happened, SECONDS)
+        except TimeoutError:
+            pytest.fail(f"This did not happen: {what}")
+
+    def shown(self, path: str) -> dict[str, Any]:
+        self.wait(lambda: any(row["path"] == path for row in self.page.view["rows"]), f"{path} among the rows sent")
+        return self.page.row(path)
+
+    def rows(self) -> list[str]:
+        return [row["name"] for row in self.page.view.get("rows", []) if row["depth"]]
+
+    def expand(self, path: str) -> None:
+        row = self.shown(path)
+        if not row["expanded"]:
+            self.page.send("tree.toggle", row["id"])
+
+    def select(self, path: str) -> None:
+        self.page.send("session.select", self.shown(path)["path"])
+
+    def cancel(self, path: str) -> None:
+        row = self.shown(path)
+        assert row["state"] == "loading"
+        self.page.send("tree.cancel", row["id"])
+
+    def retry_row(self, path: str) -> None:
+        row = self.shown(path)
+        assert row["retry"]
+        self.page.send("tree.retry", row["id"])
+
+    def open_anyway(self) -> None:
+        assert self.page.view["session"]["offers_lenient"]
+        self.page.send("session.open_anyway")
+
+    def slide(self, axis: str, indices: Sequence[int]) -> None:
+        for index in indices:
+            self.page.send("slice.set_index", axis, index)
+            self.mailbox.run()
+
+    def picture(self) -> np.ndarray:
+        return self.page.pixels()
+
+    def hover(self, y: float, x: float) -> None:
+        self.page.send("slice.hover", y, x)
+
+    def retry_picture(self) -> None:
+        self.wait(lambda: bool(self.page.widget.frame.get("marks")), "the mark of what failed")
+        mark = self.page.widget.frame["marks"][0]
+        assert mark[4] == "failed"
+        self.page.send("slice.retry", mark[6])
+
+    def edit(self, pointer: str, text: str) -> None:
+        self.wait(lambda: pointer in [f["pointer"] for f in self.page.view["edit"]["fields"]], f"the field {pointer}")
+        self.page.send("edit.edit", pointer, text)
+
+    def save(self) -> None:
+        self.page.send("command", "save")
+
+    def undo(self) -> None:
+        self.page.send("command", "undo")
+
+    def review(self) -> str:
+        self.wait(lambda: bool(self.page.view["diff"]), "the diff")
+        return str(self.page.view["diff"])
+
+    def resolve(self, whose: str) -> None:
+        self.page.send("edit.resolve", whose)
+
+    def sees(self, text: str) -> bool:
+        return bool(self.page.view) and any(text in shown for shown in self.page.texts())
+
+
+class TestJupyter(Journeys):
+    @pytest.fixture
+    def robot(self) -> Iterator[JupyterRobot]:
+        robot = JupyterRobot()
+        yield robot
+        robot.close()
+
+    def opened(self, robot: Robot, shelf: Shelf, path: str, **options: Any) -> JupyterRobot:
+        assert isinstance(robot, JupyterRobot)
+        robot.open(shelf.address, **options)
+        self.ready(robot)
+        self.go(robot, path)
+        return robot
+
+    # -------------------------------------------------- several in one process
+    def test_two_widgets_share_one_cache(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        first = self.opened(robot, shelf, "/image")
+        first.wait(lambda: self.shows(first, brightness(0)), "the picture")
+        self.whole(first)
+        second = JupyterRobot()
+        try:
+            seen = len(shelf.read)
+            self.opened(second, shelf, "/image")
+            second.wait(lambda: self.shows(second, brightness(0)), "the picture in the second widget")
+            assert first.session.loader is second.session.loader is chunks.shared()
+            assert not [key for key in shelf.read[seen:] if key.startswith("image/0/c/0/")]
+        finally:
+            second.close()
+        first.slide("z", [5])
+        first.wait(lambda: self.shows(first, brightness(5)), "the first goes on without the second")
+
+    # -------------------------------------------------- what a browser may ask for
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"do": "session.close", "args": []},
+            {"do": "session.set_writable", "args": [True]},
+            {"do": "session._open", "args": []},
+            {"do": "tree.attach", "args": [None, "x"]},
+            {"do": "slice.__class__", "args": []},
+            {"do": "__class__.__init__", "args": []},
+            {"do": "command", "args": ["writable"]},
+            {"do": "command", "args": ["no such command"]},
+            {"do": "command"},
+            {"do": "rows", "args": ["x", {}]},
+            {"do": "rows", "args": []},
+            {"do": "viewport", "args": [[0, 0, "nan", None], [1]]},
+            {"do": "viewport", "args": [[0, 0, float("nan"), 1], [10, 10]]},
+            {"do": "slice.set_index", "args": ["no such axis", 3]},
+            {"do": "slice.set_index", "args": []},
+            {"do": "slice.set_levels", "args": ["a", "b", "c", "d", "e"]},
+            {"do": "slice.retry", "args": ["x"]},
+            {"do": "slice.set_visible", "args": [99, True]},
+            {"do": "tree.toggle", "args": [10**9]},
+            {"do": ["slice"], "args": "xyz"},
+            {},
+            "save",
+            None,
+        ],
+    )
+    def test_what_is_no_gesture_is_ignored(self, robot: Robot, shelf: Shelf, message: Any) -> None:
+        small_image(shelf)
+        stored = {key: shelf.get(key) for key in shelf.list()}
+        host = self.opened(robot, shelf, "/image")
+        host.wait(lambda: self.shows(host, brightness(0)), "the picture")
+        host.page.widget._receive(host.page.widget, message, [])
+        host.mailbox.run()
+        assert host.session.state.status is SessionStatus.READY
+        assert not host.session.state.writable
+        host.slide("z", [2])
+        host.wait(lambda: self.shows(host, brightness(2)), "gestures go on working")
+        assert stored == {key: shelf.get(key) for key in shelf.list()}
+
+    def test_without_editable_nothing_is_edited(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        stored = {key: shelf.get(key) for key in shelf.list()}
+        host = self.opened(robot, shelf, "/many")
+        self.form(host)
+        assert host.page.view["editable"] is False
+        for message in (
+            ("edit.edit", "/scale", "7"), ("edit.edit_json", "/scale", "7"), ("edit.add", "", "new", "1"),
+            ("edit.remove", "/scale"), ("edit.rename", "/scale", "s"), ("edit.save",), ("command", "writable"),
+            ("command", "save"), ("edit.edit", "/scale", "8"), ("command", "save"),
+        ):  # fmt: skip
+            host.page.send(*message)
+            host.mailbox.run()
+        assert host.session.edit.state.changes == 0
+        assert not host.session.state.writable
+        assert stored == {key: shelf.get(key) for key in shelf.list()}
+
+    def test_a_group_of_very_many_sends_a_window_of_its_rows(self, robot: Robot, shelf: Shelf) -> None:
+        hierarchy = open_hierarchy(shelf, "a")
+        hierarchy.create_group("/all")
+        document = shelf.get("all/zarr.json") or b""
+        for i in range(100_000):
+            shelf._values[f"all/n{i}/zarr.json"] = document
+        host = self.opened(robot, shelf, "/all")
+        host.expand("/all")
+        host.wait(lambda: host.page.view["row_count"] > 100_000, "all children")
+        host.page.send("rows", 0, 10**9)
+        host.wait(lambda: len(host.page.view["rows"]) > 200, "more rows")
+        assert len(host.page.view["rows"]) <= 400
+        host.page.send("rows", 99_900, 100_100)
+        host.wait(lambda: host.page.view["first_row"] == 99_900, "the rows at the end")
+        assert host.page.view["rows"][-1]["name"] == "n99999"
+        assert len(json.dumps(host.page.view)) < 200_000
+
+    # -------------------------------------------------- from Python
+    def test_path_index_and_contrast_go_both_ways(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        host = self.opened(robot, shelf, "/image")
+        widget = host.page.widget
+        host.wait(lambda: widget.path == "/image" and widget.index == {"z": 0}, "Python to follow")
+        seen: list[Any] = []
+        widget.observe(lambda change: seen.append(change["new"]), names="index")
+        host.slide("z", [4])
+        host.wait(lambda: widget.index == {"z": 4}, "the index in Python")
+        assert seen[-1] == {"z": 4}
+        widget.index = {"z": PLANES - 1}
+        host.wait(lambda: self.shows(host, brightness(PLANES - 1)), "the plane that Python asked for")
+        widget.index = {"z": 0}
+        widget.clim = {"signal": (0, 20)}
+        host.wait(lambda: self.shows(host, 128), "the contrast that Python asked for")
+        assert [host.page.view["slice"]["channels"][0][end] for end in ("lo", "hi")] == [0, 20]
+        host.page.send("slice.set_levels", 0, 0, 100)
+        host.wait(lambda: widget.clim == {"signal": (0, 100)}, "the contrast in Python")
+        widget.path = "/image/0"
+        host.wait(lambda: host.page.view["session"]["path"] == "/image/0", "the node that Python asked for")
+
+    def test_close_gives_everything_back(self, shelf: Shelf) -> None:
+        small_image(shelf)
+        host = JupyterRobot()
+        self.opened(host, shelf, "/image")
+        self.whole(host)
+        shelf.hold("chunks")
+        host.slide("z", [9])
+        widget = host.page.widget
+        host.mailbox.run()
+        widget.close()
+        shelf.release()
+        sent = (dict(widget.view), bytes(widget.picture))
+        assert not host.session.owner._tickets
+        assert not widget._owner._tickets
+        host.mailbox.run()
+        assert (dict(widget.view), bytes(widget.picture)) == sent
+        assert widget.comm is None
+        widget.close()
+        host.page.send("slice.set_index", "z", 3)
+        host.mailbox.run()
+        assert (dict(widget.view), bytes(widget.picture)) == sent
+
+    # -------------------------------------------------- without a kernel
+    def test_a_page_without_a_kernel_shows_a_summary(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        assert isinstance(robot, JupyterRobot)
+        robot.open(shelf.address)
+        for _ in ("at once, as in a cell", "when all is there"):
+            data = robot.page.widget._repr_mimebundle_()
+            data = data[0] if isinstance(data, tuple) else data
+            assert "Group <b>/</b>" in data["text/html"]
+            assert len(data["text/html"].encode()) <= 20_000
+            assert "application/vnd.jupyter.widget-view+json" in data
+            self.ready(robot)
+
+    def test_the_summary_of_a_place_that_does_not_answer_keeps_nobody_waiting(self, robot: Robot, shelf: Shelf) -> None:
+        assert isinstance(robot, JupyterRobot)
+        robot.open(shelf.address)
+        data = robot.page.widget._repr_mimebundle_()
+        data = data[0] if isinstance(data, tuple) else data
+        assert "zarrscope.open" in data["text/html"]
