@@ -28,7 +28,7 @@ from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, close_to, join_path
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
-from zarrscope.store import ABSENT, Store, never
+from zarrscope.store import ABSENT, ByteRange, Store, never
 
 Mode = Literal["r", "r+", "a", "w-"]
 
@@ -150,6 +150,12 @@ class Group:
     def __repr__(self) -> str:
         return f"<Group {self.path} in {self.hierarchy.url}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: bounded, and made of what is at hand."""
+        from zarrscope import html
+
+        return html.of(self)
+
 
 class Hierarchy:
     """Nodes in a store. Safe from any thread."""
@@ -210,6 +216,12 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         return f"<Hierarchy {self.dialect.title} {self.url}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: bounded, and made of what is at hand."""
+        from zarrscope import html
+
+        return html.of(self)
 
     # ------------------------------------------------------------------ nodes
     def open_node(self, path: str) -> Group | Array:
@@ -365,6 +377,17 @@ class Hierarchy:
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """See Group.children."""
         return children(self, clean_path(path), cancelled)
+
+    def misplaced_chunks(self, array: Array) -> str | None:
+        """Says so when chunks lie where only lenient reading looks for them (v2, A.9). One round trip."""
+        keys = [where.key((0,) * array.ndim) for where in (array.metadata.keys, *array.metadata.lenient_keys)]
+        if len(keys) == 1:
+            return None
+        own, *others = self.store.get_partial_values([(key, ByteRange(0, 1)) for key in keys])
+        found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
+        if own is not None or not found:
+            return None
+        return f"There is no chunk {keys[0]}, but {found[0]}, which is read only when opened leniently"
 
     # ------------------------------------------------------------------ creating
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:

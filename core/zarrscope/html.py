@@ -1,0 +1,152 @@
+"""What a notebook shows where a hierarchy, a group or an array is the last line of a cell.
+
+`of(thing)` reads nothing from the store, takes at most LIMIT bytes whatever names and attributes are, and escapes all
+that came from a file. Colours are the page's own, so that it reads in light and in dark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from itertools import islice
+from typing import Any
+
+from zarrscope.array import Array
+from zarrscope.errors import ZarrscopeError
+from zarrscope.hierarchy import Group, Hierarchy
+
+LIMIT = 20_000
+"""Bytes of UTF-8, tags and all."""
+_ROW, _ATTRIBUTES = 700, 6_000
+_DEPTH, _MEMBERS, _NODES, _STRING = 6, 40, 400, 200
+
+_BOX = "font:13px/1.45 system-ui,sans-serif;border:1px solid #8886;border-radius:4px;padding:8px 12px;max-width:52em"
+_QUIET = "opacity:.65;padding:0 1.2em 0 0;text-align:left;vertical-align:top;white-space:nowrap;background:none"
+_VALUE = "text-align:left;overflow-wrap:anywhere;background:none"
+_CODE = (
+    "margin:4px 0 0;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/1.4 monospace;background:none;color:inherit"
+)
+
+
+def of(thing: Hierarchy | Group | Array) -> str:
+    """A piece of HTML. Makes no request and raises nothing for what a file may hold."""
+    if isinstance(thing, Hierarchy):
+        return _box("Hierarchy", thing.url, list(_hierarchy(thing)), _warnings(thing.warnings), None)
+    hierarchy = thing.hierarchy
+    dialect = hierarchy.dialect.title if hierarchy is not None else thing.metadata.dialect
+    rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else "")]
+    kind = "Group" if isinstance(thing, Group) else "Array"
+    if isinstance(thing, Array):
+        rows += _array(thing)
+    problem = [] if thing.problem is None else [str(thing.problem)]
+    return _box(kind, thing.path, rows, [*problem, *_warnings(thing.warnings)], thing.attributes)
+
+
+def _hierarchy(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
+    yield "Dialect", hierarchy.dialect.title
+    yield "Access", "read and write" if hierarchy.writable else "read-only"
+    if hierarchy.entry != "/":
+        yield "Node", hierarchy.entry
+    if hierarchy.consolidated:
+        yield "Metadata", "consolidated"
+
+
+def _array(array: Array) -> Iterator[tuple[str, str]]:
+    metadata = array.metadata
+    names = array.dimension_names
+    yield "Shape", _shape(array.shape) + (f"  ({', '.join(str(name or '–') for name in names)})" if names else "")
+    yield "Type", metadata.dtype.name
+    if array.nbytes:
+        yield "Size", _size(array.nbytes)
+    try:
+        yield "Chunks", f"{_shape(array.chunks)}  in a grid of {_shape(array.chunk_grid_shape)}"
+        if array.shards is not None:
+            yield "Shards", _shape(array.shards)
+        yield "Fill value", repr(array.fill_value)
+    except ZarrscopeError:
+        pass  # the problem is told beneath
+    codecs = [f"{c.spelled or c.name} {c.configuration if c.configuration else ''}".strip() for c in metadata.codecs]
+    yield "Codecs", " → ".join(codecs)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(f"{n:,}" for n in shape) if shape else "a single value"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} PiB"
+
+
+def _warnings(warnings: tuple[str, ...]) -> list[str]:
+    return [*warnings[:3], *([f"… and {len(warnings) - 3} more warnings"] if len(warnings) > 3 else [])]
+
+
+def _box(kind: str, title: str, rows: list[tuple[str, str]], marks: list[str], attributes: Any) -> str:
+    parts = [f'<div class="zarrscope" style="{_BOX}"><div>{kind} <b>{clipped(title, _ROW)}</b></div>']
+    parts += [f"<div>⚠ {clipped(mark, _ROW)}</div>" for mark in marks]
+    parts.append('<table style="border:none;margin:4px 0;background:none">')
+    parts += [
+        f'<tr style="background:none"><td style="{_QUIET}">{label}</td><td style="{_VALUE}">{clipped(text, _ROW)}</td>'
+        for label, text in rows
+        if text
+    ]
+    parts.append("</table>")
+    if attributes:
+        count = f"{len(attributes):,} attribute{'s' if len(attributes) != 1 else ''}"
+        text = clipped("\n".join(outline(attributes)), _ATTRIBUTES, keep="\n")
+        parts.append(f'<details><summary>{count}</summary><pre style="{_CODE}">{text}</pre></details>')
+    return "".join([*parts, "</div>"])
+
+
+def clipped(text: str, limit: int, keep: str = "") -> str:
+    """`text` escaped, with at most `limit` bytes; what does not print (nor reorder text) becomes a mark."""
+    found: list[str] = []
+    left = limit - 3
+    for char in text:
+        piece = escape(char) if char.isprintable() or char in keep else "\N{REPLACEMENT CHARACTER}"
+        left -= len(piece.encode("utf-8", "replace"))
+        if left < 0:
+            found.append("…")
+            break
+        found.append(piece if not "\ud800" <= char <= "\udfff" else "\N{REPLACEMENT CHARACTER}")
+    return "".join(found)
+
+
+def outline(value: Any) -> Iterator[str]:
+    """Attributes as indented JSON, the first members of each object and list only: quick whatever their size."""
+    left = [_NODES]
+
+    def lines(value: Any, depth: int, head: str) -> Iterator[str]:
+        left[0] -= 1
+        indent = "  " * depth
+        if isinstance(value, Mapping | list | tuple) and value and depth < _DEPTH and left[0] > 0:
+            named = isinstance(value, Mapping)
+            yield f"{indent}{head}{'{' if named else '['}"
+            members: Any = value.items() if isinstance(value, Mapping) else (("", member) for member in value)
+            for name, member in islice(members, _MEMBERS):
+                if left[0] <= 0:
+                    break
+                yield from lines(member, depth + 1, f"{_scalar(name)}: " if named else "")
+            if len(value) > _MEMBERS or left[0] <= 0:
+                yield f"{indent}  …"
+            yield f"{indent}{'}' if named else ']'}"
+        elif isinstance(value, Mapping | list | tuple):
+            shut = "{}" if isinstance(value, Mapping) else "[]"
+            yield f"{indent}{head}{shut[0]}{'…' if value else ''}{shut[1]}"
+        else:
+            yield f"{indent}{head}{_scalar(value)}"
+
+    yield from lines(value, 0, "")
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value[:_STRING] + ("…" if len(value) > _STRING else ""), ensure_ascii=False)
+    if isinstance(value, int) and value.bit_length() > 4096:
+        return "…"
+    return json.dumps(value, default=lambda other: str(other)[:_STRING])

@@ -1,0 +1,122 @@
+"""What notebooks show of hierarchies, groups and arrays: bounded, without a request, and safe whatever a file says."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.html import LIMIT
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e&amp;\x00"
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and the text between."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.names: set[str] = set()
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.names |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def shown(thing: Any) -> Tags:
+    html = thing._repr_html_()
+    assert len(html.encode()) <= LIMIT == 20_000
+    found = Tags(html)
+    assert set(found.tags) <= {"div", "b", "table", "tr", "td", "details", "summary", "pre"}
+    assert found.names <= {"class", "style"}
+    assert "color:#" not in html.replace("inherit", "")
+    return found
+
+
+def test_it_says_what_a_person_asks_first() -> None:
+    hierarchy = zarrscope.open(MemoryStore(), "a")
+    hierarchy.create_group("/g", {"name": "cells", "list": [1, {"a": None}], "empty": {}})
+    array = hierarchy.create_array(
+        "/g/a", shape=(10, 2000), dtype="uint16", chunks=(2, 100), shards=(10, 1000), fill_value=7,
+        dimension_names=["z", "x"], attributes={"unit": "µm"},
+    )  # fmt: skip
+    text = shown(array).text
+    for part in ("Array /g/a", "10 × 2,000", "(z, x)", "uint16", "2 × 100", "10 × 1,000", "sharding_indexed", "7",
+                 "39.1 KiB", "1 attribute", '"unit": "µm"', hierarchy.dialect.title, hierarchy.url):  # fmt: skip
+        assert part in text, part
+    group = shown(hierarchy["/g"])
+    assert "Group /g" in group.text
+    assert "3 attributes" in group.text
+    assert '"name": "cells"' in group.text
+    assert "details" in group.tags
+    assert hierarchy.url in shown(hierarchy).text
+
+
+def test_it_makes_no_request() -> None:
+    inner = MemoryStore()
+    zarrscope.open(inner, "a").create_array("/a", shape=(8,), dtype="int8", chunks=(4,))
+    store = Counting(inner)
+    hierarchy = zarrscope.open(store)
+    array, root = hierarchy["/a"], hierarchy.root
+    assert sum(store.requests.values()) > 0
+    store.reset()
+    for thing in (hierarchy, root, array):
+        shown(thing)
+    assert sum(store.requests.values()) == 0
+
+
+@pytest.mark.parametrize("dialect", ["v2", "v3"])
+def test_what_a_file_says_is_text_never_markup(dialect: str) -> None:
+    hierarchy = zarrscope.open(MemoryStore(), "a", dialect=dialect)
+    attributes = {HOSTILE: HOSTILE, "</pre></details><script>": [HOSTILE, {HOSTILE: HOSTILE}]}
+    path = "/<b onclick=x>'\""
+    hierarchy.create_group(path, attributes)
+    hierarchy.create_array(path + "/a", shape=(2,), dtype="int8", chunks=(2,), attributes=attributes)
+    for thing in (hierarchy[path], hierarchy[path + "/a"], hierarchy):
+        found = shown(thing)
+        assert "\u202e" not in found.text
+        assert "\x00" not in found.text
+    assert "<script>alert(1)</script>" in shown(hierarchy[path]).text
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {str(i): i for i in range(200_000)},
+        {"text": "<&>\"'" * 300_000},
+        {"<" * 50_000: "🧫" * 50_000},
+        {"deep": json.loads("[" * 300 + "]" * 300)},
+        {"wide": [[["&" * 190] * 100] * 100] * 100},
+    ],
+    ids=["many", "long", "names", "deep", "wide"],
+)
+def test_its_size_is_bounded_whatever_the_attributes(attributes: dict[str, Any]) -> None:
+    from zarrscope.hierarchy import Group
+    from zarrscope.metadata import GroupMetadata
+
+    hierarchy = zarrscope.open(MemoryStore(), "a")
+    names = tuple("w" * 5000 for _ in range(100))
+    found = shown(Group(hierarchy, "/" + "&" * 9000, GroupMetadata("v3"), attributes, names))
+    assert "…" in found.text
+
+
+def test_an_array_that_cannot_be_decoded_says_why() -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "a").create_array("/a", shape=(8,), dtype="int8", chunks=(4,))
+    document = json.loads(store.get("a/zarr.json") or b"")
+    document["codecs"] = [{"name": "example_unknown_codec", "configuration": {}}]
+    store.set("a/zarr.json", json.dumps(document).encode())
+    text = shown(zarrscope.open(store)["/a"]).text
+    assert "⚠" in text
+    assert "example_unknown_codec" in text
