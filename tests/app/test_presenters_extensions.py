@@ -88,6 +88,26 @@ def test_open_anyway_is_given_up_by_opening_for_writing(shelf: Shelf, workspace:
     assert session.state.offers_lenient
 
 
+def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    hierarchy = open_hierarchy(shelf, "a", dialect="v2")
+    hierarchy.create_array("/a", shape=(2, 2), dtype="u1", chunks=(2, 2))[...] = 9
+    document = json.loads(shelf.get("a/.zarray") or b"")
+    document.pop("dimension_separator", None)
+    shelf.set("a/.zarray", json.dumps(document).encode())
+    shelf.set("a/0/0", shelf.get("a/0.0") or b"")
+    shelf.erase("a/0.0")
+    session = at(workspace, mailbox, shelf.address, "/a")
+    assert any("no chunk a/0.0, but a/0/0" in warning for warning in session.metadata.state.warnings)
+    assert session.state.offers_lenient
+    assert session.node[...].tolist() == [[0, 0], [0, 0]]
+    session.open_anyway()
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
+    assert session.node[...].tolist() == [[9, 9], [9, 9]]
+    assert not session.state.offers_lenient
+
+
 def test_a_store_of_two_formats_says_which_is_shown(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     open_hierarchy(shelf, "a", dialect="draft-2020")
     shelf.set(".zgroup", b'{"zarr_format": 2}')

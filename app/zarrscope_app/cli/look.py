@@ -237,7 +237,8 @@ def _meaning(node: Any) -> tuple[Any, Any, list[str]]:
     from zarrscope.pyramid import find_collection, find_images
 
     if node.kind == "array":
-        return None, None, []
+        misplaced = node.hierarchy.misplaced_chunks(node)
+        return None, None, [misplaced] if misplaced else []
     images = find_images(node)
     if images:
         try:

@@ -98,6 +98,8 @@ class _Selection:
     image: Image | None = None
     labels: dict[str, Image | None] | None = None
     icon: str = ""
+    passable: bool = False
+    """Opened leniently, it would be shown, or more of it."""
 
 
 class Session:
@@ -124,7 +126,7 @@ class Session:
         self._opener = opener or _open
         self._wanted = path
         self._writable = writable
-        self._lenient = False
+        self._lenient = self._passable = False
         self._hierarchy: Any = None
         self._closed = False
         self._status = SessionStatus.OPENING
@@ -269,7 +271,7 @@ class Session:
     def _select(self, path: str) -> None:
         hierarchy = self._hierarchy
         self._stop()
-        self._path, self._node = path, None
+        self._path, self._node, self._passable = path, None, False
         self._strip = words.Problem("", "")
         self.tree.reveal(path)
 
@@ -293,14 +295,14 @@ class Session:
 
     def _show(self, found: _Selection) -> None:
         node = found.node
-        self._node = node
+        self._node, self._passable = node, found.passable
         self.metadata.show(node, found.info)
         self.edit.select(node.path, node.kind)
         for warning in found.info.warnings:
             self.problems.add(words.warning(warning, node.path))
         if found.info.problem:
             problem = self.problems.add(node.problem, node.path)
-            if _is_passable(node):
+            if found.passable:
                 self._strip = replace(problem, retry=False)
         if found.icon:
             self.tree.mark(node.path, found.icon)
@@ -393,7 +395,7 @@ class Session:
             self._strip.details,
             self._strip.retry,
             writable,
-            self._node is not None and _is_passable(self._node),
+            self._passable,
             unsaved,
             words.joined(
                 self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
@@ -440,9 +442,12 @@ def _look_at(hierarchy: Any, path: str) -> _Selection:
     image, collection, icon = None, None, ""
     warnings: list[str] = []
     labels: dict[str, Image | None] = {}
+    misplaced = None
     try:
         collection = find_collection(node)
         image = default_image(node)
+        if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
+            warnings.append(misplaced)
         if image is not None:
             # Touched here, so that the host's thread never waits for a store.
             _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
@@ -456,7 +461,7 @@ def _look_at(hierarchy: Any, path: str) -> _Selection:
     info = describe(node, image, collection, hierarchy.extensions(node.path))
     if warnings:
         info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
-    return _Selection(node, info, image, labels, icon)
+    return _Selection(node, info, image, labels, icon, bool(misplaced) or _is_passable(node))
 
 
 def _label_image(hierarchy: Any, path: str) -> Image | None:

@@ -146,8 +146,7 @@ class V2:
             )
         # the text's default is ".", and other readers keep to it; stores of old writers that nested without saying so
         # are read leniently
-        nested = self.lenient and separator is None and len(shape) > 1
-        others = (ChunkKeys(prefix, "", "/", "0"),) if nested else ()
+        nested = (ChunkKeys(prefix, "", "/", "0"),) if separator is None and len(shape) > 1 else ()
         return ArrayMetadata(
             shape=shape,
             dtype=dtype,
@@ -164,7 +163,8 @@ class V2:
                     "data type", dtype.name, False, True, Outcome.REFUSED, advice=dtype.advice, pointer="/dtype"
                 ),
             ),
-            alternative_keys=others,
+            alternative_keys=nested if self.lenient else (),
+            lenient_keys=() if self.lenient else nested,
         )
 
     def _filters(self, members: Members) -> list[Named]:
