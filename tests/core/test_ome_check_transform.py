@@ -61,11 +61,19 @@ def test_what_is_not_ome_zarr_is_a_finding() -> None:
     assert check({"ome": {"version": "0.9", "labels": ["a"]}})[0].pointer == "/ome/version"
 
 
+@pytest.mark.parametrize("value", [1.5, float("inf"), float("nan"), "1", None, True])
+def test_a_label_value_is_a_whole_number(value: Any) -> None:
+    label = {"ome": {"version": "0.5", "image-label": {"colors": [{"label-value": value, "rgba": [0, 0, 0, 0]}]}}}
+    assert [f.pointer for f in check(label)] == ["/ome/image-label/colors/0/label-value"]
+
+
 def test_broken_attributes_never_raise_anything_else() -> None:
     fuzzer = Fuzzer(3)
     fuzzer.random = random.Random(3)
     starts = [image("0.4"), image(), scene({"type": "scale", "scale": [1, 2]})]
     starts.append({"ome": {"version": "0.5", "plate": {"rows": [{"name": "A"}], "columns": [{"name": "1"}]}}})
+    colors = [{"label-value": 1, "rgba": [0, 0, 0, 0]}]
+    starts.append({"ome": {"version": "0.5", "image-label": {"colors": colors, "source": {"image": "../../"}}}})
     judged = 0
     for _ in range(1500):
         value = copy.deepcopy(fuzzer.random.choice(starts))
