@@ -12,6 +12,7 @@ from zarrscope_app.presenters.session import Session
 from zarrscope_app.presenters.slice import SlicePresenter
 
 LEAP = 10
+BRIGHTER = 1.25
 
 
 def _to_end(picture: SlicePresenter, last: bool) -> None:
@@ -27,6 +28,13 @@ def _next_level(picture: SlicePresenter) -> None:
     picture.lock_level(following if following < len(state.levels) else None)
 
 
+def _lighten(picture: SlicePresenter, by: float) -> None:
+    """Divides the width of the contrast window of every visible channel; its lower end stays."""
+    for number, channel in enumerate(picture.state.channels):
+        if channel.visible and channel.lo is not None and channel.hi is not None:
+            picture.set_levels(number, channel.lo, channel.lo + (channel.hi - channel.lo) / by)
+
+
 ACTIONS: dict[str, Callable[[Session], object]] = {
     "save": lambda s: s.edit.save(),
     "undo": lambda s: s.edit.undo(),
@@ -37,6 +45,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
+    "brighter": lambda s: _lighten(s.slice, BRIGHTER),
+    "darker": lambda s: _lighten(s.slice, 1 / BRIGHTER),
     "level": lambda s: _next_level(s.slice),
     "transpose": lambda s: s.slice.transpose(),
     "play": lambda s: s.slice.play(),

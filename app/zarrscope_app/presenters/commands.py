@@ -52,6 +52,8 @@ COMMANDS = (
     Command("zoom-out", "Zoom out", "view", ("-",), 0),
     Command("fit", "Fit the whole plane", "view", ("0",), 0, "fit"),
     Command("auto", "Auto contrast", "view", ("A",), 1, "contrast"),
+    Command("brighter", "Brighter", "view", (">",), 1),
+    Command("darker", "Darker", "view", ("<",), 1),
     Command("level", "Next level", "view", ("L",), 1),
     Command("transpose", "Swap height and width", "view", ("Ctrl+T",), 1),
     Command("play", "Play", "view", ("Space",), 2, "play"),
@@ -76,6 +78,14 @@ COMMANDS = (
 MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
 """For the key sheet: keys that are no commands of their own."""
 
+TERMINAL_KEYS = (
+    ("[ · ]", "Tab to the left or right"),
+    ("V", "Value cursor on or off"),
+    ("\\", "Show or hide the tree"),
+    ("Ctrl+arrows", "Move the picture"),
+)
+"""Keys that stand for the mouse where there may be none."""
+
 
 def command(id: str) -> Command:
     """The command `id`. Raises KeyError."""
@@ -90,10 +100,10 @@ def is_plain(keys: str) -> bool:
     return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
 
 
-def key_sheet() -> list[tuple[str, str]]:
-    """(keys, what they do) for every command that has keys."""
+def key_sheet(*others: tuple[str, str]) -> list[tuple[str, str]]:
+    """(keys, what they do) for every command that has keys, and `others` of the host."""
     rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in COMMANDS if found.keys]
-    return [*rows, *MORE_KEYS]
+    return [*rows, *MORE_KEYS, *others]
 
 
 LABELS = {
@@ -157,8 +167,8 @@ ABOUT = (
 
 FOOTERS = {
     "tree": "↑↓ move  →← open close  Enter show  / find  Tab pane  ? keys  q quit",
-    "image": "←→ step  ↑↓ axis  1-9 channel  a auto  v value  +-0 zoom  Tab pane  ? keys  q quit",
-    "attributes": "Enter edit  n add  x remove  u undo  d diff  Ctrl+S save  Tab pane  ? keys  q quit",
+    "image": "←→ step  ↑↓ axis  1-9 show  a auto  <> light  v value  +- zoom  ? keys  q quit",
+    "attributes": "Enter edit  n add  x remove  u undo  d diff  ^S save  Tab pane  ? keys  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
     "problems": "↑↓ move  Tab pane  ? keys  q quit",

@@ -227,13 +227,15 @@ class TextLines(Lines):
 
 def _fold(line: str, width: int) -> list[Piece]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
-    indent = len(line) - len(line.lstrip())
-    folded, rest = [], line
+    start = min(len(line) - len(line.lstrip()), width // 2)
+    following = min(start + 2, width // 2)
+    folded, rest = [], " " * start + line.lstrip()
     while len(rest) > width:
-        cut = rest.rfind(" ", indent + 1, width)
-        cut = cut if cut > indent else width
+        # Only blanks after the indentation part words; else it would be cut off again and again.
+        cut = rest.rfind(" ", start + 1, width)
+        cut = cut if cut > start else width
         folded.append((rest[:cut], role))
-        rest = " " * min(indent + 2, width // 2) + rest[cut:].lstrip()
+        start, rest = following, " " * following + rest[cut:].lstrip()
     return [*folded, (rest, role)]
 
 

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from zarrscope_app.presenters import words
-from zarrscope_app.presenters.commands import FOOTERS, key_sheet
+from zarrscope_app.presenters.commands import FOOTERS, TERMINAL_KEYS, key_sheet
 
 
 class Sheet(ModalScreen[str]):
@@ -28,7 +28,7 @@ class Sheet(ModalScreen[str]):
 
     @classmethod
     def of_keys(cls) -> Sheet:
-        rows = key_sheet()
+        rows = key_sheet(*TERMINAL_KEYS)
         wide = max(len(keys) for keys, _ in rows)
         return cls("\n".join(f"{keys:<{wide}}  {label}" for keys, label in rows), "", {})
 
