@@ -225,7 +225,7 @@ class ArrayMetadata:
     extensions: tuple[ExtensionReport, ...] = ()
     alternative_keys: tuple[ChunkKeys, ...] = ()
     """Keys that other writers used where these find nothing: the first chunk found decides for the whole array."""
-    lenient_keys: tuple[ChunkKeys, ...] = ()
+    lenient_keys: tuple[ChunkKeys, ...] = field(default=(), compare=False)
     """Keys that the documents do not allow, though some writers used them: read only when opened leniently."""
 
     kind = "array"
