@@ -216,12 +216,11 @@ class StoredChunks:
             return self._not_stored(array.locator.chunk_of(unit))
         if isinstance(payload, ZarrscopeError):
             return failed_chunk(payload, array, key)
-        if not array.locator.tiers and (told := self._wrong_size(unit, len(payload), key)) is not None:
-            return told
         try:
             array.decode_unit(unit, payload)
         except ZarrscopeError as error:
-            return failed_chunk(error, array, key)
+            told = None if array.locator.tiers else self._wrong_size(unit, len(payload), key)
+            return told or failed_chunk(error, array, key)
         return None
 
     def _wrong_size(self, unit: Index, size: int, key: str) -> Finding | None:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from zarrscope.array import Array
 from zarrscope.dialects import Dialect, Source, dialect_named
 from zarrscope.errors import BadMetadata, Unsupported, ZarrscopeError
-from zarrscope.finding import Finding, descendant, finding_of
+from zarrscope.finding import Finding, Severity, descendant, finding_of
 from zarrscope.hierarchy import MAX_DEPTH, Group, Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.jsontext import parse_json
@@ -28,6 +28,8 @@ from zarrscope.probing import fetch
 from zarrscope.store import never
 from zarrscope.stored import StoredChunks
 
+OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
+"""Attributes that say a group is OME-Zarr's ("labels" alone may be anybody's)."""
 MAX_BENEATH = 1000
 """So many names beneath an array are looked at for nodes that should not be there, where chunks are not listed."""
 
@@ -239,9 +241,16 @@ class _Check:
         return findings
 
     def _ome(self, path: str, node: Group, key: str) -> list[Finding]:
+        """What breaks the rules of OME-Zarr in the attributes, and images that do not open as their attributes say."""
+        from zarrscope.ome_check import check as ome_check
         from zarrscope.pyramid import find_images
 
         findings: list[Finding] = []
+        if OME_KEYS & node.attributes.keys():
+            base = self._dialect(node).attributes_at(path, "group")[1]
+            for each in ome_check(node.attributes):
+                severity: Severity = "error" if each.strength == "must" else "warning"
+                findings.append(Finding(severity, "ome-zarr", path, each.message, key, base + each.pointer))
         try:
             for image in find_images(node):
                 findings += [Finding("warning", "ome-zarr", path, warning, key) for warning in image.warnings]
@@ -323,14 +332,14 @@ class _Check:
                 if isinstance(answer, ZarrscopeError):
                     findings.append(finding_of(answer, node, key))
                     continue
-                told, place = self._copy_differs(self.copies[key], answer), places[key]
+                told, place = self._copy_differs(node, key, self.copies[key], answer), places[key]
                 if told is not None and place is not None:
                     (code, message), (holder, pointer) = told, place
                     advice = "Readers that trust the copy see something else. Consolidate the metadata anew."
                     findings.append(Finding("error", code, node, message, holder, pointer, advice))
         return findings
 
-    def _copy_differs(self, copy: Source, own: bytes | None) -> tuple[str, str] | None:
+    def _copy_differs(self, path: str, key: str, copy: Source, own: bytes | None) -> tuple[str, str] | None:
         held = copy if isinstance(copy, Mapping) else parse_json(copy)
         if own is None:
             if not held:
@@ -340,9 +349,22 @@ class _Check:
             stored = parse_json(own)
         except ZarrscopeError:
             return None  # the node's own finding
-        if _plain(held) == _plain(stored):
+        if _plain(held) == _plain(stored) or self._same_node(path, key, held, own):
             return None
         return "copy-stale", "The consolidated metadata says something else than the node's own document"
+
+    def _same_node(self, path: str, key: str, held: Any, own: bytes) -> bool:
+        """Both make the same node, though one spells out what the other leaves to the defaults."""
+        try:
+            nodes = [self.given.dialect.parse(path, {key: each}) for each in (held, own)]
+        except ZarrscopeError:
+            return False
+        first, second = nodes
+        return (
+            first is not None
+            and second is not None
+            and (first.metadata == second.metadata and _plain(first.attributes) == _plain(second.attributes))
+        )
 
 
 def _plain(document: Any) -> Any:

@@ -291,3 +291,15 @@ def test_a_path_that_is_no_node() -> None:
     with pytest.raises(zarrscope.NotFound):
         found(store, "/nowhere")
     assert found(store, "/g/a") == []
+
+
+def test_the_rules_of_ome_zarr_are_checked_where_a_group_says_it_is_such() -> None:
+    store, _ = made("v3")
+    h = zarrscope.open(store, "r+")
+    h.create_group("/anybody", {"labels": "of bottles"})
+    assert found(store) == []
+    h.create_group("/image", {"ome": {"version": "0.5", "multiscales": [{"axes": [], "datasets": [{"path": "9"}]}]}})
+    findings = found(store)
+    assert {(f.code, f.path) for f in findings} == {("ome-zarr", "/image")}
+    assert "error" in {f.severity for f in findings}
+    assert "/attributes/ome/multiscales/0/axes" in {f.pointer for f in findings}
