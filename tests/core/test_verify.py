@@ -12,7 +12,7 @@ import pytest
 import zarrscope
 from zarrscope.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Fault, Faults
+from zarrscope.stores.wrappers import Fault, Faults, Wrapper
 from zarrscope.verify import Finding, Progress, check
 
 GZIP = [CodecSpec("bytes", Configuration({"endian": "big"})), CodecSpec("gzip", Configuration({"level": 1}))]
@@ -303,3 +303,39 @@ def test_the_rules_of_ome_zarr_are_checked_where_a_group_says_it_is_such() -> No
     assert {(f.code, f.path) for f in findings} == {("ome-zarr", "/image")}
     assert "error" in {f.severity for f in findings}
     assert "/attributes/ome/multiscales/0/axes" in {f.pointer for f in findings}
+
+
+def test_a_copy_that_spells_out_the_defaults_is_not_stale() -> None:
+    store = consolidated("v3")
+    root = json.loads(store.get("zarr.json") or b"")
+    copy = root["consolidated_metadata"]["metadata"]["g/a"]
+    copy |= {"storage_transformers": [], "attributes": {}}
+    copy["chunk_key_encoding"] = {"name": "default", "configuration": {"separator": "/"}}
+    store.set("zarr.json", json.dumps(root).encode())
+    assert found(store) == []
+    copy["attributes"] = {"new": 1}
+    store.set("zarr.json", json.dumps(root).encode())
+    assert [(f.code, f.path) for f in found(store)] == [("copy-stale", "/g/a")]
+
+
+class Unlistable(Wrapper):
+    """As a plain web server."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self.listable = False
+        self.remote = True
+
+
+@pytest.mark.parametrize("layout", ["v2", "v3 sharded", "n5"])
+def test_a_store_that_cannot_list_is_asked_for_every_chunk(layout: str) -> None:
+    store, a = made(layout)
+    key = a.metadata.keys.key
+    store.erase(key((2, 2)))
+    store.erase(key((3, 0)))
+    store.set(key((1, 1)), b"")
+    assert [(f.severity, f.code, f.key) for f in found(Unlistable(store), "/g/a")] == [
+        ("error", "shard-index" if "sharded" in layout else "chunk-truncated", key((1, 1))),
+        ("information", "chunk-missing", key((2, 2))),
+        ("information", "chunk-missing", key((3, 0))),
+    ]
