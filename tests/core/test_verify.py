@@ -339,3 +339,35 @@ def test_a_store_that_cannot_list_is_asked_for_every_chunk(layout: str) -> None:
         ("information", "chunk-missing", key((2, 2))),
         ("information", "chunk-missing", key((3, 0))),
     ]
+
+
+HOSTILE = [
+    b"",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"null",
+    b'{"zarr_format": 1e400, "node_type": {}, "shape": {"a": 1}}',
+    b'{"attributes": {"ome": {"multiscales": 7, "plate": [null]}, "multiscales": [[]]}, "zarr_format": 2}',
+    b'{"ome": [1], "multiscales": {"a": "\\ud800"}, "dimensions": [-1], "n5": 4}',
+]
+
+
+@pytest.mark.parametrize("layout", ["v2", "v3", "n5", "draft-2020", "draft-2022-05"])
+def test_whatever_one_document_holds_the_other_nodes_are_checked(layout: str) -> None:
+    store, _ = made(layout)
+    h = zarrscope.open(store, "r+")
+    other = h.create_array("/z", shape=(4,), dtype="u2", chunks=(2,), codecs=GZIP, attributes={"n": 1})
+    other[...] = 1
+    key = other.metadata.keys.key((1,))
+    store.set(key, b"?")
+    beneath = [k for k in store.list() if k.endswith(("json", ".zarray", ".zgroup", ".zattrs")) and "g" in k.split("/")]
+    beneath += [k for k in store.list() if k.endswith((".array.json", ".group.json")) and "/g" in k]
+    assert beneath
+    for document in beneath:
+        whole = store.get(document)
+        for value in HOSTILE:
+            store.set(document, value)
+            findings = found(store)
+            assert [f.key for f in findings if f.path == "/z"] == [key], (document, value[:40])
+        store.set(document, whole)
+    assert [f.path for f in found(store)] == ["/z"]

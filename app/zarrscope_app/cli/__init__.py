@@ -62,6 +62,7 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope cells.zarr                    open the window
       zarrscope tree cells.zarr               what is inside
       zarrscope info cells.zarr 0             one array in words
+      zarrscope check cells.zarr              what is wrong with it
       zarrscope render cells.zarr -o a.png    a picture, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
       zarrscope convert old.zarr new.zarr --to v3 --dry-run
