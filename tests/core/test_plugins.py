@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +21,11 @@ from zarrscope.stores.memory import MemoryStore
 
 MODULE = '''
 import json
+from zarrscope.codecs.kinds import BytesToBytes
 from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import data_type
 from zarrscope.metadata import ChunkKeys, RegularGrid
+from zarrscope.store import Store
 
 
 def money(name, configuration):
@@ -39,6 +43,35 @@ def dashes(configuration, prefix):
 
 def note(configuration):
     return "The maker left a note: " + configuration["text"]
+
+
+class Negate(BytesToBytes):
+    def __init__(self, settings, decoded):
+        super().__init__(settings, decoded)
+        self.encoded = decoded
+
+    def _expand(self, data, limit=0):
+        return bytes(255 - byte for byte in bytes(data))
+
+    encode = _expand
+
+
+class Cellar(Store):
+    """Keeps what an array stores under another prefix."""
+
+    def __init__(self, inner, configuration, prefix):
+        self.inner, self.url = inner, inner.url
+
+    def _get(self, key, part):
+        return self.inner.get("cellar/" + key, part)
+
+
+def columns(configuration, ndim):
+    return [{"name": "transpose", "configuration": {"order": list(range(ndim))[::-1]}}]
+
+
+def backwards(data):
+    return json.loads(bytes(data)[::-1])
 
 
 class Suffixed(V3):
@@ -64,6 +97,18 @@ ENTRY_POINTS = """
     [zarrscope.chunk_key_encodings]
     dashes = zarrscope_sample:dashes
 
+    [zarrscope.codecs]
+    example.negate = zarrscope_sample:Negate
+
+    [zarrscope.storage_transformers]
+    cellar = zarrscope_sample:Cellar
+
+    [zarrscope.memory_layouts]
+    https://example.com/columns = zarrscope_sample:columns
+
+    [zarrscope.metadata_encodings]
+    https://example.com/backwards = zarrscope_sample:backwards
+
     [zarrscope.extensions]
     note = zarrscope_sample:note
 
@@ -83,13 +128,17 @@ ARRAY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def distribution(tmp_path: Path) -> Iterator[None]:
-    (tmp_path / "zarrscope_sample.py").write_text(MODULE)
-    info = tmp_path / "zarrscope_sample-1.0.dist-info"
+def install(folder: Path) -> None:
+    (folder / "zarrscope_sample.py").write_text(MODULE)
+    info = folder / "zarrscope_sample-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zarrscope-sample\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(dedent(ENTRY_POINTS).lstrip())
+
+
+@pytest.fixture
+def distribution(tmp_path: Path) -> Iterator[None]:
+    install(tmp_path)
     sys.path.insert(0, str(tmp_path))
     importlib.invalidate_caches()
     plugins.plugin.cache_clear()
@@ -132,3 +181,42 @@ def test_without_the_distribution_each_piece_is_named() -> None:
     assert refused == {"data type", "chunk grid", "chunk key encoding", "extension"}
     with pytest.raises(zarrscope.ZarrscopeError, match=r"no Zarr hierarchy|There is no"):
         zarrscope.open(stored("node.json"))
+
+
+SCRIPT = """
+import json
+import numpy as np
+import zarrscope
+from zarrscope.stores.memory import MemoryStore
+
+v3, draft = MemoryStore(), MemoryStore()
+v3.set("zarr.json", json.dumps({
+    "zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0,
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    "chunk_key_encoding": {"name": "default"}, "codecs": ["bytes", "example.negate"],
+    "storage_transformers": [{"name": "cellar"}],
+}).encode())
+v3.set("cellar/c/0", bytes([255 - 1, 255 - 2]))
+encoding = {"extension": "https://example.com/backwards", "type": "backwards", "metadata_key_suffix": ".nosj"}
+draft.set("zarr.json", json.dumps({
+    "zarr_format": "https://purl.org/zarr/spec/core/3.0", "metadata_encoding": encoding, "extensions": [],
+}).encode())
+draft.set("meta/a.array.nosj", json.dumps({
+    "shape": [2, 2], "data_type": "uint8", "fill_value": 0, "extensions": [], "attributes": {}, "codecs": [],
+    "chunk_grid": {"type": "regular", "chunk_shape": [2, 2], "separator": "/"},
+    "chunk_memory_layout": {"extension": "https://example.com/columns", "type": "columns"},
+}).encode()[::-1])
+draft.set("data/a/c0/0", bytes([1, 2, 3, 4]))
+print(zarrscope.open(v3)["/"][...].tolist(), zarrscope.open(draft)["/a"][...].tolist())
+"""
+
+
+def test_the_other_points_are_open_in_a_process_of_its_own(tmp_path: Path) -> None:
+    install(tmp_path)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, env=environ)
+    assert done.stdout == "[1, 2] [[1, 3], [2, 4]]\n", done.stderr
+    environ.pop("PYTHONPATH")
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, env=environ)
+    assert done.stdout == ""
+    assert "Unsupported" in done.stderr
