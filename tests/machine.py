@@ -8,6 +8,7 @@ for lack of one is a failure.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -46,6 +47,7 @@ def missing(thing: str) -> str | None:
         "display": _display,
         "tmux": lambda: None if shutil.which("tmux") else "no tmux: install the system package tmux",
         "chromium": lambda: None if chromium() else "no Chromium: install the system package chromium",
+        "jupyterlab": _jupyterlab,
         "cases": lambda: (
             None if conformance() else "no conformance archive beside the clone, nor where ZARRSCOPE_CASES says"
         ),
@@ -62,6 +64,11 @@ def _qt() -> str | None:
         return None
     last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
     return f"Qt does not load ({last}): install the system packages of packaging/system-packages.txt"
+
+
+def _jupyterlab() -> str | None:
+    lacking = [name for name in ("jupyterlab", "playwright") if importlib.util.find_spec(name) is None]
+    return f"no {' and no '.join(lacking)}: pip install 'zarrscope[test]'" if lacking else None
 
 
 def _display() -> str | None:

@@ -26,7 +26,7 @@ function render({ model, el: root }) {
   const pane = el("div", { class: "zs-pane" });
   const probe = el("span", { class: "probe" });
   const status = el("span", { class: "zs-quiet" });
-  const box = el("div", { class: "zs", tabindex: "0" }, head, strip,
+  const box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, strip,
     el("div", { class: "zs-body" }, side, el("div", { class: "zs-main" }, tabs, pane)),
     el("div", { class: "zs-foot" }, probe, status));
   box.style.height = model.get("height") + "px";
@@ -268,7 +268,12 @@ function render({ model, el: root }) {
   }
 
   box.addEventListener("keydown", (e) => {
-    if (/^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) {
+      // Left to the notebook, Enter and letters would be its commands instead of what is typed here.
+      e.stopPropagation();
+      if (e.key === "Enter") e.target.blur();
+      return;
+    }
     const names = { ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", " ": "Space", PageUp: "PgUp", PageDown: "PgDown" };
     const key = names[e.key] || (e.key.length === 1 ? e.key.toUpperCase() : e.key);
     const id = model.get("view").keys?.[(e.shiftKey && e.key.length > 1 ? "Shift+" : "") + key];
