@@ -243,7 +243,7 @@ class Explorer(anywidget.AnyWidget):
             try:
                 getattr(self, f"_on_{do}")(*args)
             except (TypeError, ValueError, OverflowError):
-                self.log.debug("Not understood: %s%s", do, args)
+                self.log.debug("%s%s", do, args)
         else:
             self._call(do, args)
 
@@ -282,7 +282,7 @@ class Explorer(anywidget.AnyWidget):
             inspect.signature(gesture).bind(*arguments)
             gesture(*arguments)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-            self.log.debug("Not understood: %s%s", do, args)
+            self.log.debug("%s%s", do, args)
         if do == "slice.hover":
             self._send_probe()
 
