@@ -158,6 +158,7 @@ class Explorer(QWidget):
     def stop(self) -> None:
         """Gives everything back: nothing is called afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
+        follow(None)
         self._drop()
         self.layers.close()
         self.bridge.close()

@@ -282,6 +282,8 @@ class Explorer(App[int]):
             self.copy_to_clipboard(self.session.state.address)
         elif found == "edit":
             self.session.set_tab("attributes")
+            # What is not shown cannot take the focus: the pane comes to the front now, not at the end of the turn.
+            self.query_one("#panes", ContentSwitcher).current = "attributes"
             self.query_one("#attributes").focus()
         elif found is not None and perform(self.session, found):
             pass
