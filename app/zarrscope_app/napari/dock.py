@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QSize, QTimer
@@ -68,7 +69,8 @@ class Explorer(QWidget):
         self.form.view.setAlternatingRowColors(False)
         header = self.form.view.header()
         assert header is not None
-        header.resizeSection(0, 150)
+        header.resizeSection(0, 170)
+        self.form.view.setIndentation(10)
         self._follow_theme()
         napari_viewer.events.theme.connect(self._follow_theme)
 
@@ -136,16 +138,20 @@ class Explorer(QWidget):
             self.layers.add(self.session, self._add)
 
     def _add(self, layers: list[Layer]) -> None:
+        """One layer a turn of the loop: napari takes its time over each."""
+        for layer in layers:
+            self.bridge.post(partial(self._add_one, layer))
+        self.bridge.post(self._show)
+
+    def _add_one(self, layer: Layer) -> None:
         from napari.layers import Layer as NapariLayer
 
-        assert self.session is not None
         try:
-            for layer in layers:
-                # napari reads the first plane right here.
-                self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
+            # napari reads the first plane right here.
+            self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
         except ZarrscopeError as error:
-            self.session.problems.add(error, self.session.state.path)
-        self._show()
+            if self.session is not None:
+                self.session.problems.add(error, self.session.state.path)
 
     # ------------------------------------------------------------------ the end
     def _drop(self) -> None:

@@ -70,12 +70,14 @@ def _channels(image: Image) -> list[Layer]:
     if image.is_label:
         return [_layer(image, None, "labels", image.name, visible=True)]
     several = len(image.channels) > 1
+    title = image.name.strip("/").rpartition("/")[2] or image.hierarchy.url.rstrip("/").rpartition("/")[2]
+    stated = image.multiscale is not None and bool(image.multiscale.channels)
     return [
         _layer(
             image,
             number,
             "image",
-            f"{image.name}: {channel.label}" if several and image.name else channel.label or image.name,
+            f"{title}: {channel.label}" if several else channel.label if stated and channel.label else title,
             visible=channel.active,
             color=channel.color,
         )
