@@ -21,7 +21,7 @@ MACHINE_PATHS = re.compile(
 REGISTRY_HOSTS = re.compile(
     "|".join(
         re.escape(a + b)
-        for a, b in [("pypi", ".org"), ("pythonhosted", ".org"), ("npmjs", ".org"), ("deb.debian", ".org")]
+        for a, b in [("pypi", ".org"), ("pythonho", "sted.org"), ("npmjs", ".org"), ("deb.debian", ".org")]
     )
 )
 

@@ -22,7 +22,7 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     take_turns_quickly()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     application.setApplicationName("zarrscope")
-    application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]
+    application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]  # not in qtpy's stubs
     _let_ctrl_c_through(application)
     _tell_faults()
     keep = settings if settings is not None else FileSettings()

@@ -89,24 +89,24 @@ class FormModel(QAbstractItemModel):
         """Where in the list a field is."""
         return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
 
-    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 3
 
-    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         if parent.isValid() and parent.column():
             return 0
         return len(self._children.get(parent.internalId() if parent.isValid() else -1, ()))
 
-    def index(self, row: int, column: int, parent: Any = QModelIndex()) -> QModelIndex:  # noqa: B008
+    def index(self, row: int, column: int, parent: Any = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
         return self.createIndex(row, column, self._children[parent.internalId() if parent.isValid() else -1][row])
 
-    def parent(self, index: Any = QModelIndex()) -> Any:  # noqa: B008
+    def parent(self, index: Any = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
         above = self._parents[index.internalId()] if index.isValid() else -1
         return QModelIndex() if above < 0 else self.at(above)
 
-    def hasChildren(self, parent: Any = QModelIndex()) -> bool:  # noqa: B008
+    def hasChildren(self, parent: Any = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
         field = self.field(parent)
         if field is None:
             return bool(self._fields)
@@ -163,7 +163,7 @@ class FormModel(QAbstractItemModel):
         elif index.column() == _VALUE and (text != field.text or field.error):
             self.presenter.edit(field.pointer, text)
         elif index.column() == _KIND and text != field.kind:
-            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]
+            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of _KINDS
         return True
 
 

@@ -73,10 +73,10 @@ class ValuesModel(QAbstractTableModel):
         if self.rowCount() and self.columnCount():
             self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
 
-    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 0 if parent.isValid() else min(self._frame.rows, _ROWS)
 
-    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 0 if parent.isValid() else min(self._frame.columns, _ROWS)
 
     def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

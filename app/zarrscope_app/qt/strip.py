@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication, QPalette
@@ -107,9 +108,9 @@ class ErrorStrip(QFrame):
         if dismissed is not None:
             dismissed()
 
-    def changeEvent(self, event: object) -> None:
-        super().changeEvent(event)  # type: ignore[arg-type]
-        if getattr(event, "type", lambda: None)() == event.Type.ApplicationPaletteChange:  # type: ignore[attr-defined]
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == event.Type.ApplicationPaletteChange:
             self._tint()
 
     def _tint(self) -> None:

@@ -146,25 +146,25 @@ class TreeModel(QAbstractItemModel):
         self._limits.pop(id, None)
 
     # ---------------------------------------------------------------- Qt's questions
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 2
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         if not parent.isValid():
             return 1
         return len(self._children.get(parent.internalId(), ())) if parent.column() == 0 else 0
 
-    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
         id = self._children[parent.internalId()][row] if parent.isValid() else ROOT
         return self.createIndex(row, column, id)
 
-    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
         above = self._parents.get(index.internalId()) if index.isValid() else None
         return QModelIndex() if above is None else self.index_of(above)
 
-    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
         if not parent.isValid():
             return True
         row = self.row_of(parent)
