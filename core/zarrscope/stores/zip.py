@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import ByteRange, Entry, Store, check_key
 
-INFLATE_LIMIT = 1 << 30
+INFLATE_LIMIT = 1 << 28
 _ENCRYPTED = 0x1
 _AFTER_SLASH = "0"
 """The character after "/": the first name beyond all those beneath "a/" is "a0"."""
