@@ -1,8 +1,11 @@
 """Background work: the only threads of the engine (remote stores aside, which run their own event loop).
 
-Two pools, started lazily and given back when idle: *fetch* waits for stores, so it is wide; *decode* keeps the cores
-busy that this process may use. A front end makes itself an Owner with one callable, `post(fn)`, which runs `fn` on its
-own thread soon; it submits work and gets Tickets.
+Three pools, started lazily and given back when idle: *fetch* waits for stores, so it is wide; *files* reads chunks that
+lie on this machine; *decode* keeps the cores busy that this process may use. A front end makes itself an Owner with one
+callable, `post(fn)`, which runs `fn` on its own thread soon; it submits work and gets Tickets.
+
+Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, and never takes the place of urgent work:
+each pool has as many threads for the urgent beside those that are busy with the rest.
 
 Two laws, each with a test:
 
@@ -38,6 +41,9 @@ T = TypeVar("T")
 log = logging.getLogger("zarrscope")
 
 FETCH_THREADS = 32
+FILE_THREADS = 4
+"""Reading what the page cache holds hardly waits: more threads than this would only queue for Python's lock, and a user
+interface behind them (tests/bench/heartbeat.py: p99 12 ms instead of 22). Enough for disks that do wait."""
 IDLE_SECONDS = 10.0
 """A thread with nothing to do for that long ends: a login node should not carry it."""
 
@@ -99,7 +105,8 @@ class Ticket:
 
 
 class _Pool:
-    """Up to `size` daemon threads over one priority heap of thunks."""
+    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `size` for the rest,
+    which begins only while fewer than `size` are busy."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.size = name, size
@@ -112,13 +119,16 @@ class _Pool:
         self._order = count()
         self._idle = 0
         self._threads = 0
+        self._urgent = 0
+        self._deferrable = 0
+        """How many threads are busy with the one and the other."""
         self._named = count(1)
 
     def put(self, priority: int, job: Callable[[], None]) -> None:
         """Queues `job`. Where no thread can be had at all, it is run here and now."""
         with self._wake:
             heapq.heappush(self._heap, (priority, next(self._order), job))
-            start = len(self._heap) > self._idle and self._threads < self.size
+            start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
             if start:
                 self._threads += 1
             else:
@@ -137,19 +147,37 @@ class _Pool:
                 for _, _, left in sorted(stranded, key=lambda entry: entry[:2]):
                     self._run(left)
 
+    def _may_begin(self) -> bool:
+        """Whether the first of the heap may be begun by one more thread."""
+        if not self._heap:
+            return False
+        busy = self._urgent if self._heap[0][0] <= Priority.VISIBLE else self._urgent + self._deferrable
+        return busy < self.size
+
     def _work(self) -> None:
+        urgent: bool | None = None
         while True:
             with self._wake:
-                while not self._heap:
+                if urgent is not None:
+                    self._count(urgent, -1)
+                while not self._may_begin():
                     self._idle += 1
                     woken = self._wake.wait(IDLE_SECONDS)
                     self._idle -= 1
                     if not woken and not self._heap:
                         self._threads -= 1
                         return
-                job = heapq.heappop(self._heap)[2]
+                priority, _, job = heapq.heappop(self._heap)
+                urgent = priority <= Priority.VISIBLE
+                self._count(urgent, 1)
             self._run(job)
             del job  # what it holds must not live on while the thread waits
+
+    def _count(self, urgent: bool, by: int) -> None:
+        if urgent:
+            self._urgent += by
+        else:
+            self._deferrable += by
 
     def _run(self, job: Callable[[], None]) -> None:
         try:
@@ -171,6 +199,7 @@ class Background:
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
         self.fetch_pool = _Pool("fetch", fetch_threads)
+        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads))
         # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
         # interface that has to answer.
         self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1))

@@ -5,11 +5,12 @@ selection and blocks. Both share one bounded cache and one table of what is unde
 a chunk is read once. Promises:
 
 * two tickets for one chunk → one read; a chunk that only cancelled tickets wanted and that was not begun never touches
-  the store; a fetch under way is really cancelled when nobody wants it any more; a decode under way ends in the cache;
-* VISIBLE goes before NEARBY, and within one request the order of the indices is kept;
+  the store; a fetch under way is really cancelled when nobody wants it any more; what was fetched by then is not
+  decoded, but a decode under way ends in the cache: at most one per decode thread is in vain;
+* VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
 * both laws of background.py: callbacks on the owner's thread only, and a thread that blocks in `read` works off the
   queued fetching and decoding that it waits for, so `read` is safe on any thread;
-* the cache never holds more than `limit` bytes; its arrays are read-only.
+* the cache never holds more than `limit` bytes (cache.py); its arrays are read-only.
 
 Chunks stay as they were first seen until `invalidate`; arrays call it when they are written in this process.
 """
@@ -20,10 +21,9 @@ import logging
 import os
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -35,91 +35,20 @@ from zarrscope import array as arrays
 from zarrscope.array import Array, Identity
 from zarrscope.background import Background, Owner, Priority, Ticket
 from zarrscope.background import shared as shared_background
+from zarrscope.cache import DEFAULT_LIMIT, FAILED, FILL, PRESENT, ChunkCache, ChunkResult, State, compact, default_limit
 from zarrscope.errors import ZarrscopeError
 from zarrscope.locator import Index
-from zarrscope.selection import Piece, join, select
+from zarrscope.selection import select
+
+__all__ = [
+    "DEFAULT_LIMIT", "FAILED", "FILL", "NEARBY", "PRESENT", "VISIBLE",
+    "ChunkCache", "ChunkLoader", "ChunkResult", "State", "default_limit", "shared",
+]  # fmt: skip
 
 Key = tuple[Identity, Index]
 log = logging.getLogger("zarrscope")
 
-DEFAULT_LIMIT = 1 << 30
-
-
-class State(Enum):
-    PRESENT = "present"
-    FILL = "fill"
-    """Nothing is stored there: the fill value is all there is to see."""
-    FAILED = "failed"
-
-
-PRESENT, FILL, FAILED = State.PRESENT, State.FILL, State.FAILED
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
-
-
-@dataclass(frozen=True)
-class ChunkResult:
-    """One unit of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
-
-    index: Index
-    state: State
-    data: NDArray[Any] | None = None
-    error: ZarrscopeError | None = None
-
-
-class ChunkCache:
-    """Least recently used out first, at most `limit` bytes. Not locked: the loader is."""
-
-    OVERHEAD = 400
-    """What an entry costs beside its data, in bytes, roughly."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.size = 0
-        self._kept: OrderedDict[Key, ChunkResult] = OrderedDict()
-
-    def get(self, key: Key) -> ChunkResult | None:
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
-
-    def put(self, key: Key, result: ChunkResult) -> None:
-        self.drop(key)
-        cost = self._cost(result)
-        if cost > self.limit:
-            return
-        self._kept[key] = result
-        self.size += cost
-        self.trim()
-
-    def trim(self) -> None:
-        while self.size > self.limit:
-            _, gone = self._kept.popitem(last=False)
-            self.size -= self._cost(gone)
-
-    def drop(self, key: Key) -> None:
-        gone = self._kept.pop(key, None)
-        if gone is not None:
-            self.size -= self._cost(gone)
-
-    def drop_array(self, identity: Identity) -> None:
-        for key in [key for key in self._kept if key[0] == identity]:
-            self.drop(key)
-
-    def clear(self) -> None:
-        self._kept.clear()
-        self.size = 0
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def _cost(self, result: ChunkResult) -> int:
-        if result.data is None:
-            return self.OVERHEAD
-        size = result.data.nbytes
-        if result.data.dtype.hasobject:  # strings and the like: what they hold, not what the references take
-            size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in result.data.flat)
-        return size + self.OVERHEAD
 
 
 class _Stage(Enum):
@@ -134,7 +63,7 @@ class _Stage(Enum):
 class _Entry:
     """One unit under way. All changes happen under the loader's lock."""
 
-    __slots__ = ("array", "index", "key", "payload", "result", "stage", "stale", "wanted_by", "watchers")
+    __slots__ = ("array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers")
 
     def __init__(self, array: Array, index: Index) -> None:
         self.array = array
@@ -143,6 +72,8 @@ class _Entry:
         self.stage = _Stage.QUEUED
         self.payload: bytes | memoryview | None = None
         self.result: ChunkResult | None = None
+        self.priority: int = Priority.IDLE
+        """The most urgent that anybody gave it."""
         self.wanted_by = 0
         self.watchers: list[_ChunkTicket] = []
         self.stale = False
@@ -238,7 +169,7 @@ class ChunkLoader:
     def peek_result(self, array: Array, index: Index) -> ChunkResult | None:
         """As `peek`, and whether it is stored at all."""
         with self._lock:
-            return self.cache.get((array.identity, index))
+            return self.cache.get(array.identity, index)
 
     def request(
         self,
@@ -260,24 +191,23 @@ class ChunkLoader:
         with self._lock:
             if problem is not None:
                 at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted]
-                queued: list[_Entry] = []
+                begin: list[_Entry] = []
             else:
-                at_hand, queued = self._enter(array, wanted, ticket)
+                at_hand, begin = self._enter(array, wanted, ticket, priority)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
-        self._submit(queued, priority)
+        self._submit(begin, priority)
         if tell:
             owner.post(ticket.deliver)
         return ticket
 
     def _enter(
-        self, array: Array, wanted: Sequence[Index], ticket: _ChunkTicket | None
+        self, array: Array, wanted: Sequence[Index], ticket: _ChunkTicket | None, priority: int
     ) -> tuple[list[ChunkResult], list[_Entry]]:
-        """Under the lock: what is cached, and the entries of the rest that no thread has begun."""
+        """Under the lock: what is cached, and the entries of the rest that wait for a thread with less urgency."""
         at_hand: list[ChunkResult] = []
-        queued: list[_Entry] = []
+        begin: list[_Entry] = []
         identity = array.identity
-        for index in wanted:
-            cached = self.cache.get((identity, index))
+        for index, cached in zip(wanted, self.cache.find(identity, wanted), strict=True):
             if cached is not None:
                 at_hand.append(cached)
                 continue
@@ -289,23 +219,28 @@ class ChunkLoader:
             if ticket is not None:
                 entry.watchers.append(ticket)
                 ticket.entries.add(entry)
-            if entry.stage is _Stage.QUEUED:
-                queued.append(entry)
-        return at_hand, queued
+            if priority < entry.priority or entry.stage is _Stage.QUEUED:
+                entry.priority = min(entry.priority, priority)
+                begin.append(entry)
+        return at_hand, begin
 
     def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
-        """One job for all the units of one key: a shard's are fetched together."""
+        """One job for all the units of one key: a shard's are fetched together. What has been fetched is decoded."""
         groups: dict[Index, list[_Entry]] = {}
         for entry in entries:
-            groups.setdefault(entry.array.locator.chunk_of(entry.index), []).append(entry)
+            if entry.stage is _Stage.QUEUED:
+                groups.setdefault(entry.array.locator.chunk_of(entry.index), []).append(entry)
+            elif entry.stage is _Stage.FETCHED:
+                self._submit_decoding(entry)
         for group in groups.values():
-            self.background.fetch_pool.put(
-                priority,
-                lambda group=group: self._fetch(group, priority),  # type: ignore[misc]
-            )
+            pool = self.background.fetch_pool if group[0].array.store.remote else self.background.file_pool
+            pool.put(priority, partial(self._fetch, group))
+
+    def _submit_decoding(self, entry: _Entry) -> None:
+        self.background.decode_pool.put(entry.priority, partial(self._decode, entry))
 
     # ------------------------------------------------------------------ working
-    def _fetch(self, group: Sequence[_Entry], priority: int) -> None:
+    def _fetch(self, group: Sequence[_Entry]) -> None:
         """Fetches those of the group that are still wanted and that no other thread has begun."""
         with self._lock:
             mine = [entry for entry in group if entry.stage is _Stage.QUEUED and entry.wanted_by > 0]
@@ -332,12 +267,14 @@ class ChunkLoader:
                     self._finish(entry, ChunkResult(index, FAILED, error=payload))
                 else:
                     with self._lock:
-                        entry.payload, entry.stage = payload, _Stage.FETCHED
-                        self._lock.notify_all()
-                    self.background.decode_pool.put(
-                        priority,
-                        lambda entry=entry: self._decode(entry),  # type: ignore[misc]
-                    )
+                        wanted = entry.wanted_by > 0
+                        if wanted:
+                            entry.payload, entry.stage = payload, _Stage.FETCHED
+                            self._lock.notify_all()
+                        else:
+                            self._forget(entry)
+                    if wanted:
+                        self._submit_decoding(entry)
         except ZarrscopeError as error:
             failure = error
         except Exception as error:
@@ -358,17 +295,18 @@ class ChunkLoader:
                 else:
                     self._forget(entry)
                 self._lock.notify_all()
-        self._submit(again, priority)
+        for entry in again:
+            self._submit([entry], entry.priority)
 
     def _decode(self, entry: _Entry) -> None:
-        """Decodes the entry unless another thread does. Even when nobody wants it any more, it ends in the cache."""
+        """Decodes the entry unless another thread does, or nobody wants it any more."""
         with self._lock:
             if entry.stage is not _Stage.FETCHED or entry.payload is None:
                 return
             entry.stage = _Stage.DECODING
             payload, entry.payload = entry.payload, None
         try:
-            result = ChunkResult(entry.index, PRESENT, data=entry.array.decode_unit(entry.index, payload))
+            result = ChunkResult(entry.index, PRESENT, data=compact(entry.array.decode_unit(entry.index, payload)))
         except ZarrscopeError as error:
             result = ChunkResult(entry.index, FAILED, error=error)
         except Exception as error:
@@ -383,7 +321,7 @@ class ChunkLoader:
             entry.stage, entry.result = _Stage.DONE, result
             self._forget(entry)
             if result.state is not FAILED and not entry.stale:  # what failed may work the next time
-                self.cache.put(entry.key, result)
+                self.cache.put(entry.array.identity, result)
             for ticket in entry.watchers:
                 ticket.entries.discard(entry)
                 if ticket.arrive([result]):
@@ -406,9 +344,10 @@ class ChunkLoader:
             ticket.arrived.clear()
 
     def _leave(self, entry: _Entry) -> None:
-        """Under the lock: one less wants it."""
+        """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
         entry.wanted_by -= 1
-        if not entry.wanted_by and entry.stage is _Stage.QUEUED:
+        if not entry.wanted_by and entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
+            entry.payload = None
             self._forget(entry)
 
     # ------------------------------------------------------------------ reading
@@ -423,57 +362,59 @@ class ChunkLoader:
         touched = prod(len(p) for p in parts)
         if array.problem is not None or 4 * touched * prod(locator.unit_shape) * array.dtype.itemsize > self.limit:
             return array[selection]
-        pieces: list[Piece] = [join(p) for p in product(*parts)] if chosen.size else []
-        results = self._gather(array, [piece.chunk for piece in pieces])
         out = np.empty(chosen.extent, array.dtype)
-        for piece in pieces:
-            result = results[piece.chunk]
-            if result.error is not None:
+        if not chosen.size:
+            return out.reshape(chosen.shape)
+        results = self._gather(array, list(product(*([part.chunk for part in axis] for axis in parts))))
+        sources = product(*([part.source for part in axis] for axis in parts))
+        targets = product(*([part.target for part in axis] for axis in parts))
+        for result, source, target in zip(results, sources, targets, strict=True):
+            if result.data is not None:
+                out[target] = result.data[source]
+            elif result.error is not None:
                 raise result.error
-            out[piece.target] = array.fill_value if result.data is None else result.data[piece.source]
+            else:
+                out[target] = array.fill_value
         shaped = out.reshape(chosen.shape)
         return shaped[()] if chosen.scalar else shaped
 
-    def _gather(self, array: Array, wanted: Sequence[Index]) -> dict[Index, ChunkResult]:
+    def _gather(self, array: Array, wanted: Sequence[Index]) -> list[ChunkResult]:
+        """The result of each index. This thread fetches and decodes what no other has begun."""
         with self._lock:
-            at_hand, _ = self._enter(array, wanted, None)
-            waiting = {
-                index: self._under_way[array.identity, index]
-                for index in wanted
-                if (array.identity, index) in self._under_way
-            }
-            for result in at_hand:
-                waiting.pop(result.index, None)
-        results = {result.index: result for result in at_hand}
-        queued = [entry for entry in waiting.values() if entry.stage is _Stage.QUEUED]
-        if len(queued) > 1:
-            self._submit(queued, Priority.NOW)
+            found = self.cache.find(array.identity, wanted)
+            missing = [index for index, result in zip(wanted, found, strict=True) if result is None]
+            if missing:
+                _, begin = self._enter(array, missing, None, Priority.NOW)
+                waiting = {index: self._under_way[array.identity, index] for index in missing}
+        if missing:
+            if len(begin) > 1:
+                self._submit(begin, Priority.NOW)
+            came = self._await(array, waiting)
+            found = [came[index] if result is None else result for index, result in zip(wanted, found, strict=True)]
+        return found  # type: ignore[return-value]
+
+    def _await(self, array: Array, waiting: dict[Index, _Entry]) -> dict[Index, ChunkResult]:
+        came: dict[Index, ChunkResult] = {}
+        chunk_of = array.locator.chunk_of
         try:
             while waiting:
+                for index, entry in [*waiting.items()]:
+                    if entry.stage is _Stage.QUEUED:
+                        chunk = chunk_of(index)
+                        self._fetch([e for e in waiting.values() if chunk_of(e.index) == chunk])
+                    if entry.stage is _Stage.FETCHED:
+                        self._decode(entry)
+                    if entry.result is not None:
+                        came[index] = entry.result
+                        del waiting[index]
                 with self._lock:
-                    done = [entry for entry in waiting.values() if entry.result is not None]
-                    fetched = next((e for e in waiting.values() if e.stage is _Stage.FETCHED), None)
-                    begin = next((e for e in waiting.values() if e.stage is _Stage.QUEUED), None)
-                    if not done and fetched is None and begin is None:
+                    while waiting and all(e.stage in (_Stage.FETCHING, _Stage.DECODING) for e in waiting.values()):
                         self._lock.wait()
-                        continue
-                for entry in done:
-                    assert entry.result is not None
-                    results[entry.index] = entry.result
-                    del waiting[entry.index]
-                if done:
-                    continue
-                if fetched is not None:
-                    self._decode(fetched)
-                elif begin is not None:
-                    chunk_of = array.locator.chunk_of
-                    chunk = chunk_of(begin.index)
-                    self._fetch([e for e in waiting.values() if chunk_of(e.index) == chunk], Priority.NOW)
         finally:
             with self._lock:
                 for entry in waiting.values():
                     self._leave(entry)
-        return results
+        return came
 
     def _data(self, array: Array, result: ChunkResult) -> NDArray[Any]:
         if result.data is not None:
@@ -506,14 +447,6 @@ def shared() -> ChunkLoader:
             if _shared is None:
                 _shared = ChunkLoader(limit=default_limit())
     return _shared
-
-
-def default_limit() -> int:
-    """A quarter of the machine's memory, at most 1 GiB."""
-    try:
-        return min(DEFAULT_LIMIT, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
-    except (AttributeError, ValueError, OSError):
-        return DEFAULT_LIMIT
 
 
 def _after_fork() -> None:

@@ -117,7 +117,7 @@ def test_forty_quick_moves_of_sixteen_chunks_read_the_last_sixteen(values: Memor
         begun.set()
         assert blocker.wait(20)
 
-    watching.owner.fetch(busy, lambda outcome: None)  # the one fetch thread is taken while the slider moves
+    loader.background.file_pool.put(0, busy)  # the one thread that reads files is taken while the slider moves
     assert begun.wait(20)
     for z in range(40):
         ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
@@ -257,6 +257,102 @@ def test_a_chunk_wanted_nearby_and_then_at_once_goes_first(values: MemoryStore) 
     watching.until_done(3)
     assert gate.arrived[1] == "a/c/2/3/3"
     assert len(gate.arrived) == 17
+
+
+class Decoding:
+    """Holds decodes back until they are let go; which units have begun, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, holds: Callable[[tuple[int, ...]], bool]) -> None:
+        self.begun: list[tuple[int, ...]] = []
+        self.go_on = threading.Event()
+        self._began = threading.Condition()
+        decode = Array.decode_unit
+
+        def slow(array: Array, unit: Any, data: Any) -> Any:
+            with self._began:
+                self.begun.append(unit)
+                self._began.notify_all()
+            if holds(unit):
+                assert self.go_on.wait(20)
+            return decode(array, unit, data)
+
+        monkeypatch.setattr(Array, "decode_unit", slow)
+
+    def until(self, count: int) -> None:
+        with self._began:
+            assert self._began.wait_for(lambda: len(self.begun) >= count, 20)
+
+
+def drained(pool: Any) -> None:
+    """All that was queued in a pool before has been taken from it."""
+    reached = threading.Event()
+    pool.put(99, reached.set)
+    assert reached.wait(20)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scrubbing_decodes_the_last_plane_and_in_vain_no_more_than_one_chunk_a_thread(
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    decoding = Decoding(monkeypatch, lambda unit: True)
+    array = opened(values)
+    loader = ChunkLoader(Background(4, threads))
+    watching = Watching(loader)
+    order = Random(3).sample(range(40), 40)
+    for step, z in enumerate(order):
+        ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
+        drained(loader.background.file_pool)  # its bytes are here, and wait to be decoded
+        if step == 0:
+            decoding.until(threads)
+        if step < 39:
+            ticket.cancel()
+    decoding.go_on.set()
+    watching.until_done()
+    drained(loader.background.decode_pool)
+    in_vain = [unit for unit in decoding.begun if unit[0] != order[-1]]
+    assert len(in_vain) == threads <= 2
+    assert {result.index for result in watching.results} == set(plane(order[-1]))
+    assert len(decoding.begun) == 16 + threads
+
+
+def test_what_is_nearby_holds_no_place_that_something_visible_needs(
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(values, lambda operation, key: operation == "get" and "/c/9/" in key)
+    decoding = Decoding(monkeypatch, lambda unit: unit[0] == 8)
+    array = opened(gate)
+    loader = ChunkLoader(Background(1, 1))
+    watching, ahead = Watching(loader), Watching(loader)
+    loader.request(ahead.owner, array, plane(8), ahead.on_chunk, ahead.on_done, NEARBY)
+    decoding.until(1)  # the only decode thread is taken …
+    drained(loader.background.file_pool)
+    loader.request(ahead.owner, array, plane(9), ahead.on_chunk, ahead.on_done, NEARBY)
+    assert gate.waiting(1)  # … and so is the only one that reads
+    loader.request(watching.owner, array, plane(1), watching.on_chunk, watching.on_done, VISIBLE)
+    watching.until_done()
+    assert decoding.begun == [(8, 0, 0), *plane(1)]
+    assert gate.arrived == ["a/c/9/0/0"]
+    gate.release()
+    decoding.go_on.set()
+    ahead.until_done(2)
+
+
+def test_what_was_fetched_for_later_is_decoded_at_once_when_it_becomes_visible(
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoding = Decoding(monkeypatch, lambda unit: unit[0] == 8)
+    array = opened(values)
+    loader = ChunkLoader(Background(1, 1))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, plane(8), watching.on_chunk, priority=NEARBY)
+    decoding.until(1)
+    drained(loader.background.file_pool)
+    loader.request(watching.owner, array, plane(7), watching.on_chunk, priority=NEARBY)
+    drained(loader.background.file_pool)
+    loader.request(watching.owner, array, [(7, 3, 3)], watching.on_chunk, watching.on_done, VISIBLE)
+    watching.until_done()
+    assert decoding.begun == [(8, 0, 0), (7, 3, 3)]
+    decoding.go_on.set()
 
 
 def test_read_equals_numpy_and_reads_each_chunk_once(values: MemoryStore) -> None:

@@ -1,0 +1,145 @@
+"""What has been decoded and is kept: chunks by array and index, least recently used out first.
+
+Promises: never more than `limit` bytes, the largest buffer that a chunk keeps alive counted whole; a chunk larger than
+`limit` is not kept at all. Not locked: chunks.ChunkLoader is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.array import Identity
+from zarrscope.errors import ZarrscopeError
+from zarrscope.locator import Index
+
+DEFAULT_LIMIT = 1 << 30
+
+
+class State(Enum):
+    PRESENT = "present"
+    FILL = "fill"
+    """Nothing is stored there: the fill value is all there is to see."""
+    FAILED = "failed"
+
+
+PRESENT, FILL, FAILED = State.PRESENT, State.FILL, State.FAILED
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """One unit of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
+
+    index: Index
+    state: State
+    data: NDArray[Any] | None = None
+    error: ZarrscopeError | None = None
+
+
+class ChunkCache:
+    """`find` and `put` by array and index. `size` is what is held, in bytes, at most `limit`."""
+
+    OVERHEAD = 400
+    """What an entry costs beside its data, in bytes, roughly."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._numbers: dict[Identity, int] = {}
+        """A small number per array: the keys below are hashed for every chunk of every plane."""
+        self._kept: OrderedDict[tuple[int, Index], tuple[ChunkResult, int]] = OrderedDict()
+
+    def find(self, identity: Identity, indices: Iterable[Index]) -> list[ChunkResult | None]:
+        """What is kept of each; that becomes the most recently used."""
+        number = self._numbers.get(identity)
+        found: list[ChunkResult | None] = []
+        kept = self._kept
+        for index in indices:
+            entry = kept.get((number, index)) if number is not None else None
+            if entry is None:
+                found.append(None)
+            else:
+                kept.move_to_end((number, index))  # type: ignore[arg-type]
+                found.append(entry[0])
+        return found
+
+    def get(self, identity: Identity, index: Index) -> ChunkResult | None:
+        return self.find(identity, (index,))[0]
+
+    def put(self, identity: Identity, result: ChunkResult) -> None:
+        key = (self._numbers.setdefault(identity, len(self._numbers)), result.index)
+        self._drop(key)
+        cost = self.OVERHEAD + (0 if result.data is None else held(result.data))
+        if cost <= self.limit:
+            self._kept[key] = result, cost
+            self.size += cost
+            self.trim()
+
+    def trim(self) -> None:
+        while self.size > self.limit:
+            _, (_, cost) = self._kept.popitem(last=False)
+            self.size -= cost
+
+    def drop_array(self, identity: Identity) -> None:
+        number = self._numbers.get(identity)
+        for key in [key for key in self._kept if key[0] == number]:
+            self._drop(key)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _drop(self, key: tuple[int, Index]) -> None:
+        gone = self._kept.pop(key, None)
+        if gone is not None:
+            self.size -= gone[1]
+
+
+def held(data: NDArray[Any]) -> int:
+    """How many bytes live as long as `data` does: all of the buffer that it is a view of, and what references in it
+    lead to."""
+    size = buffer_bytes(data)
+    if data.dtype.hasobject:
+        size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in data.flat)
+    return size
+
+
+def buffer_bytes(data: NDArray[Any]) -> int:
+    """The size of the buffer that `data` is, or is a view of."""
+    owner: Any = data
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    base = owner.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    beneath = buffer_bytes(base) if isinstance(base, np.ndarray) else 0
+    if isinstance(base, bytes | bytearray):
+        beneath = len(base)
+    return max(int(owner.nbytes), beneath)
+
+
+def compact(data: NDArray[Any]) -> NDArray[Any]:
+    """`data`, or a read-only copy where it would keep a much larger buffer alive."""
+    if buffer_bytes(data) <= data.nbytes + data.nbytes // 4:
+        return data
+    copied = data.copy()
+    copied.flags.writeable = False
+    return copied
+
+
+def default_limit() -> int:
+    """A quarter of the machine's memory, at most 1 GiB."""
+    try:
+        return min(DEFAULT_LIMIT, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+    except (AttributeError, ValueError, OSError):
+        return DEFAULT_LIMIT
