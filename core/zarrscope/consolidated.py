@@ -13,6 +13,7 @@ from zarrscope.document import Document
 from zarrscope.errors import Conflict
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.store import Entry, Store
+from zarrscope.walking import Keys
 
 ATTEMPTS = 20
 
@@ -23,13 +24,7 @@ class Copies:
     def __init__(self, dialect: Dialect, documents: Mapping[str, Source]) -> None:
         self.dialect = dialect
         self.documents = documents
-        self._listed: dict[str, dict[str, bool]] = {}
-        for key in documents:
-            at = 0
-            while (slash := key.find("/", at)) >= 0:
-                self._listed.setdefault(key[:at], {})[key[at:slash]] = True
-                at = slash + 1
-            self._listed.setdefault(key[:at], {}).setdefault(key[at:], False)
+        self._keys = Keys(documents)
 
     @classmethod
     def found(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> Copies | None:
@@ -42,7 +37,7 @@ class Copies:
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
         """As a store's list_dir, over the keys of the copies."""
-        return (Entry(name, is_prefix) for name, is_prefix in self._listed.get(prefix, {}).items())
+        return self._keys.list_dir(prefix)
 
     def changed(self, changes: Mapping[str, bytes | None]) -> Copies:
         """The same with `changes` made in it; None: removed."""

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from zarrscope.array import Array
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import ZarrscopeError
-from zarrscope.hierarchy import MAX_DEPTH, Group, Hierarchy
+from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.jsontext import parse_json
 from zarrscope.naming import clean_path, join_path
 from zarrscope.probing import fetch
 from zarrscope.selection import select
 from zarrscope.store import never
+from zarrscope.walking import MAX_DEPTH
 
 BLOCK_BYTES = 16 << 20
 """Blocks of about this size are compared, each side's chunks whole where one of them is larger."""
@@ -88,6 +89,7 @@ class _Side:
     def __init__(self, hierarchy: Hierarchy, start: str) -> None:
         self.hierarchy = hierarchy
         self.start = start
+        self.tree = hierarchy.tree(start)
 
     def path(self, path: str) -> str:
         return clean_path(self.start + path)
@@ -100,7 +102,7 @@ class _Side:
 
     def names(self, node: Group) -> list[str] | ZarrscopeError:
         try:
-            return sorted(child.name for child in node.children())
+            return sorted(child.name for child in node.children(tree=self.tree))
         except ZarrscopeError as error:
             return error
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from zarrscope.array import Array
 from zarrscope.consolidated import Copies
 from zarrscope.creating import new_array
-from zarrscope.dialects import PROBES, Child, Detected, Dialect, Node, Source, dialect_named
+from zarrscope.dialects import LATE_PROBES, PROBES, Child, Detected, Dialect, Kind, Node, Source, dialect_named
 from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.document import Document
 from zarrscope.editing import create_node, erase, resize, save
@@ -29,10 +29,9 @@ from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, close_to, join_path
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
 from zarrscope.store import ABSENT, ByteRange, Store, never
+from zarrscope.walking import MAX_DEPTH, Tree
 
 Mode = Literal["r", "r+", "a", "w-"]
-
-MAX_DEPTH = 64
 
 
 def open(
@@ -81,7 +80,8 @@ def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consol
                 folder.warnings = (Folder.warning,)
                 return folder
         raise not_zarr(store)
-    elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
+    asked = {*PROBES, *(LATE_PROBES if any(key in documents for key in LATE_PROBES) else ())}
+    elsewhere = [key for key in detected.dialect.documents("/") if key not in asked and key not in documents]
     if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
         documents.update(fetch(store, elsewhere))
     if mode == "w-":
@@ -134,15 +134,17 @@ class Group:
         """What this group demands and zarrscope does not have; None otherwise."""
         return self.metadata.problem
 
-    def children(self, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
+    def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Every child once, its kind known, in the order of arrival; one whose documents are broken has `error`.
+
+        `tree`: a listing of all that lies beneath a group above, where that is at hand (Hierarchy.tree).
 
         Streams: the first come before all are listed. Raises Unsupported when the store cannot list and nothing else
         tells what there is, or when the group demands an extension that is not understood here.
         """
         if self.problem is not None:
             raise self.problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
-        return self.hierarchy.children(self.path, cancelled)
+        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
 
     def __getitem__(self, path: str) -> Group | Array:
         return self.hierarchy[join_path(self.path, path)]
@@ -224,10 +226,13 @@ class Hierarchy:
         return html.of(self)
 
     # ------------------------------------------------------------------ nodes
-    def open_node(self, path: str) -> Group | Array:
-        """The node at `path`. Raises NotFound (it says what is there instead), BadMetadata, Unreadable, Unsupported."""
+    def open_node(self, path: str, kind: Kind | None = None) -> Group | Array:
+        """The node at `path`; where its kind is known already, only its own documents are asked for.
+
+        Raises NotFound (it says what is there instead), BadMetadata, Unreadable, Unsupported.
+        """
         path = clean_path(path)
-        node = self.node_at(path)
+        node = self.node_at(path, kind)
         if node is None:
             raise self.nothing_at(path)
         return self._made(node)
@@ -237,8 +242,8 @@ class Hierarchy:
             return Array(self.store, node.path, node.metadata, node.attributes, warnings=node.warnings, hierarchy=self)
         return Group(self, node.path, node.metadata, node.attributes, node.warnings)
 
-    def node_at(self, path: str) -> Node | None:
-        keys = self.keys_of(path)
+    def node_at(self, path: str, kind: Kind | None = None) -> Node | None:
+        keys = self.keys_of(path, kind)
         documents: dict[str, Source] = {}
         copies = self.copies.documents if self.copies is not None else {}
         copied = {key: copies[key] for key in keys if key in copies}
@@ -250,6 +255,8 @@ class Hierarchy:
         if not documents:
             documents = {**fetch(self.store, keys)} or copied
         node = self.parsed(path, documents)
+        if node is None and kind == "array":  # it is none any more
+            return self.node_at(path)
         return node if node is not None else self.implicit_group(path)
 
     def own_node(self, path: str) -> Node | None:
@@ -265,9 +272,13 @@ class Hierarchy:
         """A document of one's own costs no round trip here, and is never out of date."""
         return self.store.listable and not self.store.remote
 
-    def keys_of(self, path: str) -> tuple[str, ...]:
-        """The documents of a node, whatever its kind."""
-        return tuple(key for dialect in self.dialects for key in dialect.documents(path))
+    def keys_of(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+        """The documents of a node, whatever its kind where that is unknown."""
+        return tuple(key for dialect in self.dialects for key in dialect.documents(path, kind))
+
+    def outline_of(self, path: str) -> tuple[str, ...]:
+        """The documents of a node that a listing needs."""
+        return tuple(key for dialect in self.dialects for key in dialect.outline(path))
 
     def parsed(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         try:
@@ -377,6 +388,14 @@ class Hierarchy:
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """See Group.children."""
         return children(self, clean_path(path), cancelled)
+
+    def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
+        """All that lies beneath `path`, listed in as few requests as the dialect allows."""
+        return Tree(self, path, cancelled)
+
+    def walk(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Iterator[tuple[str, Child]]:
+        """(path, child) of every node beneath `path`, parents first, kinds known. See Tree.walk."""
+        return self.tree(path, cancelled).walk()
 
     def misplaced_chunks(self, array: Array) -> str | None:
         """Says so when chunks lie where only lenient reading looks for them (v2, A.9). One round trip."""

@@ -55,7 +55,7 @@ def _with_kinds(
     hierarchy: Hierarchy, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
     """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
-    keys = {child.name: hierarchy.keys_of(join_path(path, child.name)) for child in batch if child.kind is None}
+    keys = {child.name: hierarchy.outline_of(join_path(path, child.name)) for child in batch if child.kind is None}
     copies = hierarchy.copies.documents if hierarchy.copies is not None else {}
     documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
     wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]

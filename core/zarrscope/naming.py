@@ -6,6 +6,7 @@ The paths in attributes are all there is where a store cannot list its keys: lev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,19 @@ def clean_path(path: str) -> str:
 
 def join_path(path: str, name: str) -> str:
     return f"{path.rstrip('/')}/{name}"
+
+
+_DIGITS = re.compile(r"[0-9]+")
+
+
+def natural(name: str) -> str:
+    """A key that sorts as people do ("img2" before "img10", no matter the case) and differs for different names."""
+
+    def number(match: re.Match[str]) -> str:
+        digits = match.group().lstrip("0")
+        return f"0{chr(33 + len(digits))}{digits}"
+
+    return f"{_DIGITS.sub(number, name.casefold())}\0{name}"
 
 
 def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -20,13 +20,14 @@ from zarrscope.array import Array
 from zarrscope.dialects import Dialect, Source, dialect_named
 from zarrscope.errors import BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.finding import Finding, Severity, descendant, finding_of
-from zarrscope.hierarchy import MAX_DEPTH, Group, Hierarchy
+from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.jsontext import parse_json
 from zarrscope.naming import clean_path, join_path
 from zarrscope.probing import fetch
 from zarrscope.store import never
 from zarrscope.stored import StoredChunks
+from zarrscope.walking import MAX_DEPTH
 
 OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
 """Attributes that say a group is OME-Zarr's ("labels" alone may be anybody's)."""
@@ -107,6 +108,7 @@ class _Check:
         self.nodes = 0
         self.copies: Mapping[str, Source] | None = None
         self.hierarchy = hierarchy
+        self.tree = hierarchy.tree()
 
     def run(self, path: str) -> Iterator[Finding]:
         store = self.given.store
@@ -125,6 +127,7 @@ class _Check:
             node: Group | Array | ZarrscopeError = self.hierarchy[path]
         except (BadMetadata, Unsupported) as error:
             node = error
+        self.tree = self.hierarchy.tree(path, self.cancelled)
         yield from self._node(path, node)
 
     # ------------------------------------------------------------------ walking
@@ -150,7 +153,7 @@ class _Check:
             return
         names: list[str] = []
         try:
-            names = sorted(child.name for child in self.hierarchy.children(path, self.cancelled))
+            names = sorted(child.name for child in self.tree.children(path))
         except ZarrscopeError as error:
             if not isinstance(node, ZarrscopeError):
                 findings.append(finding_of(error, path))

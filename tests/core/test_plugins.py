@@ -81,8 +81,8 @@ class Suffixed(V3):
     title = "Zarr v3 under another name"
     signs = ("node.json",)
 
-    def documents(self, path):
-        return tuple(key.replace("zarr.json", "node.json") for key in super().documents(path))
+    def documents(self, path, kind=None):
+        return tuple(key.replace("zarr.json", "node.json") for key in super().documents(path, kind))
 
     def parse(self, path, documents):
         return super().parse(path, {key.replace("node.json", "zarr.json"): value for key, value in documents.items()})

@@ -108,10 +108,10 @@ def ls(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
         say(words.EMPTY_GROUP)
 
 
-def _sorted(group: Any) -> list[Any]:
-    from zarrscope_app.presenters.branch import natural
+def _sorted(group: Any, tree: Any = None) -> list[Any]:
+    from zarrscope.naming import natural
 
-    return sorted(group.children(), key=lambda child: natural(child.name))
+    return sorted(group.children(tree=tree), key=lambda child: natural(child.name))
 
 
 def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, Any]:
@@ -138,13 +138,14 @@ def tree(url: str, node: str | None, depth: int, most: int, lenient: bool, as_js
       zarrscope tree cells.zarr
       zarrscope tree cells.zarr labels --depth 1
     """
-    _, top = opened(url, node, lenient=lenient)
+    hierarchy, top = opened(url, node, lenient=lenient)
+    tree = hierarchy.tree(top.path) if depth > 1 else None  # which lists all levels at once where that is cheaper
     if as_json:
-        show_json(_branch(top, depth))
+        show_json(_branch(top, tree, depth))
         return
     show(f"{top.path}  {summary(top.metadata) or _kind(top)}")
     if top.kind == "group":
-        _draw(top, "", depth, most)
+        _draw(top, tree, "", depth, most)
 
 
 def _kind(group: Any) -> str:
@@ -158,11 +159,11 @@ def _kind(group: Any) -> str:
     return f"{found.kind}, OME-Zarr" if found is not None else ""
 
 
-def _draw(group: Any, indent: str, depth: int, most: int) -> None:
+def _draw(group: Any, tree: Any, indent: str, depth: int, most: int) -> None:
     from zarrscope_app.presenters import words
 
     try:
-        children = _sorted(group)
+        children = _sorted(group, tree)
     except Exception as error:
         show(f"{indent}└── ({words.problem(error).headline})")
         return
@@ -174,7 +175,7 @@ def _draw(group: Any, indent: str, depth: int, most: int) -> None:
         name = words.clean(child.name) + ("/" if child.kind == "group" else "")
         show(f"{indent}{'└── ' if last else '├── '}{name}{'  ' if quiet else ''}{quiet}")
         if inner is not None and depth > 1:
-            _draw(inner, indent + ("    " if last else "│   "), depth - 1, most)
+            _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
     if len(shown) < len(children):
         show(f"{indent}└── … {words.counted(len(children) - len(shown), 'more child', 'more children')}")
 
@@ -186,18 +187,18 @@ def _open_child(group: Any, child: Any) -> Any:
     if child.kind != "group":
         return None
     try:
-        return group[child.name]
+        return group.hierarchy.open_node(f"{group.path.rstrip('/')}/{child.name}", child.kind)
     except ZarrscopeError:
         return None
 
 
-def _branch(node: Any, depth: int) -> dict[str, Any]:
+def _branch(node: Any, tree: Any, depth: int) -> dict[str, Any]:
     entry = _entry(node.name or "/", node.kind, node.metadata, None)
     if node.kind == "group" and depth > 0:
         entry["children"] = []
-        for child in _sorted(node):
+        for child in _sorted(node, tree):
             inner = _open_child(node, child)
-            below = _branch(inner, depth - 1) if inner is not None else None
+            below = _branch(inner, tree, depth - 1) if inner is not None else None
             entry["children"].append(below or _entry(child.name, child.kind, child.metadata, child.error))
     return entry
 

@@ -7,7 +7,6 @@ ones larger, so that a large group is not sorted too often.
 
 from __future__ import annotations
 
-import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
@@ -17,22 +16,11 @@ from typing import Any, Literal
 from zarrscope.background import Ticket
 from zarrscope.dialects import Child
 from zarrscope.metadata import ArrayMetadata
+from zarrscope.naming import natural
 from zarrscope_app.presenters import words
 
 FIRST_BATCH = 256
 EVERY_SECONDS = 0.05
-
-_DIGITS = re.compile(r"[0-9]+")
-
-
-def natural(name: str) -> str:
-    """A key that sorts as people do ("img2" before "img10", no matter the case) and differs for different names."""
-
-    def number(match: re.Match[str]) -> str:
-        digits = match.group().lstrip("0")
-        return f"0{chr(33 + len(digits))}{digits}"
-
-    return f"{_DIGITS.sub(number, name.casefold())}\0{name}"
 
 
 @dataclass(frozen=True)

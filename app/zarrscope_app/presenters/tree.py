@@ -18,8 +18,9 @@ from psygnal import Signal
 from zarrscope.background import Outcome, Owner
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
+from zarrscope.naming import natural
 from zarrscope_app.presenters import words
-from zarrscope_app.presenters.branch import Batch, Branch, arriving, natural
+from zarrscope_app.presenters.branch import Batch, Branch, arriving
 from zarrscope_app.presenters.turn import OncePerTurn
 
 ROOT = 0

@@ -9,6 +9,7 @@ under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.
 
 from zarrscope.dialects.detection import (
     DIALECTS,
+    LATE_PROBES,
     PROBES,
     detect,
     detect_listed,
@@ -19,6 +20,7 @@ from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Kind,
 
 __all__ = [
     "DIALECTS",
+    "LATE_PROBES",
     "PROBES",
     "Child",
     "Detected",

@@ -63,6 +63,7 @@ class Draft:
     """The metadata encoding when it is not JSON: then only keys can be understood."""
 
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+    apart: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -87,7 +88,9 @@ class Draft:
             return f"{self.layout.root}{kind}{self.ending}"
         return f"{self.layout.meta}/{inner}.{kind}{self.ending}"
 
-    def documents(self, path: str) -> tuple[str, ...]:
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+        if kind is not None:
+            return (self.key(path, kind),)
         keys = (self.key(path, "array"), self.key(path, "group"))
         if path.strip("/"):
             return keys
@@ -101,6 +104,9 @@ class Draft:
         takes the two slashes for one; elsewhere a key with an empty part stays refused (F.8).
         """
         return f"{self.layout.meta}/.array{self.ending}"
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return f"{self.layout.meta}/{_inside(path)}"

@@ -55,13 +55,17 @@ class N5:
     name: ClassVar[str] = "n5"
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+    apart: ClassVar[bool] = False
     case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str) -> tuple[str, ...]:
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return prefix_of(path)

@@ -77,6 +77,10 @@ class Dialect(Protocol):
         only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
 
     @property
+    def apart(self) -> bool:
+        """Documents lie apart from chunks: all keys beneath `listing(path)` are documents of nodes beneath `path`."""
+
+    @property
     def case_blind(self) -> bool:
         """Names of one group may not differ in upper and lower case only."""
 
@@ -84,8 +88,11 @@ class Dialect(Protocol):
     def extensions(self) -> tuple[ExtensionReport, ...]:
         """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
 
-    def documents(self, path: str) -> tuple[str, ...]:
-        """Keys to fetch side by side to learn what is at `path`, the kind unknown."""
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+        """Keys to fetch side by side to learn what is at `path`: all that may be there, or those of one kind."""
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        """Those of `documents` that a listing needs: they tell kind and shape, but perhaps no attributes."""
 
     def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         """The node, or None when these documents (absent ones left out) do not make one."""

@@ -32,6 +32,7 @@ class V1:
     name: ClassVar[str] = "v1"
     title: ClassVar[str] = "Zarr v1"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    apart: ClassVar[bool] = False
     case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
@@ -39,8 +40,11 @@ class V1:
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
         return metadata
 
-    def documents(self, path: str) -> tuple[str, ...]:
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return ("meta", "attrs") if not path.strip("/") else ()
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return ""

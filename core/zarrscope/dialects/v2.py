@@ -39,15 +39,22 @@ class V2:
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    apart: ClassVar[bool] = False
     case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str) -> tuple[str, ...]:
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         prefix = prefix_of(path)
+        if kind is not None:
+            return f"{prefix}.z{kind}", f"{prefix}.zattrs"
         keys = (f"{prefix}.zarray", f"{prefix}.zgroup", f"{prefix}.zattrs")
         return keys if prefix else (*keys, ".zmetadata")
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        prefix = prefix_of(path)
+        return f"{prefix}.zarray", f"{prefix}.zgroup"
 
     def listing(self, path: str) -> str:
         return prefix_of(path)

@@ -56,13 +56,17 @@ class V3:
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
+    apart: ClassVar[bool] = False
     case_blind: ClassVar[bool] = False
 
     extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str) -> tuple[str, ...]:
+    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
+
+    def outline(self, path: str) -> tuple[str, ...]:
+        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return prefix_of(path)

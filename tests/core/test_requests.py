@@ -1,0 +1,242 @@
+"""What each act asks of the store, counted, in every dialect (dialects.md A.14). Gets made at once are one round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.dialects import DIALECTS, PROBES
+from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.store import Entry, Store
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting, Fault, Faults
+from zarrscope.walking import Keys
+
+DRAFTS = [dialect.name for dialect in DIALECTS if dialect.name.startswith("draft")]
+WRITTEN = [*DRAFTS, "v3", "v2", "n5"]
+BYTES = [CodecSpec("bytes", Configuration({"endian": "big"}))]
+NODES = {
+    "/empty": "array",
+    "/g": "group",
+    "/g/deep": "group",
+    "/g/deep/er": "group",
+    "/g/deep/er/b2": "array",
+    "/g/deep/er/b10": "array",
+    "/g/plain": "array",
+}
+
+
+class Rounds(Counting):
+    """Counts round trips, too: requests that are made at once are one."""
+
+    rounds = 0
+
+    def _get_many(self, requests: Sequence[Any], cancelled: Callable[[], bool]) -> Iterator[Any]:
+        self.rounds += bool(requests)
+        return super()._get_many(requests, cancelled)
+
+    def asked(self, act: Callable[[], Any]) -> tuple[dict[str, int], int, Any]:
+        """(requests by operation, rounds of gets, what `act` gave)."""
+        self.reset()
+        self.rounds = 0
+        value = act()
+        return dict(self.requests), self.rounds, value
+
+
+def example(dialect: str) -> Rounds:
+    """`NODES`. The drafts have no document for /g/deep and /g/deep/er: keys beneath them imply the groups."""
+    memory = MemoryStore()
+    h = zarrscope.open(memory, "w-", dialect=dialect)
+    h.create_group("/g")
+    for name in ("/g/plain", "/empty", "/g/deep/er/b10", "/g/deep/er/b2"):
+        h.create_array(name, shape=(4, 6), dtype="u1", chunks=(2, 3), codecs=BYTES)[...] = 7
+    if dialect in DRAFTS:
+        for path in ("/g/deep", "/g/deep/er"):
+            (key,) = h.dialect.documents(path, "group")
+            memory.erase(key)
+    return Rounds(memory)
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_a_hierarchy_opens_with_the_probes_in_one_round(dialect: str) -> None:
+    store = example(dialect)
+    requests, rounds, h = store.asked(lambda: zarrscope.open(store))
+    assert h.dialect.name == dialect
+    later = {  # documents of the root that are no probes, in a round of their own
+        "draft-2022-05": [2],
+        "draft-2020": [4],
+        "draft-2019-06": [2],
+        "draft-2019-05": [3],  # which tell the dialect
+    }.get(dialect, [])
+    assert requests == {"get": len(PROBES) + sum(later)}
+    assert rounds == 1 + len(later)
+    assert store.asked(lambda: h.root)[0] == {}
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_a_node_costs_one_round_and_a_known_array_its_own_documents(dialect: str) -> None:
+    store = example(dialect)
+    h = zarrscope.open(store)
+    gets = {"v3": 1, "n5": 1, "v2": 3}.get(dialect, 2)
+    requests, rounds, node = store.asked(lambda: h["/g/plain"])
+    assert (requests, rounds, node.kind) == ({"get": gets}, 1, "array")
+    requests, rounds, node = store.asked(lambda: h.open_node("/g/plain", "array"))
+    assert (requests, rounds, node.kind) == ({"get": 2 if dialect == "v2" else 1}, 1, "array")
+
+
+@pytest.mark.parametrize("dialect", DRAFTS)
+def test_existence_is_asked_in_the_order_of_the_drafts(dialect: str) -> None:
+    """Array and group documents side by side, and one listing only where both miss."""
+    store = example(dialect)
+    h = zarrscope.open(store)
+    requests, rounds, node = store.asked(lambda: h["/g/deep"])
+    assert (requests, rounds, node.kind, node.metadata.implicit) == ({"get": 2, "list_dir": 1}, 1, "group", True)
+    assert store.asked(lambda: "/nowhere" in h)[::2] == ({"get": 2, "list_dir": 1}, False)
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_children_with_kinds_cost_one_listing_and_at_most_their_documents(dialect: str) -> None:
+    store = example(dialect)
+    g = zarrscope.open(store)["/g"]
+    assert isinstance(g, zarrscope.Group)
+    requests, rounds, children = store.asked(lambda: {child.name: child.kind for child in g.children()})
+    assert children == {"plain": "array", "deep": "group"}
+    gets = {"v3": 2, "n5": 2, "v2": 2 * 2}.get(dialect, 0)
+    assert requests == {"list_dir": 1, **({"get": gets} if gets else {})}
+    assert rounds == (1 if gets else 0)
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_the_whole_tree(dialect: str) -> None:
+    """One list_prefix in the drafts, and no document for the kinds; else each group is listed once."""
+    store = example(dialect)
+    h = zarrscope.open(store)
+    requests, rounds, found = store.asked(lambda: [*h.walk()])
+    assert [(path, child.kind) for path, child in found] == [*NODES.items()]
+    assert all(child.error is None and path.endswith("/" + child.name) for path, child in found)
+    groups = 1 + list(NODES.values()).count("group")
+    if dialect in DRAFTS:
+        assert requests == {"list_prefix": 1}
+    else:
+        assert requests == {"list_dir": groups, "get": len(NODES) * (2 if dialect == "v2" else 1)}
+        assert rounds == groups
+    beneath = {path: kind for path, kind in NODES.items() if path.startswith("/g/deep/")}
+    requests, _, found = store.asked(lambda: [*h.walk("/g/deep")])
+    assert {path: child.kind for path, child in found} == beneath
+    assert requests.get("list_prefix", 0) == (dialect in DRAFTS)
+
+
+@pytest.mark.parametrize("dialect", DRAFTS)
+def test_the_tree_is_that_of_the_levels(dialect: str) -> None:
+    """Array and group of one name, names that end like documents, and the root's own documents."""
+    memory = MemoryStore()
+    h = zarrscope.open(memory, "w-", dialect=dialect)
+    h.create_array("/both", shape=(2,), dtype="u1")
+    h.create_array("/x/y", shape=(2,), dtype="u1")
+    array, group = (
+        memory.get(h.dialect.documents("/both", "array")[0]),
+        memory.get(h.dialect.documents("/x", "group")[0]),
+    )
+    for path, kind, value in (
+        ("/both", "group", group),
+        ("/both/beneath", "array", array),
+        ("/x.array/y", "array", array),
+        ("/x.group", "group", group),
+    ):
+        memory.set(h.dialect.documents(path, kind)[0], value or b"")  # type: ignore[arg-type]
+
+    def levels(path: str) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for child in h.children(path):
+            where = f"{path.rstrip('/')}/{child.name}"
+            found[where] = child.kind
+            if child.kind == "group":
+                found |= levels(where)
+        return found
+
+    walked = {path: child.kind for path, child in h.walk()}
+    assert walked == levels("/")
+    assert walked["/both"] == "array"
+    assert walked["/x.array/y"] == "array"
+
+
+def test_a_consolidated_copy_far_away_is_walked_without_a_request() -> None:
+    memory = MemoryStore()
+    h = zarrscope.open(memory, "w-", dialect="draft-2020")
+    h.create_array("/g/a", shape=(2,), dtype="u1")
+    documents = {key: json.loads(memory.get(key) or b"") for key in memory.list_prefix("meta/")}
+    memory.set("meta/root/consolidated/.zmetadata", json.dumps({"metadata": documents}).encode())
+    store = Rounds(memory)
+    store.remote = True
+    h = zarrscope.open(store)
+    assert h.consolidated
+    requests, _, found = store.asked(lambda: {path: child.kind for path, child in h.walk()})
+    assert (requests, found) == ({}, {"/g": "group", "/g/a": "array"})
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_one_chunk_is_one_request(dialect: str) -> None:
+    store = example(dialect)
+    plain = zarrscope.open(store)["/g/plain"]
+    assert isinstance(plain, zarrscope.Array)
+    requests, _, values = store.asked(lambda: plain[0:2, 0:3])
+    assert requests == {"get": 1}
+    np.testing.assert_array_equal(values, np.full((2, 3), 7))
+
+
+@pytest.mark.parametrize("dialect", ["v3", "draft-2020", "draft-2022-05"])
+def test_one_inner_chunk_of_a_shard_is_two_ranges(dialect: str) -> None:
+    memory = MemoryStore()
+    h = zarrscope.open(memory, "w-", dialect=dialect)
+    values = np.arange(64 * 64, dtype="u1").reshape(64, 64)
+    h.create_array("/s", shape=(64, 64), dtype="u1", chunks=(8, 8), shards=(64, 64), codecs=BYTES)[...] = values
+    store = Rounds(memory)
+    array = zarrscope.open(store)["/s"]
+    assert isinstance(array, zarrscope.Array)
+    requests, _, found = store.asked(lambda: array[8:16, 8:16])
+    assert requests == {"get": 2}
+    assert store.read < values.nbytes
+    np.testing.assert_array_equal(found, values[8:16, 8:16])
+
+
+# ---------------------------------------------------------------------------------------------- walking goes on
+@pytest.mark.parametrize("dialect", ["draft-2020", "v3"])
+def test_a_folder_that_cannot_be_read_hides_only_itself(dialect: str) -> None:
+    inner = example(dialect)
+    prefix = zarrscope.open(inner).dialect.listing("/g/deep/er")
+    broken = Fault(
+        matches=lambda operation, key: operation == "list_prefix" or (operation, key) == ("list_dir", prefix)
+    )
+    h = zarrscope.open(Faults(inner, broken))
+    found = dict(h.walk())
+    assert {path: child.kind for path, child in found.items()} == {
+        path: kind for path, kind in NODES.items() if not path.startswith("/g/deep/er/")
+    }
+    assert [path for path, child in found.items() if child.error is not None] == ["/g/deep/er"]
+    assert isinstance(found["/g/deep/er"].error, zarrscope.Unreadable)
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_a_walk_ends_when_it_is_cancelled(dialect: str) -> None:
+    store = example(dialect)
+    h = zarrscope.open(store)
+    seen: list[str] = []
+    for path, _ in h.walk(cancelled=lambda: len(seen) == 2):
+        seen.append(path)
+    assert len(seen) == 2
+    assert store.asked(lambda: [*h.walk(cancelled=lambda: True)])[2] == []
+
+
+def test_keys_list_as_a_store_does() -> None:
+    keys = ["a", "b/c", "b/d/e", "b/d/f/g", "h.i", "h.i/j"]
+    store: Store = MemoryStore()
+    for key in keys:
+        store.set(key, b"")
+    at_hand = Keys(keys)
+    for prefix in ("", "b/", "b/d/", "b/d/f/", "h.i/", "none/"):
+        assert {*at_hand.list_dir(prefix)} == {Entry(e.name, e.is_prefix) for e in store.list_dir(prefix)}
