@@ -3,7 +3,7 @@
 A concrete store overrides the underscored methods it can do well; the public ones check keys and prefixes first, so no
 backend ever sees a key that could leave the store (spec F.8), and derive what a backend lacks: list_dir ← list_prefix
 ← list, list_prefix ← list_dir; get_partial_values ← get; set_partial_values ← get + set; erase_prefix ← list_prefix +
-erase.
+erase; copy_many ← get_many + set. A store of files may move all keys of a prefix at once (`move_prefix`).
 
 Promises, held by tests/contracts/store.py for every store, wrapper and transformer: absence is None, never an error and
 never b""; a set is atomic (a reader sees the old value or the new, never a part); a value given with `expect` is stored
@@ -15,10 +15,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
 
 MAX_KEY_BYTES = 4096
+SURVEYED = 64
+"""So many prefixes are looked into side by side."""
+BATCH = 64
+"""So many values are asked for at once where they are copied or compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,15 @@ class Entry:
     name: str
     is_prefix: bool
     size: int | None = None
+
+
+class Found(NamedTuple):
+    """One prefix found by survey: its name relative to the surveyed one, without a slash; which of the names looked for
+    it holds, None for none of them; the value where that was asked for, or why it could not be looked into."""
+
+    name: str
+    holds: str | None
+    value: bytes | ZarrscopeError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,12 @@ def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
         raise Refused(f"The {what} {whole!r} has a NUL character", key=whole)
     if len(whole.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
         raise Refused(f"The {what} {whole[:60]!r}… is longer than {MAX_KEY_BYTES} bytes", key=whole[:200])
+
+
+def _batches(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    rest = iter(pairs)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
 
 
 class Store:
@@ -162,6 +183,16 @@ class Store:
         self._need_listing()
         yield from self._list_dir(check_prefix(prefix))
 
+    def survey(self, prefix: str, names: Sequence[str], *, read: bool) -> Iterator[Found]:
+        """Each prefix directly beneath, with the first of `names` that holds a value in it: list_dir and a look inside.
+
+        The value comes with it where `read`; without, only that there is one. Streamed.
+        """
+        self._need_listing()
+        for name in names:
+            check_key(name)
+        yield from self._survey(check_prefix(prefix), names, read)
+
     # ------------------------------------------------------------------ writing
     def set(self, key: str, value: bytes, expect: Version | None = None) -> Version:
         """Stores the whole value, atomically. Raises Conflict when the stored version is not `expect`; ReadOnly."""
@@ -190,6 +221,42 @@ class Store:
         """Removes every key beginning with `prefix`."""
         self._need_writing(prefix)
         self._erase_prefix(check_prefix(prefix))
+
+    # ------------------------------------------------------------------ moving values about
+    def size_of(self, key: str) -> int | None:
+        """Bytes stored at `key`, where that costs no more than looking; None when nothing is there, or it would."""
+        return self._size_of(check_key(key))
+
+    def copy_many(
+        self, source: Store, pairs: Iterable[tuple[str, str]], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[str, int | None]]:
+        """Stores what `source` has at the first key of each pair here at the second, as it is. Nothing there: nothing
+        is stored. Yields (second key, bytes) of what was; bytes None when not known. The first failure is raised."""
+        for batch in _batches(pairs):
+            for key, to in batch:
+                check_key(key)
+                self._need_writing(to)
+                check_key(to)
+            yield from self._copy_many(source, batch, cancelled)
+
+    def differing(self, source: Store, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """The second keys of the pairs at which not the same is stored here as in `source` at the first."""
+        for batch in _batches(pairs):
+            yield from self._differing(source, batch)
+
+    def can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        """Whether `move_prefix` can do it, as far as looking tells."""
+        return (
+            self.writable and source.writable and self._can_move_prefix(source, check_prefix(prefix), check_prefix(to))
+        )
+
+    def move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        """Moves all that `source` has beneath `prefix` to beneath `to` here, at once: seen whole at one place or at the
+        other. Raises Conflict when something lies beneath `to`, Unsupported when that cannot be done at once after
+        all; then nothing has changed."""
+        self._need_writing(to)
+        source._need_writing(prefix)
+        self._move_prefix(source, check_prefix(prefix), check_prefix(to))
 
     def close(self) -> None:
         """Gives back what the store holds open. A closed store may be used again; it reopens."""
@@ -238,6 +305,25 @@ class Store:
                 seen.add((name, bool(slash)))
                 yield Entry(name, bool(slash))
 
+    def _survey(self, prefix: str, names: Sequence[str], read: bool) -> Iterator[Found]:
+        beneath = (entry.name for entry in self._list_dir(prefix) if entry.is_prefix)
+        while batch := list(islice(beneath, SURVEYED)):
+            part = None if read else ByteRange(0, 1)
+            held: dict[str, dict[str, bytes]] = {}
+            failed: dict[str, ZarrscopeError] = {}
+            asked = [(folder, name) for folder in batch for name in names]
+            for i, answer in self._get_many([(f"{prefix}{folder}/{name}", part) for folder, name in asked], never):
+                folder, name = asked[i]
+                if isinstance(answer, ZarrscopeError):
+                    failed[folder] = answer
+                elif answer is not None:
+                    held.setdefault(folder, {})[name] = answer
+            for folder in batch:
+                found = held.get(folder, {})
+                holds = next((name for name in names if name in found), None)
+                value: bytes | ZarrscopeError | None = failed.get(folder) if holds is None else None
+                yield Found(folder, holds, found[holds] if holds is not None and read else value)
+
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         raise NotImplementedError
 
@@ -263,6 +349,39 @@ class Store:
     def _erase_prefix(self, prefix: str) -> None:
         for key in [*self._list_prefix(prefix)]:
             self._erase(key)
+
+    def _size_of(self, key: str) -> int | None:
+        return None
+
+    def _folder_of(self, prefix: str) -> str | None:
+        """The folder of the file system that holds what lies beneath `prefix` and nothing else."""
+        return None
+
+    def _copy_many(
+        self, source: Store, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[str, int | None]]:
+        for i, answer in source.get_many([(key, None) for key, _ in pairs], cancelled):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            if answer is not None:
+                self.set(pairs[i][1], answer)
+                yield pairs[i][1], len(answer)
+
+    def _differing(self, source: Store, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+        for i, answer in source.get_many([(key, None) for key, _ in pairs]):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            if self.get(pairs[i][1]) != answer:  # one by one: values may be large
+                yield pairs[i][1]
+
+    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        return False
+
+    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        raise Unsupported("This store cannot move a prefix at once", feature="moving a prefix", store=self.url)
+
+    def _moved_away(self, prefix: str) -> None:
+        """Called when all beneath `prefix` was moved to another place."""
 
     # ------------------------------------------------------------------ shared checks
     def _need_listing(self) -> None:

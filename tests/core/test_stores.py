@@ -17,6 +17,7 @@ from zarrscope.store import Store
 from zarrscope.stores.fsspec import HTTPStore, RemoteFile
 from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.rehearsal import Rehearsal
 from zarrscope.stores.wrappers import Counting, Faults, Gate, Latency, PrefixStore, ReadOnlyStore, Wrapper
 from zarrscope.stores.zip import ZipStore
 
@@ -57,6 +58,8 @@ WRAPPED = {
     "latency": lambda store: Latency(store, 1.0, wait=lambda seconds: None),
     "faults": lambda store: Faults(store),
     "part": lambda store: PrefixStore(store, "in/here/"),
+    "rehearsal": Rehearsal,
+    "rehearsal of a rehearsal": lambda store: Rehearsal(Rehearsal(store)),
     "part of part": lambda store: PrefixStore(PrefixStore(store, "in/"), "here/"),
 }
 
@@ -103,6 +106,26 @@ class TestWrapped(Writing):
 class TestWrappedLocal(TestLocal):
     def empty(self) -> Store:
         return Counting(PrefixStore(LocalStore(self.folder / "x.zarr"), "a/b/"))
+
+
+class TestRehearsed(Writing):
+    """What lies in the store itself and what the rehearsal wrote are seen as one."""
+
+    def empty(self) -> Store:
+        store = MemoryStore({"old/a": b"1", "old/b/c": b"2", "zarr.json": b"3"})
+        rehearsal = Rehearsal(store)
+        rehearsal.move_prefix(rehearsal, "old/", "new/here/")
+        rehearsal.erase("zarr.json")
+        rehearsal.erase_prefix("new/")
+        return rehearsal
+
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        within = {key: value for key, value in values.items() if not key.startswith("a/d")}
+        rehearsal = Rehearsal(MemoryStore({**within, "from/e": values["a/d/e"], "gone/x": b"", "a/b": b"old"}))
+        rehearsal.move_prefix(rehearsal, "from/", "a/d/")
+        rehearsal.erase_prefix("gone/")
+        rehearsal.set("a/b", values["a/b"])
+        return rehearsal
 
 
 class TestReadOnly(Reading):
@@ -165,6 +188,7 @@ class TestZipOverHTTP(OverTheWeb):
         return ZipStore(RemoteFile(self.server.url + "/x.zip"))
 
 
+TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))
 TestMemoryMachine = machine(MemoryStore)
 TestLocalMachine = machine(lambda: LocalStore(tempfile.mkdtemp(), sync=False))
 TestPlainLocalMachine = machine(lambda: PlainLocalStore(tempfile.mkdtemp(), sync=False))

@@ -18,12 +18,13 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
-from zarrscope.store import ABSENT, ByteRange, Entry, Store, Version
+from zarrscope.store import ABSENT, ByteRange, Entry, Found, Store, Version
+from zarrscope.stores.folders import movable, move_folder
 from zarrscope.stores.locks import folder_lock
 
 _UNFINISHED = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
@@ -221,11 +222,56 @@ class LocalStore(Store):
                 else:
                     yield key
 
+    def _survey(self, prefix: str, names: Sequence[str], read: bool) -> Iterator[Found]:
+        """One pass over the folder: what lies in it is asked of the system directly, without a walk down each key.
+
+        A link on the way, or anything but a plain file at the end, is left to `get`, which knows what may be read.
+        """
+        plain = bool(_NO_FOLLOW) and not self._windows
+        for entry in self._scan(self._folder(prefix), prefix):
+            if not _is_folder(entry):
+                continue
+            folder = entry.name
+            link = not plain or entry.is_symlink()
+            holds: str | None = None
+            value: bytes | ZarrscopeError | None = None
+            for name in names:
+                answer = None if link else self._glimpse(f"{entry.path}/{name}", read)
+                if answer is False:
+                    continue
+                if answer is None:
+                    try:
+                        answer = self.get(f"{prefix}{folder}/{name}", None if read else ByteRange(0, 1))
+                    except ZarrscopeError as error:
+                        value = error.located(store=self.url, key=f"{prefix}{folder}/{name}")
+                        continue
+                    if answer is None:
+                        continue
+                holds, value = name, answer if read and isinstance(answer, bytes) else None
+                break
+            yield Found(folder, holds, value)
+
+    def _glimpse(self, path: str, read: bool) -> bytes | bool | None:
+        """The value of a plain file (True where it is not to be read), False where there is none, None: ask `get`."""
+        try:
+            if not read:
+                return True if stat.S_ISREG(os.lstat(path).st_mode) else None
+            handle = os.open(path, _OPEN | _NO_FOLLOW)
+            try:
+                found = os.fstat(handle)
+                return self._read(handle, 0, found.st_size) if stat.S_ISREG(found.st_mode) else None
+            finally:
+                os.close(handle)
+        except FileNotFoundError:
+            return False
+        except (OSError, MemoryError, OverflowError):
+            return None
+
     def _scan(self, folder: str, prefix: str) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not _UNFINISHED.fullmatch(entry.name):
+                    if not entry.name.startswith(".zs-") or not _UNFINISHED.fullmatch(entry.name):
                         yield entry
         except OSError as error:
             if error.errno not in _NOTHING_THERE:
@@ -370,6 +416,31 @@ class LocalStore(Store):
             if error.errno not in _NOTHING_THERE:
                 raise self._failure(error, prefix, "removed") from error
         self._prune(folder)
+
+    def _size_of(self, key: str) -> int | None:
+        try:
+            found = os.stat(self._path(key))
+        except OSError:
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+    def _folder_of(self, prefix: str) -> str | None:
+        return self._folder(prefix)
+
+    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        folder = source._folder_of(prefix)
+        return folder is not None and bool(prefix and to) and movable(folder, self._folder(to))
+
+    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        folder = source._folder_of(prefix)
+        if folder is None or not prefix or not to:
+            super()._move_prefix(source, prefix, to)
+            return
+        move_folder(folder, self._folder(to), store=self.url, prefix=to, sync=self.sync)
+        source._moved_away(prefix)
+
+    def _moved_away(self, prefix: str) -> None:
+        self._prune(os.path.dirname(self._folder(prefix)))
 
     def _prune(self, folder: str) -> None:
         """Removes folders that became empty, upward, but never the root."""

@@ -67,6 +67,10 @@ class MemoryStore(Store):
             self._values[key] = value
         return version
 
+    def _size_of(self, key: str) -> int | None:
+        value = self._values.get(key)
+        return None if value is None else len(value)
+
     def _erase(self, key: str) -> None:
         with self._lock:
             self._values.pop(key, None)

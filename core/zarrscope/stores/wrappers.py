@@ -28,7 +28,7 @@ class Wrapper(Store):
         self.remote = store.remote
 
     def before(self, operation: str, key: str) -> None:
-        """Called before each operation: get, list_prefix, list_dir, set, erase, erase_prefix."""
+        """Called before each operation: get, list_prefix, list_dir, set, erase, erase_prefix, move_prefix."""
 
     def after(self, operation: str, key: str, size: int) -> None:
         """Called after a get or a set, with the number of bytes."""
@@ -85,6 +85,22 @@ class Wrapper(Store):
     def _erase_prefix(self, prefix: str) -> None:
         self.before("erase_prefix", prefix)
         self.store._erase_prefix(prefix)
+
+    def _size_of(self, key: str) -> int | None:
+        return self.store._size_of(key)
+
+    def _folder_of(self, prefix: str) -> str | None:
+        return self.store._folder_of(prefix)
+
+    def _moved_away(self, prefix: str) -> None:
+        self.store._moved_away(prefix)
+
+    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        return self.store._can_move_prefix(source, prefix, to)
+
+    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        self.before("move_prefix", to)
+        self.store._move_prefix(source, prefix, to)
 
     def close(self) -> None:
         self.store.close()
@@ -157,6 +173,23 @@ class PrefixStore(Wrapper):
     def _erase_prefix(self, prefix: str) -> None:
         with self._naming():
             self.store.erase_prefix(self.prefix + prefix)
+
+    def _size_of(self, key: str) -> int | None:
+        with self._naming():
+            return self.store.size_of(self.prefix + key)
+
+    def _folder_of(self, prefix: str) -> str | None:
+        return self.store._folder_of(self.prefix + prefix)
+
+    def _moved_away(self, prefix: str) -> None:
+        self.store._moved_away(self.prefix + prefix)
+
+    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        return self.store.can_move_prefix(source, prefix, self.prefix + to)
+
+    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        with self._naming():
+            self.store.move_prefix(source, prefix, self.prefix + to)
 
 
 class Counting(Wrapper):

@@ -1,0 +1,67 @@
+"""Folders of a file system moved at once: renamed, so that everybody sees them whole at one place or at the other.
+
+A folder cannot be renamed to another file system, and a symbolic link is not moved: what it leads to is named from
+where it lies.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from zarrscope.errors import Conflict, NotFound, ReadOnly, Unreadable, Unsupported
+
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
+_APART = {errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.EINVAL}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+def movable(folder: str, to: str) -> bool:
+    """Whether `folder` can be renamed to `to`, as far as looking tells."""
+    try:
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            return False
+        above = os.path.dirname(to)
+        while not os.path.lexists(above) and os.path.dirname(above) != above:
+            above = os.path.dirname(above)
+        return os.path.isdir(above) and os.stat(folder).st_dev == os.stat(above).st_dev
+    except OSError:
+        return False
+
+
+def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = True) -> None:
+    """Renames `folder` to `to`, which holds nothing, and waits until the disk knows it. `prefix` of `store` is `to`.
+
+    Raises Conflict (something is there), NotFound (nothing is at `folder`), Unsupported (they lie apart), ReadOnly.
+    """
+    above = os.path.dirname(to)
+    try:
+        os.makedirs(above, exist_ok=True)
+        if sys.platform == "win32":
+            with suppress(OSError):
+                os.rmdir(to)  # an empty folder, which POSIX renames over
+        os.rename(folder, to)
+    except OSError as error:
+        place: dict[str, Any] = {"store": store, "key": prefix}
+        if error.errno in _TAKEN:
+            raise Conflict("Something is stored there already", advice="Choose another name.", **place) from error
+        if error.errno == errno.ENOENT:
+            raise NotFound(f"There is no folder {folder}", **place) from error
+        if error.errno in _APART:
+            raise Unsupported("The folder cannot be moved there at once", feature="moving a folder", **place) from error
+        reason = error.strerror or str(error)
+        advice = "Nothing was changed. Ask for the right to write there, or choose another place."
+        if error.errno in _DENIED:
+            raise ReadOnly(f"The folder could not be moved: {reason}", advice=advice, **place) from error
+        raise Unreadable(f"The folder could not be moved: {reason}", **place) from error
+    if sync and sys.platform != "win32":
+        for each in {above, os.path.dirname(folder)}:
+            with suppress(OSError):
+                handle = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)

@@ -1,0 +1,277 @@
+"""A store over a store that changes nothing: what is written stays in memory, and every operation is recorded.
+
+Whatever runs over a Rehearsal does all that it would do over the store itself: it reads what it has just written, meets
+the same conflicts, and leaves behind the exact operations. So a dry run is the real code, in every dialect. Values that
+are only copied or moved are not read: the rehearsal remembers where they lie.
+
+The promises of store.py hold, and tests/contracts/store.py is run over it. What others change in the store meanwhile is
+seen where the rehearsal has not written.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from zarrscope.errors import Conflict, ZarrscopeError
+from zarrscope.store import Answer, ByteRange, Entry, Request, Store, Version
+from zarrscope.stores.wrappers import Wrapper
+
+Act = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One change that a store would be asked for.
+
+    `size`: bytes set, copied or erased; None when that is not known without reading them, or nothing is there.
+    `keys`: how many stored keys it concerns. `source`: what a copy or a move takes, in the store `source_url`.
+    """
+
+    act: Act
+    key: str
+    store: str
+    size: int | None = None
+    keys: int = 1
+    source: str | None = None
+    source_url: str | None = None
+
+    @property
+    def destroys(self) -> bool:
+        """Takes away something that is stored."""
+        return self.act in ("erase", "erase_prefix") and self.keys > 0
+
+
+class Rehearsal(Wrapper):
+    """`Rehearsal(store)`; a second one given the first's `log` records into the same list, for two stores at once."""
+
+    def __init__(self, store: Store, log: list[Operation] | None = None) -> None:
+        super().__init__(store)
+        self.log: list[Operation] = log if log is not None else []
+        self._state = _State(store)
+        self._guard = threading.RLock()
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All so far, in order; those that are alike and done side by side, in the order of their keys."""
+        ordered: list[Operation] = []
+        for _, alike in groupby(self.log, lambda each: (each.act, each.store, each.source_url)):
+            group = list(alike)
+            ordered += sorted(group, key=lambda each: each.key) if group[0].act in ("copy", "erase") else group
+        return tuple(ordered)
+
+    def _record(self, act: Act, key: str, **told: object) -> None:
+        self.log.append(Operation(act, key, self.url, **told))  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        return _read(self._state.find(key), part)
+
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+        """Requests for what the store itself holds are made side by side, as they would be."""
+        elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
+        for i, (key, part) in enumerate(requests):
+            if cancelled():
+                return
+            found = self._state.find(key)
+            if isinstance(found, _Stored) and found.store is self.store:
+                elsewhere[i] = (found.key, part)
+                continue
+            try:
+                yield i, _read(found, part)
+            except ZarrscopeError as error:
+                yield i, error.located(store=self.url, key=key)
+        order = list(elsewhere)
+        for j, answer in self.store.get_many([elsewhere[i] for i in order], cancelled):
+            yield order[j], answer
+
+    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+        found = self._state.find(key)
+        if isinstance(found, _Stored):
+            return found.store.get_versioned(found.key)
+        return None if found is None else (found, Version.of(found))
+
+    def _size_of(self, key: str) -> int | None:
+        found = self._state.find(key)
+        if isinstance(found, _Stored):
+            return found.store.size_of(found.key)
+        return None if found is None else len(found)
+
+    def _list(self) -> Iterator[str]:
+        return self._state.keys("")
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        return self._state.keys(prefix)
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        return self._state.level(prefix)
+
+    _survey = Store._survey
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        with self._guard:
+            if expect is not None:
+                self._expect(key, expect, self._get_versioned(key))
+            self._state.values[key] = value
+            self._record("set", key, size=len(value))
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        with self._guard:
+            found = self._state.find(key)
+            if isinstance(found, _Stored) and not _is_there(found):
+                found = None
+            self._record("erase", key, size=None if found is None else self._size_of(key), keys=int(found is not None))
+            self._state.values[key] = None
+
+    def _erase_prefix(self, prefix: str) -> None:
+        with self._guard:
+            keys = list(self._state.keys(prefix))
+            self._record("erase_prefix", prefix, size=self._total(self, keys), keys=len(keys))
+            self._state = _State(self._state, gone=(prefix,))
+
+    def _copy_many(
+        self, source: Store, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[str, int | None]]:
+        for key, to in pairs:
+            if cancelled():
+                return
+            found = _found_in(source, key)
+            if found is None or (isinstance(found, _Stored) and not _is_there(found)):
+                continue
+            size = source.size_of(key)
+            with self._guard:
+                self._state.values[to] = found
+                self._record("copy", to, size=size, source=key, source_url=source.url)
+            yield to, size
+
+    def _differing(self, source: Store, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+        different = [(key, to) for key, to in pairs if self._state.find(to) != _found_in(source, key)]
+        return super()._differing(source, different)
+
+    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+        inner = source.store if isinstance(source, Rehearsal) else source
+        return self.store.can_move_prefix(inner, prefix, to)
+
+    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+        giving = source if isinstance(source, Rehearsal) else self
+        with self._guard:
+            if next(self._state.keys(to), None) is not None:
+                raise Conflict("Something is stored there already", store=self.url, key=to)
+            keys = list(giving._state.keys(prefix))
+            self._record(
+                "move_prefix", to, size=self._total(giving, keys), keys=len(keys), source=prefix, source_url=giving.url
+            )
+            before = giving._state
+            giving._state = _State(before, gone=(prefix,))
+            self._state = _State(self._state, arrived=(before, prefix, to))
+
+    @staticmethod
+    def _total(store: Rehearsal, keys: Sequence[str]) -> int | None:
+        """Bytes of all values together; None when one of them cannot be told."""
+        total = 0
+        for key in keys:
+            size = store._size_of(key)
+            if size is None:
+                return None
+            total += size
+        return total
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A value that lies in a store, which may be another one."""
+
+    store: Store
+    key: str
+
+
+_Found = bytes | _Stored | None
+
+
+def _found_in(store: Store, key: str) -> _Found:
+    return store._state.find(key) if isinstance(store, Rehearsal) else _Stored(store, key)
+
+
+def _is_there(found: _Stored) -> bool:
+    return found.store.size_of(found.key) is not None or found.store.get(found.key, ByteRange(0, 0)) is not None
+
+
+def _read(found: _Found, part: ByteRange | None) -> bytes | None:
+    if isinstance(found, _Stored):
+        return found.store.get(found.key, part)
+    return found if found is None or part is None else part.of(found)
+
+
+class _State:
+    """What is stored where: `values` over what lies `below`, of which the prefixes `gone` are taken out, and beneath
+    `arrived` (another state, its prefix, the prefix here) something has come in. Only the topmost is written to."""
+
+    def __init__(
+        self,
+        below: _State | Store,
+        *,
+        gone: tuple[str, ...] = (),
+        arrived: tuple[_State, str, str] | None = None,
+    ) -> None:
+        self.below, self.gone, self.arrived = below, gone, arrived
+        self.values: dict[str, _Found] = {}
+        """None: erased."""
+
+    def find(self, key: str) -> _Found:
+        state: _State | Store = self
+        while isinstance(state, _State):
+            if key in state.values:
+                return state.values[key]
+            if state.arrived is not None and key.startswith(state.arrived[2]):
+                state, old, new = state.arrived
+                key = old + key[len(new) :]
+            elif key.startswith(state.gone):
+                return None
+            else:
+                state = state.below
+        return _Stored(state, key)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        values = dict(self.values)
+        if isinstance(self.below, Store):
+            beneath = self.below.list_prefix(prefix)
+        else:
+            beneath = (key for key in self.below.keys(prefix) if not key.startswith(self.gone))
+        yield from (key for key in beneath if key not in values)
+        if self.arrived is not None:
+            other, old, new = self.arrived
+            if new.startswith(prefix):
+                yield from (k for key in other.keys(old) if (k := new + key[len(old) :]) not in values)
+            elif prefix.startswith(new):
+                inner = old + prefix[len(new) :]
+                yield from (k for key in other.keys(inner) if (k := new + key[len(old) :]) not in values)
+        yield from (key for key, value in values.items() if value is not None and key.startswith(prefix))
+
+    def level(self, prefix: str) -> Iterator[Entry]:
+        """One level, as the store itself lists it wherever nothing was changed."""
+        touched: dict[str, None] = {}
+        """Names directly beneath at or under which something is not as below; those of prefixes end in a slash."""
+        arrived = () if self.arrived is None else (self.arrived[2],)
+        if prefix.startswith((*self.gone, *arrived)):
+            for key in self.keys(prefix):
+                name, slash, _ = key[len(prefix) :].partition("/")
+                touched[name + slash] = None
+            yield from (Entry(name.rstrip("/"), name.endswith("/")) for name in touched)
+            return
+        for place in (*self.values, *self.gone, *arrived):
+            if place.startswith(prefix):
+                name, slash, _ = place[len(prefix) :].partition("/")
+                touched[name + slash] = None
+        beneath = self.below.list_dir(prefix) if isinstance(self.below, Store) else self.below.level(prefix)
+        yield from (entry for entry in beneath if entry.name + "/" * entry.is_prefix not in touched)
+        for name in touched:
+            if not name.endswith("/"):
+                if self.values[prefix + name] is not None:
+                    yield Entry(name, False)
+            elif next(self.keys(prefix + name), None) is not None:
+                yield Entry(name[:-1], True)
