@@ -141,6 +141,25 @@ class Reading:
     def level(store: Store, prefix: str) -> list[tuple[str, bool]]:
         return sorted((entry.name, entry.is_prefix) for entry in store.list_dir(prefix))
 
+    def test_surveying_tells_what_the_prefixes_of_one_level_hold(self, store: Store) -> None:
+        if not store.listable:
+            with pytest.raises(Unsupported):
+                list(store.survey("", ("b",), read=True))
+            return
+        for read in (True, False):
+            top = {found.name: found[1:] for found in store.survey("", ("no", "c", "b"), read=read)}
+            c, another = (VALUES["a/c"], VALUES["ab/c"]) if read else (None, None)
+            assert top == {"a": ("c", c), "ab": ("c", another), "a b": (None, None), "100%": (None, None)}
+            below = {found.name: found[1:] for found in store.survey("a/", ("g", "e"), read=read)}
+            assert below == {"d": ("e", b"deep" if read else None), "f": ("g", VALUES["a/f/g"] if read else None)}
+        assert list(store.survey("no/", ("b",), read=True)) == []
+        assert {found.holds for found in store.survey("", ("d", "f"), read=True)} == {None}, "a prefix is no value"
+        derived = Store._survey(store, "a/", ("g", "e"), True)
+        assert set(derived) == set(store.survey("a/", ("g", "e"), read=True))
+        for name in BAD_KEYS:
+            with pytest.raises(Refused):
+                list(store.survey("", (name,), read=True))
+
     def test_derived_listings_equal_native_ones(self, store: Store) -> None:
         if not store.listable:
             assert not store.listable

@@ -160,6 +160,32 @@ def test_links_within_are_followed_and_circles_end(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.parametrize("read", [True, False])
+def test_a_survey_looks_neither_outside_nor_into_pipes(tmp_path: Path, read: bool) -> None:
+    store = LocalStore(tmp_path / "x")
+    for name in ("plain", "linked", "away", "pipe", "folder"):
+        (tmp_path / "x" / name).mkdir(parents=True)
+    store.set("plain/doc", b"1")
+    LocalStore(tmp_path / "secret").set("doc", b"secret")
+    (tmp_path / "x/linked/doc").symlink_to("../plain/doc")
+    (tmp_path / "x/away/doc").symlink_to(tmp_path / "secret/doc")
+    (tmp_path / "x/out").symlink_to(tmp_path / "secret")
+    (tmp_path / "x/in").symlink_to("plain")
+    os.mkfifo(tmp_path / "x/pipe/doc")
+    (tmp_path / "x/folder/doc").mkdir()
+    found = {each.name: each for each in store.survey("", ("doc",), read=read)}
+    held = b"1" if read else None
+    assert {name: (found[name].holds, found[name].value) for name in ("plain", "linked", "in", "folder")} == {
+        "plain": ("doc", held), "linked": ("doc", held), "in": ("doc", held), "folder": (None, None)
+    }  # fmt: skip
+    for name, kind in (("away", Refused), ("out", Refused), ("pipe", Unreadable)):
+        assert found[name].holds is None
+        assert isinstance(found[name].value, kind)
+    free = LocalStore(tmp_path / "x", allow_outside=True)
+    assert {each.name for each in free.survey("", ("doc",), read=read) if each.holds} >= {"plain", "away", "out"}
+
+
+@posix
 def test_a_root_that_is_a_link_is_the_folder_it_names(tmp_path: Path) -> None:
     LocalStore(tmp_path / "real").set("a", b"1")
     (tmp_path / "link").symlink_to("real")
