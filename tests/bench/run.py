@@ -1,0 +1,115 @@
+"""All benchmarks, one command: zarrscope and its peers in turn, values checked, goals of issue 6 beside the figures.
+
+    python tests/bench/run.py                          everything, about a quarter of an hour on two cores
+    python tests/bench/run.py --only raw,shards        some groups; --list names them
+    python tests/bench/run.py --only raw --forms zstd --cases full,plane --rounds 15
+    python tests/bench/run.py --quick                  small volumes, one round: whether it all works
+    python tests/bench/run.py --readme                 afterwards writes the table into README.md
+    python tests/bench/run.py --only none --readme     only writes the table from what was measured before
+
+Volumes and results are kept in --folder (results.json there; groups may be measured one at a time). zarr-python 2.18
+lives in an environment of its own: ZARRSCOPE_ZARR2, or .venv-zarr2 of packaging/check. Peers that are not installed are
+named and left out: pip install 'zarrscope[bench]'.
+
+How it is measured: each engine has a process of its own and answers in turn, in an order drawn anew each round; a row's
+ratio is the median over the rounds of ours divided by theirs in the same round, with its quartiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from bench import reads, report
+from bench.results import Row
+from bench.settings import Settings
+
+Group = Callable[[Settings], Iterator[Row]]
+
+GROUPS: dict[str, Group] = {
+    "raw": reads.raw,
+    "shards": reads.shards,
+    "tiny": reads.tiny,
+}
+ELSEWHERE = {"viewing": "bench.viewing", "cluster": "bench.cluster"}
+"""Modules that bring a group of their own: `measure(settings) -> Iterator[Row]`."""
+
+
+def groups() -> dict[str, Group]:
+    found = dict(GROUPS)
+    for name, module in ELSEWHERE.items():
+        if importlib.util.find_spec(module) is not None:
+            found[name] = _later(module)
+    return found
+
+
+def _later(module: str) -> Group:
+    def measure(settings: Settings) -> Iterator[Row]:
+        yield from importlib.import_module(module).measure(settings)
+
+    return measure
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="groups, with commas between")
+    parser.add_argument("--forms", default="", help="parts of forms' names")
+    parser.add_argument("--cases", default="", help="parts of cases' names")
+    parser.add_argument("--rounds", "--reps", type=int, default=0)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--readme", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "zarrscope-bench")
+    asked = parser.parse_args()
+    known = groups()
+    if asked.list:
+        print("\n".join(known))
+        return 0
+    chosen = [name for name in asked.only.split(",") if name and name != "none"] if asked.only else list(known)
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        parser.error(f"there is no group {', '.join(unknown)}; there are {', '.join(known)}")
+    settings = Settings(
+        folder=asked.folder,
+        rounds=asked.rounds or (1 if asked.quick else 7),
+        quick=asked.quick,
+        forms=[part for part in asked.forms.split(",") if part],
+        cases=[part for part in asked.cases.split(",") if part],
+    )
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    path = asked.folder / ("results-quick.json" if asked.quick else "results.json")
+    about, rows = report.load(path)
+    settings.versions.update(about.get("versions", {}))
+    failed = False
+    for name in chosen:
+        began = time.perf_counter()
+        new = []
+        try:
+            for row in known[name](settings):
+                row.date = time.strftime("%Y-%m-%d")
+                new.append(row)
+                print(report.line(row), flush=True)
+        except Exception as error:  # the other groups can still be measured
+            failed = True
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+        about = {**report.about_machine(), "versions": settings.versions}
+        rows = report.merged(rows, new)
+        report.store(path, about, rows)
+        print(f"── {name}: {time.perf_counter() - began:.0f} s\n", flush=True)
+    for engine, reason in settings.missing.items():
+        print(f"{engine} is not here: {reason}")
+    if asked.readme and rows:
+        report.into_readme(about, rows)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
