@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
+from zarrscope.turns import Turns
 
 MAX_KEY_BYTES = 4096
+_turns = Turns()
 SURVEYED = 64
 """So many prefixes are looked into side by side."""
 BATCH = 64
@@ -82,6 +85,7 @@ class Version:
 ABSENT = Version("absent")
 """As `expect`: store only when nothing is stored there yet."""
 
+Buffer = bytes | bytearray | memoryview
 Request = tuple[str, ByteRange | None]
 Answer = bytes | ZarrscopeError | None
 """What get_many yields for a request: the bytes, None when absent, or the error that this one request met."""
@@ -136,6 +140,8 @@ class Store:
     writable: bool = True
     remote: bool = False
     """Each request costs a round trip: ask for little, many at once."""
+    surveys: bool = False
+    """`survey` is one pass over what is there, quicker than list_dir and get_many."""
 
     # ------------------------------------------------------------------ reading
     def get(self, key: str, part: ByteRange | None = None) -> bytes | None:
@@ -198,6 +204,33 @@ class Store:
         """Stores the whole value, atomically. Raises Conflict when the stored version is not `expect`; ReadOnly."""
         self._need_writing(key)
         return self._set(check_key(key), bytes(value), expect)
+
+    def put(self, key: str, *parts: Buffer) -> None:
+        """Stores the parts, one after the other, as the whole value, atomically: for what its writer could write again.
+
+        There is no version, and the value reaches the disk when the system sees fit, or by `flush`.
+        """
+        self._need_writing(key)
+        self._put(check_key(key), parts)
+
+    def flush(self) -> None:
+        """Returns when all that was stored so far would outlast a loss of power, as far as the backend can tell."""
+        self._flush()
+
+    @contextmanager
+    def hold(self, key: str = "") -> Iterator[None]:
+        """One's turn among those who read, change and store the value of `key`; "": who change which nodes there are.
+
+        Threads always take turns, processes where the store can tell of one another. It keeps nobody from writing: what
+        may not be lost is stored with `expect` besides. The thread whose turn it is may hold it again.
+        """
+        self._need_writing(key)
+        with self._hold(check_key(key) if key else ""):
+            yield
+
+    def left_over(self, prefix: str = "") -> Iterator[str]:
+        """Names beneath `prefix`, no keys, that killed writers left and the next writers remove."""
+        yield from self._left_over(check_prefix(prefix))
 
     def set_partial_values(self, values: Iterable[tuple[str, int, bytes]]) -> None:
         """(key, start, bytes): overwrites ranges. Ranges of one key must not overlap; start ≤ current length."""
@@ -326,6 +359,18 @@ class Store:
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         raise NotImplementedError
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._set(key, bytes(parts[0]) if len(parts) == 1 else b"".join(parts), None)
+
+    def _flush(self) -> None:
+        pass
+
+    def _hold(self, key: str) -> AbstractContextManager[object]:
+        return _turns.hold((self.url, key))
+
+    def _left_over(self, prefix: str) -> Iterator[str]:
+        return iter(())
 
     def _set_partial(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
         while True:

@@ -16,7 +16,7 @@ import pytest
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable
 from zarrscope.store import ByteRange, Entry
-from zarrscope.stores import local
+from zarrscope.stores import local, unfinished
 from zarrscope.stores.local import LocalStore, check_windows_name
 from zarrscope.stores.locks import folder_lock
 
@@ -296,7 +296,7 @@ def test_unfinished_files_are_no_keys_and_old_ones_go(tmp_path: Path) -> None:
         store.set("a/" + name, b"x")
     store.erase("a/b")
     assert (tmp_path / "a").is_dir(), "somebody may be writing it now"
-    os.utime(tmp_path / "a" / name, (time.time() - 2 * local._STALE,) * 2)
+    os.utime(tmp_path / "a" / name, (time.time() - 2 * unfinished.STALE,) * 2)
     store.erase("a/b")
     store.set("a/b", b"1")
     store.erase("a/b")

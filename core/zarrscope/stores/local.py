@@ -14,22 +14,28 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
-from zarrscope.store import ABSENT, ByteRange, Entry, Found, Store, Version
+from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
-from zarrscope.stores.locks import folder_lock
-
-_UNFINISHED = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
-_STALE = 3600.0
-"""Seconds after which an unfinished file is taken for a crashed writer's."""
+from zarrscope.stores.locks import folder_lock, key_turn
+from zarrscope.stores.unfinished import (
+    begin,
+    is_left_over,
+    is_link,
+    is_unfinished,
+    left_over_beneath,
+    new_name,
+    remove,
+    remove_beneath,
+    sweep,
+)
 
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -37,6 +43,8 @@ _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) |
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _MOST = 1 << 30
 """Bytes per system call: Linux transfers a little less than 2 GiB at once."""
+_VECTORS = 512
+"""Pieces per system call: POSIX promises 16, all systems take 1,024."""
 
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?")
 _FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
@@ -59,6 +67,8 @@ class LocalStore(Store):
     _positional = hasattr(os, "pread")
     """The system reads at an offset in one call. Tests force the other way too."""
     _lock_on_folder = sys.platform != "win32"
+    _renames_open = sys.platform != "win32"
+    surveys = True
 
     def __init__(
         self,
@@ -85,7 +95,7 @@ class LocalStore(Store):
         for name in key.split("/"):
             if self._windows:
                 check_windows_name(name)
-            if path is not self.root and not self.allow_outside and _is_link(path):
+            if path is not self.root and not self.allow_outside and is_link(path):
                 self._check_inside(path, key)
             path = f"{path}{os.sep}{name}"
         return path
@@ -105,7 +115,7 @@ class LocalStore(Store):
         if not prefix:
             return self.root
         path = self._path(prefix[:-1])
-        if not self.allow_outside and _is_link(path):
+        if not self.allow_outside and is_link(path):
             self._check_inside(path, prefix)
         return path
 
@@ -136,16 +146,16 @@ class LocalStore(Store):
             os.close(handle)
 
     def _open(self, path: str, key: str) -> int | None:
-        if _UNFINISHED.fullmatch(os.path.basename(path)):
+        if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
             return None
         try:
             handle = os.open(path, _OPEN | (0 if self.allow_outside else _NO_FOLLOW))
         except OSError:
-            if self.allow_outside or not _is_link(path):
+            if self.allow_outside or not is_link(path):
                 raise
             self._check_inside(path, key)
             handle = os.open(path, _OPEN)
-        if not _NO_FOLLOW and not self.allow_outside and _is_link(path):
+        if not _NO_FOLLOW and not self.allow_outside and is_link(path):
             os.close(handle)
             self._check_inside(path, key)
             handle = os.open(path, _OPEN)
@@ -271,7 +281,7 @@ class LocalStore(Store):
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not entry.name.startswith(".zs-") or not _UNFINISHED.fullmatch(entry.name):
+                    if not is_unfinished(entry.name):
                         yield entry
         except OSError as error:
             if error.errno not in _NOTHING_THERE:
@@ -279,11 +289,35 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        self._store(key, (value,), expect, lasting=self.sync)
+        return Version.of(value)
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._store(key, parts, None, lasting=False)
+
+    def _flush(self) -> None:
+        if hasattr(os, "sync"):
+            os.sync()
+
+    def _hold(self, key: str) -> AbstractContextManager[object]:
+        if key:
+            return key_turn(f"{self.root}{os.sep}{key}")
+        try:
+            _make_folders(self.root)
+        except OSError as error:
+            raise self._failure(error, key, "written") from error
+        return folder_lock(self.root, on_folder=self._lock_on_folder)
+
+    def _left_over(self, prefix: str) -> Iterator[str]:
+        for path in left_over_beneath(self._folder(prefix)):
+            yield os.path.relpath(path, self.root).replace(os.sep, "/")
+
+    def _store(self, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
         path = self._target(key)
         for attempt in range(20):
             try:
-                self._replace(path, key, value, expect)
-                return Version.of(value)
+                self._replace(path, key, parts, expect, lasting)
+                return
             except FileNotFoundError as error:
                 # An erase in another thread or process pruned the folder that we had just made.
                 if attempt == 19:
@@ -299,45 +333,52 @@ class LocalStore(Store):
                 ) from error
             except OSError as error:
                 raise self._failure(error, key, "written") from error
-        raise AssertionError("unreachable")
 
     def _target(self, key: str) -> str:
         """The file to write: that of `key`, or the one inside the root that a symbolic link there names."""
         path = self._path(key)
-        if _UNFINISHED.fullmatch(os.path.basename(path)):
+        if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
             raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
-        if _is_link(path):
+        if is_link(path):
             if not self.allow_outside:
                 self._check_inside(path, key)
             return os.path.realpath(path)
         return path
 
-    def _replace(self, path: str, key: str, value: bytes, expect: Version | None) -> None:
+    def _replace(self, path: str, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
         folder = os.path.dirname(path)
-        made = _make_folders(folder)
-        unfinished = os.path.join(folder, f".zs-{secrets.token_hex(8)}.partial")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-        handle = os.open(unfinished, flags, 0o666)
+        sweep(folder)
+        made: list[str] = []
+        try:
+            unfinished, handle = begin(folder)
+        except FileNotFoundError:
+            made = _make_folders(folder)
+            unfinished, handle = begin(folder)
         try:
             try:
-                _write(handle, value)
-                if self.sync:
+                _write(handle, parts)
+                if lasting:
                     os.fsync(handle)
+                if not self._renames_open:
+                    os.close(handle)
+                    handle = -1
+                # Writers who expect nothing may share the folder: only those who compare first must be alone.
+                with folder_lock(folder, on_folder=self._lock_on_folder, shared=expect is None):
+                    old = self._stored(path, key, expect)
+                    if old is not None:
+                        self._keep(old, path, unfinished)
+                    if old is None and expect == ABSENT:
+                        self._create(unfinished, path, key)
+                    else:
+                        _rename_over(unfinished, path)
             finally:
-                os.close(handle)
-            with folder_lock(folder, on_folder=self._lock_on_folder):
-                old = self._stored(path, key, expect)
-                if old is not None:
-                    self._keep(old, path, unfinished)
-                if old is None and expect == ABSENT:
-                    self._create(unfinished, path, key)
-                else:
-                    _rename_over(unfinished, path)
+                if handle >= 0:
+                    os.close(handle)
         except BaseException:
             with suppress(OSError):
                 os.unlink(unfinished)
             raise
-        if self.sync:
+        if lasting:
             for each in (folder, *made):
                 _sync_folder(each)
 
@@ -391,12 +432,12 @@ class LocalStore(Store):
 
     def _erase(self, key: str) -> None:
         path = self._path(key)
-        if _UNFINISHED.fullmatch(os.path.basename(path)):
+        if is_unfinished(os.path.basename(path)):
             return
         folder = os.path.dirname(path)
         try:
-            with folder_lock(folder, on_folder=self._lock_on_folder):
-                if os.path.isdir(path) and not _is_link(path):
+            with folder_lock(folder, on_folder=self._lock_on_folder, shared=True):
+                if os.path.isdir(path) and not is_link(path):
                     return
                 os.unlink(path)
         except OSError as error:
@@ -408,14 +449,44 @@ class LocalStore(Store):
     def _erase_prefix(self, prefix: str) -> None:
         folder = self._folder(prefix)
         try:
-            if prefix and _is_link(folder):
+            if prefix and is_link(folder):
                 os.unlink(folder)
+            elif prefix:
+                self._remove_folder(folder)
             else:
-                _remove_beneath(folder)
+                with os.scandir(folder) as entries:
+                    for entry in list(entries):
+                        if entry.is_dir(follow_symlinks=False) and not is_unfinished(entry.name):
+                            self._remove_folder(entry.path)
+                        elif not is_unfinished(entry.name) or is_left_over(entry.path):
+                            remove(entry.path)
         except OSError as error:
             if error.errno not in _NOTHING_THERE:
                 raise self._failure(error, prefix, "removed") from error
-        self._prune(folder)
+        self._prune(os.path.dirname(folder) if prefix else folder)
+
+    def _remove_folder(self, folder: str) -> None:
+        """Removes a folder so that all of it is gone at once: it is renamed first, to where nobody looks.
+
+        Not beside itself: others take every folder beside a node for a node.
+        """
+        if not os.path.isdir(folder):
+            return
+        sweep(self.root)
+        aside = new_name(self.root)
+        try:
+            os.mkdir(aside)
+            os.rename(folder, os.path.join(aside, "removed"))
+        except OSError:  # it may not be renamed, or lies on another disk: file by file then
+            with suppress(OSError):
+                os.rmdir(aside)
+            remove_beneath(folder)
+            with suppress(OSError):
+                os.rmdir(folder)
+            return
+        if self.sync:
+            _sync_folder(os.path.dirname(folder))
+        remove(aside)
 
     def _size_of(self, key: str) -> int | None:
         try:
@@ -450,19 +521,10 @@ class LocalStore(Store):
             except FileNotFoundError:
                 pass
             except OSError:
-                if not _only_stale(folder):
+                if not _only_left_over(folder):
                     return
                 continue
             folder = os.path.dirname(folder)
-
-
-def _is_link(path: str) -> bool:
-    try:
-        found = os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    # A junction of Windows leads elsewhere just as a symbolic link does.
-    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -489,10 +551,20 @@ def _make_folders(folder: str) -> list[str]:
     return [os.path.dirname(each) for each in missing]
 
 
-def _write(handle: int, value: bytes) -> None:
-    view = memoryview(value)
-    while view:
-        view = view[os.write(handle, view[:_MOST]) :]
+def _write(handle: int, parts: Sequence[Buffer]) -> None:
+    if len(parts) > 1 and hasattr(os, "writev"):
+        for at in range(0, len(parts), _VECTORS):
+            group = [memoryview(part) for part in parts[at : at + _VECTORS] if len(part)]
+            done = os.writev(handle, group) if group else 0
+            for part in group:
+                if done < len(part):
+                    _write(handle, (part[done:],))
+                done = max(0, done - len(part))
+        return
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(handle, view[:_MOST]) :]
 
 
 def _rename_over(unfinished: str, path: str) -> None:
@@ -520,29 +592,13 @@ def _sync_folder(folder: str) -> None:
             os.close(handle)
 
 
-def _remove_beneath(folder: str) -> None:
-    """Removes all files and folders in `folder`, links themselves rather than what they lead to."""
-    folders = [folder]
-    for each in folders:
-        with os.scandir(each) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False) and not _is_link(entry.path):
-                    folders.append(entry.path)
-                else:
-                    with suppress(FileNotFoundError):
-                        os.unlink(entry.path)
-    for each in reversed(folders[1:]):
-        with suppress(FileNotFoundError):
-            os.rmdir(each)
-
-
-def _only_stale(folder: str) -> bool:
-    """Removes what crashed writers left, if `folder` holds nothing else; True when something was removed."""
+def _only_left_over(folder: str) -> bool:
+    """Removes what killed writers left, if `folder` holds nothing else; True when something was removed."""
     removed = False
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if not _UNFINISHED.fullmatch(entry.name) or time.time() - entry.stat().st_mtime < _STALE:
+            if not is_unfinished(entry.name) or not is_left_over(entry.path):
                 return False
-            os.unlink(entry.path)
+            remove(entry.path)
             removed = True
     return removed

@@ -1,8 +1,12 @@
-"""A lock on a folder that other threads and other processes respect, and that leaves nothing behind in the folder.
+"""Locks that other threads and other processes respect; they end with the process that holds them, however it ends.
 
-POSIX: flock on the folder itself, so that different users who may write there exclude one another too. Where a folder
-cannot be locked (Windows, some network file systems): a file named by digest in a temporary folder of this user, locked
-with flock or msvcrt. Where that cannot be locked either, threads of this process still exclude one another.
+`folder_lock` decides who replaces a file of a folder: flock on the folder itself, so that different users who may write
+there exclude one another too, and nothing is left behind. Where a folder cannot be locked (Windows, some network file
+systems): a file named by digest in a temporary folder of this user, locked with flock or msvcrt. Where that cannot be
+locked either, threads of this process still exclude one another.
+
+`key_turn` only saves work: those who read, change and store the same value go one after the other instead of losing to
+one another's versions. So it is one of a few lock files of this user, and when the turn does not come, one goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from zarrscope.errors import Unreadable
+from zarrscope.turns import Turns
 
 if sys.platform == "win32":
     import msvcrt
@@ -26,42 +31,85 @@ else:
 
 TIMEOUT = 30.0
 """Seconds to wait for another process. It holds the lock for a compare and a rename; a longer wait is a stopped one."""
+SLOTS = 256
+"""So many files give turns to any number of keys; two keys of one file wait for one another in vain, but rarely."""
 
-_threads = tuple(threading.RLock() for _ in range(64))
+_folders, _keys = Turns(), Turns()
+_held = threading.local()
+"""What this thread holds already: folders, and slots."""
 _UNLOCKABLE = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR, errno.EACCES}
 _BUSY = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 
 
 @contextmanager
-def folder_lock(folder: str, *, on_folder: bool = sys.platform != "win32", timeout: float = TIMEOUT) -> Iterator[None]:
-    """Holds the lock of an existing `folder`. Raises Unreadable after `timeout` seconds, FileNotFoundError.
+def folder_lock(
+    folder: str, *, on_folder: bool = sys.platform != "win32", timeout: float = TIMEOUT, shared: bool = False
+) -> Iterator[None]:
+    """Holds the lock of an existing `folder`; the thread that holds it may take it again. `shared` locks go together.
 
-    `on_folder` False forces the lock file of this user.
+    Raises Unreadable after `timeout` seconds, FileNotFoundError. `on_folder` False forces the lock file of this user.
     """
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
-    thread = _threads[int(digest[:8], 16) % len(_threads)]
-    if not thread.acquire(timeout=timeout):
-        raise _busy(folder)
-    try:
+    if folder in _mine():
+        yield
+        return
+    if shared and on_folder:
+        handle = _lock_folder(folder, timeout, shared=True)
+        if handle is not None:
+            try:
+                yield
+            finally:
+                _release(handle)
+            return
+    with _folders.hold(folder, timeout) as held:
+        if not held:
+            raise _busy(folder)
         handle = _lock_folder(folder, timeout) if on_folder else None
         if handle is None:
+            digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
             handle = _lock_file(digest, folder, timeout)
+        _mine().add(folder)
         try:
             yield
         finally:
-            if handle is not None:
-                _unlock(handle)
-                os.close(handle)
-    finally:
-        thread.release()
+            _mine().discard(folder)
+            _release(handle)
 
 
-def _lock_folder(folder: str, timeout: float) -> int | None:
+@contextmanager
+def key_turn(name: str, timeout: float = TIMEOUT) -> Iterator[None]:
+    """One's turn among those who ask for `name`, in this process and in this user's others; at the latest after
+    `timeout` seconds."""
+    slot = f"slot-{int.from_bytes(hashlib.blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
+    if slot in _mine():
+        yield
+        return
+    with _keys.hold(name, timeout):
+        handle = None
+        try:
+            handle = _lock_file(slot, name, timeout)
+        except Unreadable:
+            pass
+        _mine().add(slot)
+        try:
+            yield
+        finally:
+            _mine().discard(slot)
+            _release(handle)
+
+
+def _mine() -> set[str]:
+    if not hasattr(_held, "names"):
+        _held.names = set()
+    names: set[str] = _held.names
+    return names
+
+
+def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | None:
     """A descriptor of the locked folder; None where folders cannot be locked."""
     while True:
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0))
         try:
-            if not _acquire(handle, folder, timeout):
+            if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
             # It may have been removed and made anew while we waited: then we hold the lock of nothing.
@@ -73,9 +121,9 @@ def _lock_folder(folder: str, timeout: float) -> int | None:
         os.close(handle)
 
 
-def _lock_file(digest: str, folder: str, timeout: float) -> int | None:
+def _lock_file(name: str, folder: str, timeout: float) -> int | None:
     try:
-        handle = os.open(os.path.join(_lock_files(), digest), os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(os.path.join(_lock_files(), name), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         return None
     try:
@@ -98,16 +146,16 @@ def _lock_files() -> str:
     return folder
 
 
-def _acquire(handle: int, folder: str, timeout: float) -> bool:
+def _acquire(handle: int, folder: str, timeout: float, shared: bool = False) -> bool:
     """Waits for the lock of an open file; False where there is no such lock. Polls, so that a wait can end."""
-    deadline = time.monotonic() + timeout
+    deadline = 0.0
     pause = 0.0005
     while True:
         try:
             if sys.platform == "win32":
                 msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
             else:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             return True
         except OSError as error:
             busy = isinstance(error, BlockingIOError) or (sys.platform == "win32" and error.errno in _BUSY)
@@ -115,18 +163,51 @@ def _acquire(handle: int, folder: str, timeout: float) -> bool:
                 if error.errno in _UNLOCKABLE:
                     return False
                 raise
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        deadline = deadline or now + timeout
+        if now > deadline:
             raise _busy(folder)
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
 
 
-def _unlock(handle: int) -> None:
+def _release(handle: int | None) -> None:
+    if handle is None:
+        return
     if sys.platform == "win32":
         os.lseek(handle, 0, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-    else:
+    else:  # closing would do, were there no copy in a child that was forked meanwhile
         fcntl.flock(handle, fcntl.LOCK_UN)
+    os.close(handle)
+
+
+def mark(handle: int) -> None:
+    """Marks an open file as somebody's at work: `unused` says False until it is closed."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pass
+
+
+def unused(path: str) -> bool | None:
+    """Whether nobody at work has the file marked; None where that cannot be known."""
+    if sys.platform == "win32":
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def _busy(folder: str) -> Unreadable:

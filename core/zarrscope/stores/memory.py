@@ -6,11 +6,11 @@ Promises of store.py; safe from any thread. The specification's operations: spec
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from weakref import WeakValueDictionary
 
-from zarrscope.store import ByteRange, Entry, Store, Version
+from zarrscope.store import Buffer, ByteRange, Entry, Store, Version
 
 _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
@@ -70,6 +70,9 @@ class MemoryStore(Store):
     def _size_of(self, key: str) -> int | None:
         value = self._values.get(key)
         return None if value is None else len(value)
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._values[key] = b"".join(parts)  # one step of the interpreter: readers and `_set` see all of it or nothing
 
     def _erase(self, key: str) -> None:
         with self._lock:

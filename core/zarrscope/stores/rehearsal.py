@@ -112,6 +112,8 @@ class Rehearsal(Wrapper):
     _survey = Store._survey
 
     # ------------------------------------------------------------------ writing
+    _put, _flush, _hold, _left_over = Store._put, Store._flush, Store._hold, Store._left_over  # none reaches the store
+
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._guard:
             if expect is not None:

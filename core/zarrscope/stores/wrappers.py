@@ -10,11 +10,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.store import Answer, ByteRange, Entry, Request, Store, Version
+from zarrscope.store import Answer, Buffer, ByteRange, Entry, Request, Store, Version
 
 
 class Wrapper(Store):
@@ -77,6 +77,20 @@ class Wrapper(Store):
         version = self.store._set(key, value, expect)
         self.after("set", key, len(value))
         return version
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self.before("set", key)
+        self.store._put(key, parts)
+        self.after("set", key, sum(map(len, parts)))
+
+    def _flush(self) -> None:
+        self.store._flush()
+
+    def _hold(self, key: str) -> AbstractContextManager[object]:
+        return self.store._hold(key)
+
+    def _left_over(self, prefix: str) -> Iterator[str]:
+        return self.store._left_over(prefix)
 
     def _erase(self, key: str) -> None:
         self.before("erase", key)
@@ -165,6 +179,17 @@ class PrefixStore(Wrapper):
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._naming():
             return self.store.set(self.prefix + key, value, expect)
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        with self._naming():
+            self.store.put(self.prefix + key, *parts)
+
+    def _hold(self, key: str) -> AbstractContextManager[object]:
+        return self.store._hold(self.prefix + key if key else "")
+
+    def _left_over(self, prefix: str) -> Iterator[str]:
+        for name in self.store.left_over(self.prefix + prefix):
+            yield name[len(self.prefix) :]
 
     def _erase(self, key: str) -> None:
         with self._naming():
