@@ -1,0 +1,134 @@
+"""What is not a value yet, or no longer: names like `.zs-0123456789abcdef.partial`, which no listing shows.
+
+A file of such a name is a value being written, until it is renamed; a folder of such a name holds what is being
+removed, which was renamed into it so that it was gone at once. Whoever is killed leaves his behind. A file that its
+writer has open is marked by a lock (locks.mark), which ends with the writer; so what nobody marks and is older than
+GRACE seconds (the moment between making a file and marking it) is left over. Without such locks age alone tells.
+
+Left-over names are removed by whoever writes into the same folder next, once an hour and process (`sweep`), and
+`zarrscope check` names them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from zarrscope.stores.locks import mark, unused
+
+GRACE = 60.0
+STALE = 3600.0
+"""Seconds after which an unfinished file is taken for a killed writer's where locks do not tell; and between sweeps."""
+SWEPT = 4096
+"""So many folders are remembered as swept."""
+
+_NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
+_swept: dict[str, float] = {}
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file or folder of this name is no key and no prefix."""
+    return name.startswith(".zs-") and _NAME.fullmatch(name) is not None
+
+
+def new_name(folder: str) -> str:
+    return f"{folder}{os.sep}.zs-{secrets.token_hex(8)}.partial"
+
+
+def begin(folder: str) -> tuple[str, int]:
+    """A new unfinished file in `folder` and its open descriptor, marked until that is closed. Raises OSError."""
+    path = new_name(folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    handle = os.open(path, flags, 0o666)
+    mark(handle)
+    return path, handle
+
+
+def is_left_over(path: str) -> bool:
+    """Whether nobody is at work any more on the unfinished file or folder `path`."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    age = time.time() - found.st_mtime
+    if stat.S_ISDIR(found.st_mode):
+        return age > GRACE  # somebody may be removing it still: two who do that do no harm
+    return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
+
+
+def left_over_in(folder: str) -> list[str]:
+    """The paths of what is left over in `folder` itself; it need not be there."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry.path for entry in entries if is_unfinished(entry.name) and is_left_over(entry.path)]
+    return []
+
+
+def left_over_beneath(folder: str) -> Iterator[str]:
+    """The paths of what is left over in `folder` and in the folders beneath it, links not followed."""
+    pending = [folder]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if is_unfinished(entry.name):
+                    if is_left_over(entry.path):
+                        yield entry.path
+                elif entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+
+
+def sweep(folder: str, *, now: bool = False) -> None:
+    """Removes what is left over in `folder`, unless this process did so within the hour."""
+    moment = time.monotonic()
+    last = _swept.get(folder)
+    if last is not None and moment - last < STALE and not now:
+        return
+    swept(folder)
+    for path in left_over_in(folder):
+        remove(path)
+
+
+def swept(folder: str) -> None:
+    """Remembers that nothing is left over in `folder`, which is new, say."""
+    if len(_swept) >= SWEPT:
+        _swept.clear()
+    _swept[folder] = time.monotonic()
+
+
+def remove(path: str) -> None:
+    """Removes a file, or a folder with all in it, as far as that can be done."""
+    try:
+        os.unlink(path)
+    except OSError:
+        with suppress(OSError):
+            remove_beneath(path)
+            os.rmdir(path)
+
+
+def remove_beneath(folder: str) -> None:
+    """Removes all in `folder`, links themselves rather than what they lead to. Others may do the same. Raises OSError."""
+    folders = [folder]
+    for each in folders:
+        with os.scandir(each) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False) and not is_link(entry.path):
+                    folders.append(entry.path)
+                else:
+                    with suppress(FileNotFoundError):
+                        os.unlink(entry.path)
+    for each in reversed(folders[1:]):
+        with suppress(FileNotFoundError):
+            os.rmdir(each)
+
+
+def is_link(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    # A junction of Windows leads elsewhere just as a symbolic link does.
+    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003
