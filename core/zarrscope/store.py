@@ -53,9 +53,11 @@ class ByteRange:
         return value[start:stop]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes where it is free."""
+class Entry(NamedTuple):
+    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes where it is free.
+
+    A tuple, for listings make them by the thousand.
+    """
 
     name: str
     is_prefix: bool
@@ -218,14 +220,14 @@ class Store:
         self._flush()
 
     @contextmanager
-    def hold(self, key: str = "") -> Iterator[None]:
+    def turn(self, key: str = "") -> Iterator[None]:
         """One's turn among those who read, change and store the value of `key`; "": who change which nodes there are.
 
         Threads always take turns, processes where the store can tell of one another. It keeps nobody from writing: what
-        may not be lost is stored with `expect` besides. The thread whose turn it is may hold it again.
+        may not be lost is stored with `expect` besides. The thread whose turn it is may take it again.
         """
         self._need_writing(key)
-        with self._hold(check_key(key) if key else ""):
+        with self._turn(check_key(key) if key else ""):
             yield
 
     def left_over(self, prefix: str = "") -> Iterator[str]:
@@ -366,7 +368,7 @@ class Store:
     def _flush(self) -> None:
         pass
 
-    def _hold(self, key: str) -> AbstractContextManager[object]:
+    def _turn(self, key: str) -> AbstractContextManager[object]:
         return _turns.hold((self.url, key))
 
     def _left_over(self, prefix: str) -> Iterator[str]:

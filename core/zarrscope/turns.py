@@ -22,7 +22,7 @@ class Turns:
 
     def _reset(self) -> None:
         self._guard = threading.Lock()
-        self._locks: dict[Hashable, tuple[threading.RLock, int]] = {}  # type: ignore[valid-type]
+        self._locks: dict[Hashable, tuple[threading.RLock, int]] = {}
 
     @contextmanager
     def hold(self, name: Hashable, timeout: float = -1) -> Iterator[bool]:

@@ -299,7 +299,7 @@ class LocalStore(Store):
         if hasattr(os, "sync"):
             os.sync()
 
-    def _hold(self, key: str) -> AbstractContextManager[object]:
+    def _turn(self, key: str) -> AbstractContextManager[object]:
         if key:
             return key_turn(f"{self.root}{os.sep}{key}")
         try:
@@ -554,12 +554,12 @@ def _make_folders(folder: str) -> list[str]:
 def _write(handle: int, parts: Sequence[Buffer]) -> None:
     if len(parts) > 1 and hasattr(os, "writev"):
         for at in range(0, len(parts), _VECTORS):
-            group = [memoryview(part) for part in parts[at : at + _VECTORS] if len(part)]
-            done = os.writev(handle, group) if group else 0
-            for part in group:
-                if done < len(part):
-                    _write(handle, (part[done:],))
-                done = max(0, done - len(part))
+            views = [memoryview(part) for part in parts[at : at + _VECTORS] if len(part)]
+            done = os.writev(handle, views) if views else 0
+            for view in views:
+                if done < len(view):
+                    _write(handle, (view[done:],))
+                done = max(0, done - len(view))
         return
     for part in parts:
         view = memoryview(part)

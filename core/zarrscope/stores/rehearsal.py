@@ -112,7 +112,7 @@ class Rehearsal(Wrapper):
     _survey = Store._survey
 
     # ------------------------------------------------------------------ writing
-    _put, _flush, _hold, _left_over = Store._put, Store._flush, Store._hold, Store._left_over  # none reaches the store
+    _put, _flush, _turn, _left_over = Store._put, Store._flush, Store._turn, Store._left_over  # none reaches the store
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._guard:

@@ -110,7 +110,7 @@ def remove(path: str) -> None:
 
 
 def remove_beneath(folder: str) -> None:
-    """Removes all in `folder`, links themselves rather than what they lead to. Others may do the same. Raises OSError."""
+    """Removes all in `folder`, links themselves rather than what they lead to. Others may do so too. Raises OSError."""
     folders = [folder]
     for each in folders:
         with os.scandir(each) as entries:

@@ -86,8 +86,8 @@ class Wrapper(Store):
     def _flush(self) -> None:
         self.store._flush()
 
-    def _hold(self, key: str) -> AbstractContextManager[object]:
-        return self.store._hold(key)
+    def _turn(self, key: str) -> AbstractContextManager[object]:
+        return self.store._turn(key)
 
     def _left_over(self, prefix: str) -> Iterator[str]:
         return self.store._left_over(prefix)
@@ -184,8 +184,8 @@ class PrefixStore(Wrapper):
         with self._naming():
             self.store.put(self.prefix + key, *parts)
 
-    def _hold(self, key: str) -> AbstractContextManager[object]:
-        return self.store._hold(self.prefix + key if key else "")
+    def _turn(self, key: str) -> AbstractContextManager[object]:
+        return self.store._turn(self.prefix + key if key else "")
 
     def _left_over(self, prefix: str) -> Iterator[str]:
         for name in self.store.left_over(self.prefix + prefix):
