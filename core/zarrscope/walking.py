@@ -8,7 +8,6 @@ asked of the store. Elsewhere groups are listed level by level, the documents of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrscope.dialects import Child
@@ -90,7 +89,7 @@ class Tree:
                 try:
                     below = self._sorted(where)
                 except ZarrscopeError as error:
-                    child = replace(child, error=error)
+                    child = child.failing(error)
             if self.cancelled():
                 return
             yield where, child

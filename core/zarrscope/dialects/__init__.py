@@ -16,7 +16,7 @@ from zarrscope.dialects.detection import (
     dialect_named,
     late_probes,
 )
-from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Kind, Node, Source
 
 __all__ = [
     "DIALECTS",
@@ -26,6 +26,7 @@ __all__ = [
     "Detected",
     "Dialect",
     "Erasure",
+    "Insight",
     "Kind",
     "Node",
     "Source",

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
-from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, load, token
 from zarrscope.dialects.v2 import DIMENSIONS
 from zarrscope.dialects.writing import check_plain_name, document
@@ -51,7 +51,7 @@ _NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
 
 
 @dataclass(frozen=True)
-class Draft:
+class Draft(Dialect):
     layout: Layout = DRAFT_2022_05
     suffix: str | None = None
     """What the bootstrap document says; None: the layout's own."""
@@ -64,6 +64,7 @@ class Draft:
 
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
     apart: ClassVar[bool] = True
+    named_kinds: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -104,9 +105,6 @@ class Draft:
         takes the two slashes for one; elsewhere a key with an empty part stays refused (F.8).
         """
         return f"{self.layout.meta}/.array{self.ending}"
-
-    def outline(self, path: str) -> tuple[str, ...]:
-        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return f"{self.layout.meta}/{_inside(path)}"
@@ -151,9 +149,14 @@ class Draft:
         return self.key(path, kind), "/attributes"
 
     def erase(self, path: str, kind: Kind) -> Erasure:
-        return Erasure(
-            keys=(self.key(path, "array"), self.key(path, "group")), prefixes=(self.listing(path), self.data(path))
-        )
+        keys = [self.key(path, "array"), self.key(path, "group")]
+        prefixes = [self.listing(path), self.data(path)]
+        inner = path.strip("/")
+        if inner and not self.layout.stem:  # where the one chunk of an array without axes lies on disk (D.2.11)
+            keys.append(self.data(path).removesuffix("/"))
+        if self.layout == DRAFT_2020 and not self.ending and inner and inner.partition("/")[0] != "root":
+            prefixes.append(f"data/{inner}/")  # chunks of the transition to data/root (D.2.4)
+        return Erasure(tuple(keys), tuple(prefixes))
 
     def check_name(self, name: str) -> None:
         check_plain_name(name, self.title)

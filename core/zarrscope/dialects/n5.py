@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.pipeline import from_numcodecs, reversal
-from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, glance, load, prefix_of
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import DataType, Fill, data_type, spell, unknown
@@ -46,26 +46,21 @@ _TYPES = (
 )
 _OWN = ("n5", "dimensions", "blockSize", "dataType", "compression", "compressionType")
 """Members that are not user attributes, of datasets. A group has only n5."""
+_DATASET = ("dimensions", "blockSize", "dataType")
+"""What has all of these is a dataset."""
 
 
 @dataclass(frozen=True)
-class N5:
+class N5(Dialect):
     lenient: bool = False
 
     name: ClassVar[str] = "n5"
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
-    apart: ClassVar[bool] = False
-    case_blind: ClassVar[bool] = False
-
-    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
-
-    def outline(self, path: str) -> tuple[str, ...]:
-        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return prefix_of(path)
@@ -109,7 +104,7 @@ class N5:
         try:
             _check_version(members)
             metadata: ArrayMetadata | GroupMetadata
-            if all(name in members for name in ("dimensions", "blockSize", "dataType")):
+            if all(name in members for name in _DATASET):
                 metadata = self._dataset(path, members)
                 own: tuple[str, ...] = _OWN
             else:
@@ -122,7 +117,7 @@ class N5:
 
     def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
         members = glance(documents, prefix_of(path) + DOCUMENT)
-        return "array" if "dimensions" in members else "group"
+        return "array" if all(name in members for name in _DATASET) else "group"
 
     def _dataset(self, path: str, members: Members) -> ArrayMetadata:
         reports: list[ExtensionReport] = []
@@ -153,12 +148,6 @@ class N5:
             dimension_names=_axes(members.any("axes"), ndim),
             extensions=tuple(reports),
         )
-
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
-        return None
-
-    def copied_at(self, key: str) -> tuple[str, str] | None:
-        return None
 
     # ------------------------------------------------------------------ writing
     def write(

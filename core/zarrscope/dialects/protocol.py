@@ -6,7 +6,7 @@ consolidated metadata is merely documents already at hand, requests can be count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -29,14 +29,55 @@ class Node:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Child:
-    """A name found under a group. `kind` None: only its documents can tell (fetch dialect.documents(path))."""
+Insight = tuple[ArrayMetadata | GroupMetadata | None, ZarrscopeError | None]
 
-    name: str
-    kind: Kind | None = None
-    metadata: ArrayMetadata | GroupMetadata | None = None
-    error: ZarrscopeError | None = None
+
+class Child:
+    """A name found under a group. `kind` None: only its documents can tell (fetch dialect.outline(path)).
+
+    `metadata` and `error` may be looked up when first asked for: a listing of thousands that wants names and kinds does
+    not pay for them. It is the caller's thread that looks, and a local disk at most that it waits for.
+    """
+
+    __slots__ = ("_insight", "_look", "kind", "name")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind | None = None,
+        metadata: ArrayMetadata | GroupMetadata | None = None,
+        error: ZarrscopeError | None = None,
+        *,
+        look: Callable[[], Insight] | None = None,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self._insight: Insight = metadata, error
+        self._look = look
+
+    @property
+    def metadata(self) -> ArrayMetadata | GroupMetadata | None:
+        """What its documents say; None where they were not needed to learn of it, or cannot be understood."""
+        return self._seen()[0]
+
+    @property
+    def error(self) -> ZarrscopeError | None:
+        """Why its documents cannot be read or understood."""
+        return self._seen()[1]
+
+    def failing(self, error: ZarrscopeError) -> Child:
+        """The same child with this error."""
+        return Child(self.name, self.kind, self.metadata, error)
+
+    def _seen(self) -> Insight:
+        look = self._look
+        if look is not None:
+            self._insight = look()
+            self._look = None
+        return self._insight
+
+    def __repr__(self) -> str:
+        return f"<Child {self.name} {self.kind}>"
 
 
 @dataclass(frozen=True)
@@ -57,7 +98,10 @@ class Detected:
 
 
 class Dialect(Protocol):
-    """`path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key."""
+    """`path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key.
+
+    What most dialects share is written here; each says only what it does otherwise.
+    """
 
     @property
     def name(self) -> str:
@@ -67,38 +111,53 @@ class Dialect(Protocol):
     def title(self) -> str:
         """For a person: "Zarr v3"."""
 
+    # ------------------------------------------------------------------ how it was opened
     @property
     def lenient(self) -> bool:
         """Opens what demands extensions that are not understood here: then nothing may be written."""
 
     @property
+    def fallbacks(self) -> bool:
+        """Reads unknown data types as the fallback that their document offers, where the dialect has such."""
+        return True
+
+    # ------------------------------------------------------------------ what kind of dialect it is
+    @property
     def implicit(self) -> Literal["prefix", "descendant"]:
         """When a prefix without documents is a group: always where nodes have their own key space (drafts, N5), else
         only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
+        return "descendant"
 
     @property
     def apart(self) -> bool:
         """Documents lie apart from chunks: all keys beneath `listing(path)` are documents of nodes beneath `path`."""
+        return False
+
+    @property
+    def named_kinds(self) -> bool:
+        """Which keys of `outline` are there tells the kind of a node; else it stands in the document."""
+        return False
 
     @property
     def case_blind(self) -> bool:
         """Names of one group may not differ in upper and lower case only."""
+        return False
 
     @property
     def extensions(self) -> tuple[ExtensionReport, ...]:
         """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
+        return ()
 
+    # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         """Keys to fetch side by side to learn what is at `path`: all that may be there, or those of one kind."""
 
     def outline(self, path: str) -> tuple[str, ...]:
         """Those of `documents` that a listing needs: they tell kind and shape, but perhaps no attributes."""
+        return self.documents(path)
 
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
-        """The node, or None when these documents (absent ones left out) do not make one."""
-
-    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
-        """The kind that documents claim which `parse` refused, where they still tell; never raises."""
+    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+        """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
 
     def listing(self, path: str) -> str:
         """The prefix whose list_dir holds the children of `path`."""
@@ -106,28 +165,35 @@ class Dialect(Protocol):
     def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
         """Names, and kinds where the listing tells them, in the order of arrival; each name once."""
 
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
-        """All documents that the root's `documents` carry along, by store key; None when there are none."""
-
-    def copied_at(self, key: str) -> tuple[str, str] | None:
-        """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
-        where the dialect copies no such document."""
-
-    def write(
-        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
-    ) -> dict[str, bytes]:
-        """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""
-
-    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""
-
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         """The ChunkKeys a new array at `path` gets."""
-
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
-        """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
 
     def erase(self, path: str, kind: Kind) -> Erasure: ...
 
     def check_name(self, name: str) -> None:
         """Raises Refused when a node may not be called that on writing."""
+
+    # ------------------------------------------------------------------ documents
+    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+        """The node, or None when these documents (absent ones left out) do not make one."""
+
+    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+        """The kind that documents claim which `parse` refused, where they still tell; never raises."""
+
+    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+        """All documents that the root's `documents` carry along, by store key; None when there are none."""
+        return None
+
+    def copied_at(self, key: str) -> tuple[str, str] | None:
+        """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
+        where the dialect copies no such document."""
+        return None
+
+    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""
+        return metadata
+
+    def write(
+        self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
+    ) -> dict[str, bytes]:
+        """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""

@@ -12,39 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2
-from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, load
 from zarrscope.dtype import parse_typestr, spell
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import V2 as FILL
 from zarrscope.fill import parse_fill
-from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata, RegularGrid
+from zarrscope.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, RegularGrid
 from zarrscope.store import Entry
 
 
 @dataclass(frozen=True)
-class V1:
+class V1(Dialect):
     lenient: bool = False
 
     name: ClassVar[str] = "v1"
     title: ClassVar[str] = "Zarr v1"
-    implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
-    apart: ClassVar[bool] = False
-    case_blind: ClassVar[bool] = False
-
-    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
-
-    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        return metadata
 
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return ("meta", "attrs") if not path.strip("/") else ()
-
-    def outline(self, path: str) -> tuple[str, ...]:
-        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return ""
@@ -63,9 +52,6 @@ class V1:
 
     def check_name(self, name: str) -> None:
         raise Refused("A store of Zarr v1 holds one array and no groups", advice="Write Zarr v3.")
-
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
-        return None
 
     def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         if path.strip("/"):
@@ -110,9 +96,6 @@ class V1:
             fill=fill,
             dialect=self.name,
         )
-
-    def copied_at(self, key: str) -> tuple[str, str] | None:
-        return None
 
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]

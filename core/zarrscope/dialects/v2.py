@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
-from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, load, prefix_of, token
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import parse_typestr, spell, typestr
@@ -32,17 +32,13 @@ DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 @dataclass(frozen=True)
-class V2:
+class V2(Dialect):
     lenient: bool = False
     """Pass over attributes that are not an object; look for chunks under nested keys where no separator is given."""
 
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"
-    implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
-    apart: ClassVar[bool] = False
-    case_blind: ClassVar[bool] = False
-
-    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
+    named_kinds: ClassVar[bool] = True
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
@@ -63,9 +59,6 @@ class V2:
         for entry in entries:
             if entry.is_prefix and not entry.name.startswith((".nczarr", ".zarr")):
                 yield Child(entry.name)
-
-    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        return metadata
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         return ChunkKeys(prefix_of(path), "", separator or ".", "0")

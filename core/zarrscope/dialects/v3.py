@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from zarrscope.dialects import extensions as known
 from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
-from zarrscope.dialects.protocol import Child, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, token
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
@@ -47,7 +47,7 @@ _NO_WAY = "zarrscope cannot read the array without it; ask its writer which pack
 
 
 @dataclass(frozen=True)
-class V3:
+class V3(Dialect):
     lenient: bool = False
     """Open what demands extensions unknown here, and null fill values; never write there."""
     fallbacks: bool = True
@@ -55,18 +55,10 @@ class V3:
 
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"
-    implicit: ClassVar[Literal["prefix", "descendant"]] = "descendant"
-    apart: ClassVar[bool] = False
-    case_blind: ClassVar[bool] = False
-
-    extensions: ClassVar[tuple[ExtensionReport, ...]] = ()
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
-
-    def outline(self, path: str) -> tuple[str, ...]:
-        return self.documents(path)
 
     def listing(self, path: str) -> str:
         return prefix_of(path)
@@ -75,9 +67,6 @@ class V3:
         for entry in entries:
             if entry.is_prefix and not entry.name.startswith("__"):
                 yield Child(entry.name)
-
-    def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        return metadata
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         separator = separator or "/"
