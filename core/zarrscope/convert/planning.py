@@ -8,7 +8,6 @@ dialects.md H.8 (what each dialect can express), E.1 (OME-Zarr), A.12 (fill valu
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -18,23 +17,25 @@ import numpy as np
 
 from zarrscope.array import Array
 from zarrscope.convert.carrying import attributes, axis_names, strict
-from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding
+from zarrscope.convert.consolidating import with_copies
+from zarrscope.convert.layout import CodecLike, Layout
+from zarrscope.convert.levels import Level, Pyramid, entries
+from zarrscope.convert.meaning import meaning, rare
+from zarrscope.convert.pyramids import Made, Pyramids
 from zarrscope.dialects import Dialect, dialect_named
-from zarrscope.dialects.pipeline import bytes_codec, kind_of
-from zarrscope.dtype import DataType, Fill
+from zarrscope.dtype import Fill
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import zero
 from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, GroupMetadata, RegularGrid
-from zarrscope.naming import clean_path, join_path
+from zarrscope.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.naming import clean_path, join_path, natural
 from zarrscope.store import Store
+from zarrscope.walking import MAX_DEPTH
 
 JOURNAL = ".zarrscope-convert.json"
 """The key of the journal: beside the documents of the root, where no dialect looks for nodes."""
-MAX_DEPTH = 64
 
-How = Literal["group", "copied", "encoded"]
-CodecLike = CodecSpec | Mapping[str, Any] | str
+How = Literal["group", "copied", "encoded", "built"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class NodePlan:
     """As the destination says."""
     fill_moves: bool = False
     """What is not stored would read otherwise in the destination, and is written out."""
+    level: Level | None = None
+    """How it is made of the level above, of a level of a pyramid that is built: `path` is then the finest one's."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -75,7 +78,7 @@ class NodePlan:
     @property
     def nbytes(self) -> int:
         """Decoded."""
-        return self.array.nbytes if self.array is not None else 0
+        return prod(self.metadata.shape) * self.metadata.dtype.itemsize if self.metadata is not None else 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ class Plan:
         told = hashlib.sha256(self.source.url.encode())
         for node in self.nodes:
             told.update(f"\n{node.path} {node.target} {node.how}".encode("utf-8", "surrogatepass"))
+            if node.level is not None:
+                told.update(f" {node.level.above} {node.level.factors} {node.level.method}".encode())
             for key, value in sorted(node.documents.items()):
                 told.update(key.encode("utf-8", "surrogatepass") + b"\0" + value)
         return told.hexdigest()
@@ -133,6 +138,8 @@ def _node_json(node: NodePlan) -> dict[str, Any]:
             "chunks": node.chunks,
             "nbytes": node.nbytes,
         }
+    if node.level is not None:
+        told |= {"of": node.level.above, "factors": [*node.level.factors], "method": node.level.method}
     return told
 
 
@@ -145,11 +152,13 @@ def plan(
     shards: Sequence[int] | None = None,
     codecs: Sequence[CodecLike] | None = None,
     path: str = "/",
+    pyramid: Pyramid | None = None,
 ) -> Plan:
     """How the node at `path` and all beneath it become a hierarchy of `dialect` at `destination`, a new place.
 
     `chunks` and `shards` (elements per axis) hold for arrays of as many axes; `codecs` for all arrays: either the
     whole list, or bytes→bytes ones only, before which the plain ones of each data type are put; [] compresses nothing.
+    `pyramid` gives every image (OME-Zarr) new levels in place of those it has, and makes an image of a plain array.
     Raises NotFound, Refused (the destination is the source, or inside it), Unsupported (nothing writes that dialect).
     """
     chosen = dialect_named(dialect)
@@ -157,8 +166,18 @@ def plan(
     if url == source.url or url.startswith(source.url.rstrip("/") + "/"):
         raise Refused("The destination is the source itself, or inside it", store=url, advice="Name a new place.")
     chosen.write("/", GroupMetadata(chosen.name), {})
-    planner = _Planner(source, chosen, clean_path(path), chunks, shards, codecs)
+    layout = Layout(*(tuple(given) if given is not None else None for given in (chunks, shards, codecs)))  # type: ignore[arg-type]
+    planner = _Planner(source, chosen, clean_path(path), layout, pyramid)
     nodes = tuple(planner.nodes())
+    if planner.pyramids is not None and not planner.pyramids.built:
+        told = next((note for node in nodes for note in node.notes if "levels are taken along" in note), None)
+        raise Refused(
+            "There is no image whose levels could be built" + (f": {told}" if told else ""),
+            store=source.url,
+            advice="Name a plain array with --node, and its axes with --axes.",
+        )
+    if source.consolidated:
+        nodes = _consolidated(chosen, nodes)
     store = destination if isinstance(destination, Store) else None
     return Plan(source, url, store, chosen, nodes, tuple(planner.losses))
 
@@ -180,27 +199,36 @@ class _Planner:
         source: Hierarchy,
         dialect: Dialect,
         root: str,
-        chunks: Sequence[int] | None,
-        shards: Sequence[int] | None,
-        codecs: Sequence[CodecLike] | None,
+        layout: Layout,
+        pyramid: Pyramid | None,
     ) -> None:
-        self.source, self.dialect, self.root = source, dialect, root
-        self.chunks = tuple(chunks) if chunks is not None else None
-        self.shards = tuple(shards) if shards is not None else None
-        self.codecs = codecs
-        for name, lengths in (("chunks", self.chunks), ("shards", self.shards)):
-            if lengths is not None and any(n < 1 for n in lengths):
-                raise Refused(f"{name} {lengths} cannot be: each length is at least 1")
+        self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
+        self.tree = source.tree(root)
+        self.pyramids = Pyramids(dialect, pyramid) if pyramid is not None else None
+        self.groups: set[str] = set()
+        """Targets of groups made for levels, which the source does not have."""
         self.losses: list[Loss] = []
         self.axes: dict[str, tuple[str, ...]] = {}
 
     def nodes(self) -> Iterator[NodePlan]:
-        yield from self._node(self.root, "/", 0)
+        node = self.source.open_node(self.root)
+        if self.pyramids is None or not isinstance(node, Array):
+            yield from self._node(self.root, "/", 0)
+            return
+        if node.problem is not None:
+            raise node.problem
+        own, notes = self.pyramids.of_array(node)
+        (entry,) = entries(own)
+        self.axes[node.path] = tuple(axis["name"] for axis in entry["axes"])
+        yield self._new_group(node.path, "/", own, (*notes, "The array becomes the finest level of an image"))
+        yield from self._node(self.root, "/0", 1)
 
     def _lose(self, path: str, what: str, *, left_out: bool = False) -> None:
         self.losses.append(Loss(path, what, left_out))
 
     def _node(self, path: str, target: str, depth: int) -> Iterator[NodePlan]:
+        if self.pyramids is not None and path in self.pyramids.dropped:
+            return
         try:
             if target != "/":
                 self.dialect.check_name(target.rpartition("/")[2])
@@ -216,8 +244,10 @@ class _Planner:
             self._lose(path, str(error), left_out=True)
             return
         yield made
+        if self.pyramids is not None and isinstance(node, Array):
+            yield from self._levels(made)
         if isinstance(node, Group):
-            names = sorted((child.name for child in node.children()), key=_natural)
+            names = sorted((child.name for child in node.children(tree=self.tree)), key=natural)
             for name in names:
                 yield from self._node(join_path(path, name), join_path(target, name), depth + 1)
 
@@ -225,13 +255,51 @@ class _Planner:
     def _group(self, group: Group, target: str) -> NodePlan:
         self.axes |= axis_names(group.attributes, group.path)
         notes = ["There was no document for this group; it gets one"] if group.metadata.implicit else []
-        if self.source.consolidated and group.path == self.root:
-            notes.append("The consolidated copy of the metadata is not taken along: readers find each node's own")
         own = self._attributes(group, None, notes)
+        if self.pyramids is not None:
+            own = self.pyramids.rebuild(group, own, target, notes)
         documents = self.dialect.write(target, GroupMetadata(self.dialect.name), own)
         self._tell_extensions(group.path, group.metadata)
         key = self.dialect.attributes_at(target, "group")[0]
         return NodePlan(group.path, target, "group", documents, key, notes=tuple(notes))
+
+    def _new_group(self, path: str, target: str, own: Mapping[str, Any], notes: tuple[str, ...]) -> NodePlan:
+        documents = self.dialect.write(target, GroupMetadata(self.dialect.name), own)
+        return NodePlan(path, target, "group", documents, self.dialect.attributes_at(target, "group")[0], notes=notes)
+
+    # ------------------------------------------------------------------ pyramids
+    def _levels(self, base: NodePlan) -> Iterator[NodePlan]:
+        """The levels to be built of an array that was planned."""
+        assert self.pyramids is not None
+        assert base.metadata is not None
+        for made in self.pyramids.levels(base.path, base.target, base.metadata, self._separator(base.metadata)):
+            yield from self._groups_above(made, base)
+            notes: list[str] = []
+            own: dict[str, Any] = {}
+            if made.former is not None:
+                try:
+                    former = self.source.open_node(made.former)
+                    own = self._attributes(former, former.metadata, notes) if isinstance(former, Array) else {}
+                except ZarrscopeError:
+                    pass  # it is replaced, whatever is wrong with it
+            adapted = self.dialect.adapt(made.metadata)
+            documents = self.dialect.write(made.target, adapted, own)
+            key = self.dialect.attributes_at(made.target, "array")[0]
+            told = tuple(notes)
+            yield NodePlan(base.path, made.target, "built", documents, key, None, adapted, level=made.level, notes=told)
+
+    def _groups_above(self, made: Made, base: NodePlan) -> Iterator[NodePlan]:
+        """Groups between the image and a level that the source does not have, such as "scale3" of scale3/image."""
+        assert self.pyramids is not None
+        built = self.pyramids.built[base.path]
+        inner = made.target[len(built.target.rstrip("/")) :].split("/")[1:-1]
+        place, source = built.target, built.image
+        for name in inner:
+            place = join_path(place, name)
+            source = join_path(source, name) if source is not None else None
+            if place not in self.groups and (source is None or source not in self.source):
+                self.groups.add(place)
+                yield self._new_group(base.path, place, {}, ("A group for a new level",))
 
     def _attributes(self, node: Group | Array, metadata: ArrayMetadata | None, notes: list[str]) -> dict[str, Any]:
         own, told = attributes(node.attributes, metadata, node.path, self.source.dialect.name, self.dialect.name)
@@ -271,12 +339,12 @@ class _Planner:
             notes.append("Dimensions without a name are called dim_0, dim_1 …")
         self._tell_extensions(array.path, before)
         self._compare(array.path, draft, after)
-        same = not fill_moves and before.grid == after.grid and _meaning(before) == _meaning(after)
+        same = not fill_moves and before.grid == after.grid and meaning(before) == meaning(after)
         if same:
-            notes += [f"{n} is no codec of the core: not every reader has it" for n in _rare(after)]
+            notes += [f"{n} is no codec of the core: not every reader has it" for n in rare(after)]
         key = self.dialect.attributes_at(target, "array")[0]
         how: How = "copied" if same else "encoded"
-        return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, tuple(notes))
+        return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))
 
     def _separator(self, before: ArrayMetadata) -> str | None:
         """v2 without a separator of its own in the source gets "/", as OME-Zarr 0.4 and file systems like it."""
@@ -301,7 +369,7 @@ class _Planner:
     ) -> tuple[ArrayMetadata, Mapping[str, bytes]]:
         """(the metadata as the destination says it, its documents): the first layout that the dialect can express."""
         failure: ZarrscopeError | None = None
-        for metadata, told in self._layouts(draft, notes):
+        for metadata, told in self.layout.candidates(draft, notes):
             try:
                 adapted = self.dialect.adapt(metadata)
                 documents = self.dialect.write(target, adapted, own)
@@ -319,47 +387,6 @@ class _Planner:
         assert failure is not None
         raise failure
 
-    def _layouts(self, draft: ArrayMetadata, notes: list[str]) -> Iterator[tuple[ArrayMetadata, list[str]]]:
-        """Candidates and what to tell when one is taken, the closest to the source first."""
-        dtype = draft.dtype
-        outer, inner, codecs = _unfolded(draft)
-        had_shards = outer != inner
-        told: list[str] = []
-        if self.chunks is not None and len(self.chunks) == draft.ndim:
-            inner = self.chunks
-            outer = inner if not had_shards else tuple(-(-o // i) * i for o, i in zip(outer, inner, strict=True))
-            draft = replace(draft, grid=RegularGrid(inner))
-        elif self.chunks is not None:
-            notes.append(f"The chunks {self.chunks} do not fit {draft.ndim} axes: its own are kept")
-        if self.shards is not None and len(self.shards) == draft.ndim:
-            outer = self.shards
-            if any(o % i for o, i in zip(outer, inner, strict=True)):
-                raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
-        elif self.shards is not None:
-            notes.append(f"The shards {self.shards} do not fit {draft.ndim} axes: none are made")
-        wants_shards = self.shards is not None and len(self.shards) == draft.ndim
-        if self.codecs is None and self.chunks is None and not wants_shards:
-            yield _laid(draft), []  # exactly as it was
-        if not isinstance(draft.grid, RegularGrid):
-            told.append(f"The chunks of different sizes become chunks of {inner}")
-        first = codecs if self.codecs is None else _completed(self.codecs, dtype)
-        choices: list[tuple[tuple[CodecSpec, ...], list[str]]] = [(first, [])]
-        if self.codecs is None:
-            known = [s for s in codecs if s.name in ("gzip", "zstd", "blosc")][:1]
-            gzip = CodecSpec("gzip", Configuration({"level": 5}))
-            plain = _serializer(dtype)
-            for specs in ((*plain, *known), default_codecs(dtype), (*plain, gzip), plain):
-                choices.append((tuple(specs), [f"Its codecs become {', '.join(s.name for s in specs)}"]))
-        for specs, why in choices:
-            if outer != inner or wants_shards:
-                shard = (sharding(inner, specs),)
-                yield replace(draft, grid=RegularGrid(outer), codecs=shard), [*told, *why]
-        if wants_shards:
-            return  # asked for, so nothing else will do
-        for specs, why in choices:
-            dissolved = [f"Shards are dissolved into chunks of {inner}"] if had_shards else []
-            yield replace(draft, grid=RegularGrid(inner), codecs=specs), [*told, *dissolved, *why]
-
     def _compare(self, path: str, wanted: ArrayMetadata, got: ArrayMetadata) -> None:
         """What the destination's documents would tell otherwise than the source's."""
         if wanted.dtype.numpy != got.dtype.numpy:
@@ -375,109 +402,13 @@ def _is_nan(fill: Fill) -> bool:
     return isinstance(fill.value, np.floating) and bool(np.isnan(fill.value))
 
 
-def _natural(name: str) -> tuple[int, int, str]:
-    return (0, int(name), name) if name.isdecimal() and len(name) < 18 else (1, 0, name)
-
-
-def _laid(draft: ArrayMetadata) -> ArrayMetadata:
-    """N5's blocks written anywhere else are plain values with N5's compression."""
-    if draft.dialect == "n5" or not _is_block(draft.codecs):
-        return draft
-    return replace(draft, codecs=_unblocked(draft))
-
-
-def _is_block(codecs: Sequence[CodecSpec]) -> bool:
-    return any(spec.name in ("n5_default", "n5_block") for spec in codecs)
-
-
-def _unblocked(draft: ArrayMetadata) -> tuple[CodecSpec, ...]:
-    block = next(spec for spec in draft.codecs if spec.name in ("n5_default", "n5_block"))
-    inner = [as_spec(item) for item in block.configuration.get("codecs", [])]
-    return (
-        bytes_codec(draft.dtype, "little"),
-        *(s for s in inner if kind_of(s.name) == "bytes→bytes" and not s.name.startswith("n5.")),
-    )
-
-
-def _unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tuple[CodecSpec, ...]]:
-    """(shape of a shard, shape of a chunk, codecs of a chunk), the two shapes equal where there are no shards."""
-    grid = draft.grid.chunk_shape
-    if not isinstance(draft.grid, RegularGrid):
-        grid = guess_chunks(grid, draft.dtype.itemsize or 16)
-    if draft.codecs and draft.codecs[0].name == "sharding_indexed":
-        settings = draft.codecs[0].configuration
-        return grid, tuple(settings["chunk_shape"]), tuple(as_spec(item) for item in settings["codecs"])
-    if _is_block(draft.codecs):
-        return grid, grid, _unblocked(draft)
-    return grid, grid, draft.codecs
-
-
-def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
-    """What makes bytes of elements, alone."""
-    if dtype.variable:
-        return default_codecs(dtype)[:1]
-    return (bytes_codec(dtype, "little"),)
-
-
-def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec, ...]:
-    """The codecs as asked for, the plain ones of the data type put before a list of compressors."""
-    specs = tuple(_with_defaults(as_spec(codec), dtype) for codec in codecs)
-    if any(kind_of(spec.name) in ("array→bytes", "array→array") for spec in specs):
-        return specs
-    return (*_serializer(dtype), *specs)
-
-
-def _with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
-    """A compressor by its bare name, with the settings that documents must spell out."""
-    itemsize = max(1, dtype.itemsize)
-    known: dict[str, dict[str, Any]] = {
-        "gzip": {"level": 5},
-        "zstd": {"level": 3, "checksum": False},
-        "blosc": {
-            "cname": "zstd",
-            "clevel": 5,
-            "shuffle": "shuffle" if itemsize > 1 else "bitshuffle",
-            "typesize": itemsize,
-            "blocksize": 0,
-        },
-    }
-    settings = known.get(spec.name)
-    return CodecSpec(spec.name, Configuration({**settings, **spec.configuration})) if settings else spec
-
-
-# ---------------------------------------------------------------------------------------------- equal bytes
-def _meaning(metadata: ArrayMetadata) -> tuple[Any, ...]:
-    """Equal for two arrays of one grid when the same bytes mean the same elements."""
-    undefined = None if metadata.dtype.numpy is None else metadata.dtype.numpy.descr
-    return (metadata.dtype.name, str(undefined), _decoding(metadata.codecs, metadata.dtype, metadata.ndim))
-
-
-def _decoding(codecs: Sequence[CodecSpec], dtype: DataType | None, ndim: int) -> tuple[str, ...]:
-    """What decoding needs of a list of codecs: how hard a compressor tried is nothing to it."""
-    told: list[str] = []
-    plain = True
-    for spec in codecs:
-        settings: dict[str, Any] = dict(spec.configuration)
-        if spec.name in ("gzip", "zstd", "blosc", "crc32c"):
-            settings = {}
-        elif spec.name == "transpose" and settings.get("order") == [*range(ndim)]:
-            continue
-        elif spec.name == "bytes":
-            wide = dtype is None or not plain or dtype.itemsize > 1
-            settings = {"endian": settings.get("endian", "little")} if wide else {}
-            if dtype is not None and plain and not bytes_codec(dtype, "little").configuration:
-                settings = {}
-        elif spec.name == "sharding_indexed":
-            inner = _decoding([as_spec(item) for item in settings["codecs"]], dtype, ndim)
-            index = _decoding([as_spec(item) for item in settings["index_codecs"]], None, ndim + 1)
-            end = settings.get("index_location", "end")
-            settings = {"chunk_shape": settings["chunk_shape"], "codecs": inner, "index": index, "at": end}
-        plain = plain and spec.name == "transpose"
-        told.append(f"{spec.name} {json.dumps(settings, sort_keys=True, default=str)}")
-    return tuple(told)
-
-
-def _rare(metadata: ArrayMetadata) -> list[str]:
-    if metadata.dialect != "v3":
-        return []
-    return [spec.name for spec in metadata.codecs if spec.name.startswith(("numcodecs.", "imagecodecs_"))]
+def _consolidated(dialect: Dialect, nodes: tuple[NodePlan, ...]) -> tuple[NodePlan, ...]:
+    """The plan of a hierarchy that carries a copy of all its documents at its root, where the dialect has a form."""
+    documents = {key: value for node in nodes for key, value in node.documents.items()}
+    root = nodes[0]
+    added = with_copies(dialect, documents)
+    note = "The consolidated copy of the metadata is written anew"
+    if not added:
+        note = f"{dialect.title} has no consolidated copy of the metadata: readers find each node's own"
+    root = replace(root, documents={**root.documents, **added}, notes=(*root.notes, note))
+    return (root, *nodes[1:])

@@ -1,0 +1,101 @@
+"""Regions: blocks of a destination's chunks that are worked on at one go. Pure geometry, and what "equal" means.
+
+A region is whole chunks (whole shards) of the destination, so that no two workers ever write one key, and as many of
+them as make whole chunks of the source, so that none is decoded twice, while memory allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.metadata import ArrayMetadata
+from zarrscope.selection import Selection
+
+REGION_BYTES = 32 << 20
+
+Region = tuple[range, ...]
+"""Chunks of the destination, per axis."""
+Spans = tuple[range, ...]
+"""Elements, per axis."""
+
+
+def regions(above: ArrayMetadata, metadata: ArrayMetadata, factors: Sequence[int] | None = None) -> Iterator[Region]:
+    """All chunks of `metadata`'s grid in blocks; `above` is what the values are read from, `factors` times as large."""
+    grid = metadata.grid
+    extent = grid.extent(metadata.shape)
+    times = factors if factors is not None else (1,) * len(extent)
+    itemsize = metadata.dtype.itemsize or 64
+    steps = [1] * len(extent)
+    size = itemsize * prod(grid.chunk_shape) * prod(times)
+    read = above.grid.chunk_shape
+    for axis in reversed(range(len(extent))):
+        own = (grid.chunk_shape[axis] or 1) * times[axis]
+        wanted = max(1, min(-(-read[axis] // own), extent[axis]))
+        steps[axis] = max(1, min(wanted, REGION_BYTES // max(1, size)))
+        size *= steps[axis]
+    starts = [range(0, n, step) for n, step in zip(extent, steps, strict=True)]
+    for corner in product(*starts):
+        yield tuple(range(start, min(n, start + step)) for start, n, step in zip(corner, extent, steps, strict=True))
+
+
+def spans_of(metadata: ArrayMetadata, region: Region) -> Spans:
+    """The elements of the array that the chunks of a region hold."""
+    spans = []
+    for axis, chunks in enumerate(region):
+        edges = metadata.grid.edges(axis, metadata.shape[axis])
+        spans.append(range(edges.span(chunks[0])[0], min(metadata.shape[axis], edges.span(chunks[-1])[1])))
+    return tuple(spans)
+
+
+def slabs(spans: Spans, above: ArrayMetadata, factors: Sequence[int]) -> Iterator[Spans]:
+    """`spans` in parts whose values above take at most REGION_BYTES, in whole chunks of it where memory allows."""
+    itemsize = above.dtype.itemsize or 64
+    units = [max(1, min(len(s), c // f)) for s, c, f in zip(spans, above.grid.chunk_shape, factors, strict=True)]
+    steps = list(units)
+    size = itemsize * prod(steps) * prod(factors)
+    for axis in reversed(range(len(spans))):
+        times = max(1, min(-(-len(spans[axis]) // units[axis]), REGION_BYTES // max(1, size)))
+        steps[axis] = units[axis] * times
+        size *= times
+    cut = [
+        [range(s.start + low, min(s.stop, s.start + low + step)) for low in range(0, len(s), step)]
+        for s, step in zip(spans, steps, strict=True)
+    ]
+    yield from product(*cut)
+
+
+def selection(spans: Spans) -> Selection:
+    return Selection(tuple(spans), tuple(map(len, spans)), False)
+
+
+def inside(spans: Spans, outer: Spans) -> tuple[slice, ...]:
+    """Where `spans` lie in an array that holds `outer`."""
+    return tuple(slice(s.start - o.start, s.stop - o.start) for s, o in zip(spans, outer, strict=True))
+
+
+def spelled(spans: Spans) -> str:
+    """ "0:5, 3:9" """
+    return ", ".join(f"{s.start}:{s.stop}" for s in spans)
+
+
+def equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """The same elements; for numbers the same bits, or NaN in both."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.hasobject:
+        return all(map(_same, a.reshape(-1), b.reshape(-1)))
+    if a.tobytes() == b.tobytes():
+        return True
+    return a.dtype.kind in "fc" and bool(np.array_equal(a, b, equal_nan=True))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b) or (a != a and b != b)

@@ -1,0 +1,148 @@
+"""Coarser levels of an image: each block of elements becomes one, by one of three methods.
+
+- mean: the local mean. Integers are computed exactly, whatever their width, and rounded to the nearest, halves to the
+  even one, so that no level is brighter than the one above it. Floats are summed in double precision (half floats in
+  single) and rounded once; one NaN makes its block NaN.
+- nearest: the first element of each block. No value comes up that was not there, so it suits labels.
+- mode: the most frequent value of each block, the smallest among equals; NaN never wins against a number.
+
+Where the factors do not divide the shape, the last block is what is left: a level has ceil(n / factor) elements, and
+nothing at the edge is dropped. An element of a level by mean or mode stands for its block, so it lies in the block's
+middle; one by nearest lies where it was taken. Pure numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.dtype import DataType
+from zarrscope.errors import Refused
+
+Method = Literal["mean", "nearest", "mode"]
+METHODS: tuple[Method, ...] = ("mean", "nearest", "mode")
+
+
+def coarser_shape(shape: Sequence[int], factors: Sequence[int]) -> tuple[int, ...]:
+    return tuple(-(-n // f) for n, f in zip(shape, factors, strict=True))
+
+
+def middle(factor: int, method: Method) -> float:
+    """Where the first element of a level lies, in elements of the level above it."""
+    return 0.0 if method == "nearest" else (factor - 1) / 2
+
+
+def check_method(method: Method, dtype: DataType) -> None:
+    """Raises Refused where values of that type have no mean, or no order to count them by."""
+    numpy = dtype.numpy
+    numbers = numpy is not None and (numpy.kind in "iufc" or _is_small_float(numpy))
+    if method == "mean" and not numbers:
+        raise Refused(f"Values of type {dtype.name} have no mean", advice="Choose the method nearest, or mode.")
+    if method == "mode" and (numpy is None or numpy.kind not in "biufMm"):
+        raise Refused(f"Values of type {dtype.name} are not counted", advice="Choose the method nearest.")
+
+
+def downsample(values: NDArray[Any], factors: Sequence[int], method: Method) -> NDArray[Any]:
+    """`values`, which begin at a block, with each block of `factors` elements made one; the dtype stays."""
+    if method == "nearest":
+        return np.ascontiguousarray(values[tuple(slice(None, None, f) for f in factors)])
+    reduce = _mean if method == "mean" else _mode
+    out = np.empty(coarser_shape(values.shape, factors), values.dtype)
+    for source, target, block in _alike(values.shape, factors):
+        parts = [
+            values[source][tuple(slice(k, None, f) for k, f in zip(offset, block, strict=True))]
+            for offset in product(*map(range, block))
+        ]
+        out[target] = reduce(parts, values.dtype)
+    return out
+
+
+Slices = tuple[slice, ...]
+
+
+def _alike(shape: Sequence[int], factors: Sequence[int]) -> Iterator[tuple[Slices, Slices, tuple[int, ...]]]:
+    """(where in the source, where in the result, shape of a block): parts in which all blocks have one shape."""
+    per_axis: list[list[tuple[slice, slice, int]]] = []
+    for n, f in zip(shape, factors, strict=True):
+        whole, rest = divmod(n, f)
+        parts = [(slice(0, whole * f), slice(0, whole), f)] if whole else []
+        if rest:
+            parts.append((slice(whole * f, n), slice(whole, whole + 1), rest))
+        per_axis.append(parts)
+    for combination in product(*per_axis):
+        yield tuple(c[0] for c in combination), tuple(c[1] for c in combination), tuple(c[2] for c in combination)
+
+
+def _is_small_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.name == "bfloat16" or dtype.name.startswith(("float8_", "float6_", "float4_"))
+
+
+def _mean(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    count = len(parts)
+    if dtype.kind in "iu":
+        return _whole_mean(parts, dtype, count)
+    wide = np.complex128 if dtype.kind == "c" else np.float32 if dtype.itemsize <= 2 else np.float64
+    with np.errstate(over="ignore", invalid="ignore"):
+        total: Any = parts[0].astype(wide)
+        for part in parts[1:]:
+            total += part
+        total /= count
+        result: NDArray[Any] = total.astype(dtype)
+        return result
+
+
+def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """The exact mean of integers, rounded once: quotients and remainders apart where the sum could overflow."""
+    signed = dtype.kind == "i"
+    if (dtype.itemsize * 8 - signed) + (count - 1).bit_length() < 31:
+        wide: Any = np.int32
+    else:
+        wide = np.int64 if signed or dtype.itemsize < 8 else np.uint64
+    fits = dtype.itemsize * 8 + (count - 1).bit_length() < 63
+    if fits:
+        quotient = parts[0].astype(wide)
+        for part in parts[1:]:
+            quotient += part
+        quotient, remainder = _divided(quotient, count)
+    else:
+        quotient = np.zeros(parts[0].shape, wide)
+        remainder = np.zeros(parts[0].shape, wide)
+        for part in parts:
+            whole, rest = np.divmod(part.astype(wide), wide(count))
+            quotient += whole
+            remainder += rest
+        carried, remainder = np.divmod(remainder, wide(count))
+        quotient += carried
+    twice = remainder * wide(2)
+    quotient += (twice > count) | ((twice == count) & ((quotient & wide(1)) == 1))
+    return quotient.astype(dtype)
+
+
+def _divided(total: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(floor of the quotient, remainder): by shifting for a power of two, which is several times as fast."""
+    if count & (count - 1) == 0:
+        return total >> total.dtype.type(count.bit_length() - 1), total & total.dtype.type(count - 1)
+    return np.divmod(total, total.dtype.type(count))
+
+
+def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    ordered = np.sort(np.stack(parts), axis=0)  # NaN and NaT come last
+    best: NDArray[Any] = ordered[0].copy()
+    most = np.ones(best.shape, np.int32)
+    run = np.ones(best.shape, np.int32)
+    for before, here in pairwise(ordered):
+        run = np.where(here == before, run + 1, 1)
+        won = run > most
+        most[won] = run[won]
+        best[won] = here[won]
+    return best
+
+
+def block_bytes(factors: Sequence[int], itemsize: int) -> int:
+    """How many bytes of the level above make one element."""
+    return prod(factors) * itemsize

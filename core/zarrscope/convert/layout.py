@@ -1,0 +1,147 @@
+"""The layouts that a new array may get: chunks, shards, codecs as asked for, else those of the source or near them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding
+from zarrscope.dialects.pipeline import bytes_codec, kind_of
+from zarrscope.dtype import DataType
+from zarrscope.errors import Refused
+from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+
+CodecLike = CodecSpec | Mapping[str, Any] | str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the caller chose; None: as the source has it. Raises Refused for lengths below 1."""
+
+    chunks: tuple[int, ...] | None = None
+    shards: tuple[int, ...] | None = None
+    codecs: tuple[CodecLike, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, lengths in (("chunks", self.chunks), ("shards", self.shards)):
+            if lengths is not None and any(n < 1 for n in lengths):
+                raise Refused(f"{name} {lengths} cannot be: each length is at least 1")
+
+    def candidates(self, draft: ArrayMetadata, notes: list[str]) -> Iterator[tuple[ArrayMetadata, list[str]]]:
+        """Candidates and what to tell when one is taken, the closest to the source first."""
+        dtype = draft.dtype
+        outer, inner, codecs = unfolded(draft)
+        had_shards = outer != inner
+        told: list[str] = []
+        if self.chunks is not None and len(self.chunks) == draft.ndim:
+            inner = self.chunks
+            outer = inner if not had_shards else tuple(-(-o // i) * i for o, i in zip(outer, inner, strict=True))
+            draft = replace(draft, grid=RegularGrid(inner))
+        elif self.chunks is not None:
+            notes.append(f"The chunks {self.chunks} do not fit {draft.ndim} axes: its own are kept")
+        if self.shards is not None and len(self.shards) == draft.ndim:
+            outer = self.shards
+            if any(o % i for o, i in zip(outer, inner, strict=True)):
+                raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
+        elif self.shards is not None:
+            notes.append(f"The shards {self.shards} do not fit {draft.ndim} axes: none are made")
+        wants_shards = self.shards is not None and len(self.shards) == draft.ndim
+        if self.codecs is None and self.chunks is None and not wants_shards:
+            yield laid(draft), []  # exactly as it was
+        if not isinstance(draft.grid, RegularGrid):
+            told.append(f"The chunks of different sizes become chunks of {inner}")
+        first = codecs if self.codecs is None else _completed(self.codecs, dtype)
+        choices: list[tuple[tuple[CodecSpec, ...], list[str]]] = [(first, [])]
+        if self.codecs is None:
+            known = [s for s in codecs if s.name in ("gzip", "zstd", "blosc")][:1]
+            gzip = CodecSpec("gzip", Configuration({"level": 5}))
+            plain = _serializer(dtype)
+            for specs in ((*plain, *known), default_codecs(dtype), (*plain, gzip), plain):
+                choices.append((tuple(specs), [f"Its codecs become {', '.join(s.name for s in specs)}"]))
+        for specs, why in choices:
+            if outer != inner or wants_shards:
+                shard = (sharding(inner, specs),)
+                yield replace(draft, grid=RegularGrid(outer), codecs=shard), [*told, *why]
+        if wants_shards:
+            return  # asked for, so nothing else will do
+        for specs, why in choices:
+            dissolved = [f"Shards are dissolved into chunks of {inner}"] if had_shards else []
+            yield replace(draft, grid=RegularGrid(inner), codecs=specs), [*told, *dissolved, *why]
+
+
+def laid(draft: ArrayMetadata) -> ArrayMetadata:
+    """N5's blocks written anywhere else are plain values with N5's compression."""
+    if draft.dialect == "n5" or not _is_block(draft.codecs):
+        return draft
+    return replace(draft, codecs=_unblocked(draft))
+
+
+def _is_block(codecs: Sequence[CodecSpec]) -> bool:
+    return any(spec.name in ("n5_default", "n5_block") for spec in codecs)
+
+
+def _unblocked(draft: ArrayMetadata) -> tuple[CodecSpec, ...]:
+    block = next(spec for spec in draft.codecs if spec.name in ("n5_default", "n5_block"))
+    inner = [as_spec(item) for item in block.configuration.get("codecs", [])]
+    return (
+        bytes_codec(draft.dtype, "little"),
+        *(s for s in inner if kind_of(s.name) == "bytes→bytes" and not s.name.startswith("n5.")),
+    )
+
+
+def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tuple[CodecSpec, ...]]:
+    """(shape of a shard, shape of a chunk, codecs of a chunk), the two shapes equal where there are no shards."""
+    grid = draft.grid.chunk_shape
+    if not isinstance(draft.grid, RegularGrid):
+        grid = guess_chunks(grid, draft.dtype.itemsize or 16)
+    if draft.codecs and draft.codecs[0].name == "sharding_indexed":
+        settings = draft.codecs[0].configuration
+        return grid, tuple(settings["chunk_shape"]), tuple(as_spec(item) for item in settings["codecs"])
+    if _is_block(draft.codecs):
+        return grid, grid, _unblocked(draft)
+    return grid, grid, draft.codecs
+
+
+def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
+    """What makes bytes of elements, alone."""
+    if dtype.variable:
+        return default_codecs(dtype)[:1]
+    return (bytes_codec(dtype, "little"),)
+
+
+def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec, ...]:
+    """The codecs as asked for, the plain ones of the data type put before a list of compressors."""
+    specs = tuple(_with_defaults(as_spec(codec), dtype) for codec in codecs)
+    if any(kind_of(spec.name) in ("array→bytes", "array→array") for spec in specs):
+        return specs
+    return (*_serializer(dtype), *specs)
+
+
+def _with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
+    """A compressor by its bare name, with the settings that documents must spell out."""
+    itemsize = max(1, dtype.itemsize)
+    known: dict[str, dict[str, Any]] = {
+        "gzip": {"level": 5},
+        "zstd": {"level": 3, "checksum": False},
+        "blosc": {
+            "cname": "zstd",
+            "clevel": 5,
+            "shuffle": "shuffle" if itemsize > 1 else "bitshuffle",
+            "typesize": itemsize,
+            "blocksize": 0,
+        },
+    }
+    settings = known.get(spec.name)
+    return CodecSpec(spec.name, Configuration({**settings, **spec.configuration})) if settings else spec
+
+
+def coarser(base: ArrayMetadata, shape: Sequence[int]) -> tuple[RegularGrid, tuple[CodecSpec, ...]]:
+    """(grid, codecs) for a level of `shape` below `base`: the same chunks and codecs, no longer than the level is."""
+    outer, inner, codecs = unfolded(base)
+    inner = tuple(min(c, max(1, n)) for c, n in zip(inner, shape, strict=True))
+    if base.codecs and base.codecs[0].name == "sharding_indexed":
+        outer = tuple(-(-min(o, max(1, n)) // c) * c for o, n, c in zip(outer, shape, inner, strict=True))
+        settings = {**base.codecs[0].configuration, "chunk_shape": list(inner)}
+        return RegularGrid(outer), (CodecSpec("sharding_indexed", Configuration(settings)), *base.codecs[1:])
+    return RegularGrid(inner), base.codecs if base.dialect == "n5" or not _is_block(base.codecs) else codecs

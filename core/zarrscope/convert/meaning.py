@@ -1,0 +1,49 @@
+"""When the same bytes mean the same elements, so that chunks are copied as they are (dialects.md H.8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from zarrscope.creating import as_spec
+from zarrscope.dialects.pipeline import bytes_codec
+from zarrscope.dtype import DataType
+from zarrscope.metadata import ArrayMetadata, CodecSpec
+
+
+def meaning(metadata: ArrayMetadata) -> tuple[Any, ...]:
+    """Equal for two arrays of one grid when the same bytes mean the same elements."""
+    undefined = None if metadata.dtype.numpy is None else metadata.dtype.numpy.descr
+    return (metadata.dtype.name, str(undefined), _decoding(metadata.codecs, metadata.dtype, metadata.ndim))
+
+
+def _decoding(codecs: Sequence[CodecSpec], dtype: DataType | None, ndim: int) -> tuple[str, ...]:
+    """What decoding needs of a list of codecs: how hard a compressor tried is nothing to it."""
+    told: list[str] = []
+    plain = True
+    for spec in codecs:
+        settings: dict[str, Any] = dict(spec.configuration)
+        if spec.name in ("gzip", "zstd", "blosc", "crc32c"):
+            settings = {}
+        elif spec.name == "transpose" and settings.get("order") == [*range(ndim)]:
+            continue
+        elif spec.name == "bytes":
+            wide = dtype is None or not plain or dtype.itemsize > 1
+            settings = {"endian": settings.get("endian", "little")} if wide else {}
+            if dtype is not None and plain and not bytes_codec(dtype, "little").configuration:
+                settings = {}
+        elif spec.name == "sharding_indexed":
+            inner = _decoding([as_spec(item) for item in settings["codecs"]], dtype, ndim)
+            index = _decoding([as_spec(item) for item in settings["index_codecs"]], None, ndim + 1)
+            end = settings.get("index_location", "end")
+            settings = {"chunk_shape": settings["chunk_shape"], "codecs": inner, "index": index, "at": end}
+        plain = plain and spec.name == "transpose"
+        told.append(f"{spec.name} {json.dumps(settings, sort_keys=True, default=str)}")
+    return tuple(told)
+
+
+def rare(metadata: ArrayMetadata) -> list[str]:
+    if metadata.dialect != "v3":
+        return []
+    return [spec.name for spec in metadata.codecs if spec.name.startswith(("numcodecs.", "imagecodecs_"))]

@@ -1,0 +1,169 @@
+"""Which images of a hierarchy get new levels, and what each of those is: decided from attributes and shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zarrscope.convert.downsampling import Method, check_method
+from zarrscope.convert.layout import coarser
+from zarrscope.convert.levels import (
+    Level,
+    Pyramid,
+    Step,
+    entries,
+    image_attributes,
+    level_names,
+    named_axes,
+    steps,
+    with_entries,
+    with_levels,
+)
+from zarrscope.dialects import Dialect
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.hierarchy import Group
+from zarrscope.metadata import ArrayMetadata
+from zarrscope.naming import join_path
+from zarrscope.ome import resolve
+from zarrscope.pyramid import Image, find_images
+
+
+@dataclass(frozen=True)
+class Built:
+    """The levels that are to be built of one array: `image` is where the source's attributes tell of it (None: they do
+    not), `target` where the destination's do."""
+
+    image: str | None
+    target: str
+    steps: tuple[Step, ...]
+    method: Method
+
+
+@dataclass(frozen=True)
+class Made:
+    """One level: where it goes, its metadata there, how it is made, and the array it takes the place of."""
+
+    target: str
+    metadata: ArrayMetadata
+    level: Level
+    former: str | None
+
+
+class Pyramids:
+    """Collects, group by group, what is to be built; then tells it array by array."""
+
+    def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
+        """`named`: paths for new levels by the path of the finest one; those not named get free ones beside those that
+        are there. None: the new levels may take the names of the former ones."""
+        if dialect.name not in ("v2", "v3"):
+            raise Refused(
+                f"OME-Zarr's pyramids are made of Zarr v2 and v3 only, not of {dialect.title}",
+                advice="Choose v3, or v2.",
+            )
+        self.dialect, self.wanted, self.named = dialect, wanted, named
+        self.dropped: set[str] = set()
+        """Paths of arrays in the source that new levels replace."""
+        self.built: dict[str, Built] = {}
+        """By the path of the finest level in the source."""
+
+    def rebuild(self, group: Group, own: Mapping[str, Any], target: str, notes: list[str]) -> dict[str, Any]:
+        """The group's attributes with new levels in each of its multiscales; `own` are those it gets otherwise.
+
+        What cannot be rebuilt stays as it is, and a note says why.
+        """
+        images, listed = find_images(group), entries(own)
+        stated = [len(entry.get("datasets", ())) > 0 for entry in listed if isinstance(entry, Mapping)]
+        if not images or len(images) != len(listed) or not all(stated):
+            return dict(own)
+        names = {child.name for child in group.children()}
+        changed = []
+        for image, entry in zip(images, listed, strict=True):
+            try:
+                changed.append(self._rebuilt(group, image, entry, target, names, notes))
+            except ZarrscopeError as error:
+                notes.append(f"The levels are taken along as they are: {error.message.rstrip('.')}")
+                changed.append(entry)
+        return with_entries(own, changed)
+
+    def _rebuilt(
+        self,
+        group: Group,
+        image: Image,
+        entry: Mapping[str, Any],
+        target: str,
+        names: set[str],
+        notes: list[str],
+    ) -> dict[str, Any]:
+        if "coordinateSystems" in entry:
+            raise Refused("pyramids of OME-Zarr 0.6 are not built here")
+        finest = image.levels[0]
+        paths = [d["path"] for d in entry["datasets"] if isinstance(d, Mapping) and isinstance(d.get("path"), str)]
+        base = next(path for path in paths if resolve(group.path, path) == finest.path)
+        if finest.path in self.built or not finest.path.startswith(join_path(group.path, "")):
+            raise Refused("the finest one belongs to another image")
+        method = self._method(image, notes)
+        check_method(method, finest.array.metadata.dtype)
+        former = {path for path in paths if path != base}
+        taken = names - {path.partition("/")[0] for path in former} if self.named is None else names | former
+        chosen = (self.named or {}).get(finest.path) or level_names(base, taken | {base})
+        found = steps(finest.shape, image.axes, chosen, self.wanted)
+        self.built[finest.path] = Built(group.path, target, tuple(found), method)
+        replaced = {place for path in former if (place := resolve(group.path, path)) is not None}
+        self.dropped |= {place for place in replaced if place.startswith(join_path(group.path, ""))}
+        notes.append(
+            f"{len(found)} level{'s' * (len(found) != 1)} below {base} by {method}: "
+            + (", ".join("x".join(map(str, step.shape)) for step in found) or "it is small enough")
+        )
+        if "metadata" in entry:
+            notes.append("What its multiscale's 'metadata' tells of how the former levels were made is replaced")
+        return with_levels(entry, base, found, method)
+
+    def _method(self, image: Image, notes: list[str]) -> Method:
+        discrete = image.is_label or image.dtype.kind == "b"
+        if self.wanted.method is None:
+            return "nearest" if discrete else "mean"
+        if self.wanted.method == "mean" and image.is_label:
+            notes.append("The mean of labels is no label: nearest takes its place")
+            return "nearest"
+        return self.wanted.method
+
+    def of_array(self, array: Any) -> tuple[dict[str, Any], list[str]]:
+        """(attributes, notes) of a new image at "/" whose finest level, at "/0", is this array. Raises Refused."""
+        axes = named_axes(array.dimension_names, array.ndim, self.wanted.axes)
+        method = self.wanted.method or ("nearest" if array.dtype.kind == "b" else "mean")
+        check_method(method, array.metadata.dtype)
+        found = steps(array.shape, axes, level_names("0", set()), self.wanted)
+        self.built[array.path] = Built(None, "/", tuple(found), method)
+        attributes = image_attributes(array.name, axes, self.dialect.name)
+        (entry,) = entries(attributes)
+        own = with_entries(attributes, [with_levels(entry, "0", found, method)])
+        from zarrscope.ome_check import check
+
+        notes = [f"OME-Zarr: {finding.message}" for finding in check(own)]
+        return own, notes
+
+    # ------------------------------------------------------------------ the levels themselves
+    def levels(self, path: str, target: str, base: ArrayMetadata, separator: str | None) -> Iterator[Made]:
+        """The levels to be built of the array at `path`, which is at `target` with metadata `base`."""
+        built = self.built.get(path)
+        if built is None:
+            return
+        above, metadata = target, base
+        for step in built.steps:
+            place = join_path(built.target, step.path)
+            grid, codecs = coarser(base, step.shape)
+            made = replace(
+                base,
+                shape=step.shape,
+                grid=grid,
+                codecs=codecs,
+                keys=self.dialect.chunk_keys(place, base.ndim, separator),
+                transformers=(),
+                extensions=(),
+                alternative_keys=(),
+            )
+            former = join_path(built.image, step.path) if built.image is not None else None
+            level = Level(above, metadata, step.factors, built.method)
+            yield Made(place, made, level, former if former in self.dropped else None)
+            above, metadata = place, made
