@@ -65,6 +65,11 @@ class Child:
         """Why its documents cannot be read or understood."""
         return self._seen()[1]
 
+    def of(self, kind: Kind | None, look: Callable[[], Insight]) -> Child:
+        """This child, once its kind is known."""
+        self.kind, self._look = kind, look
+        return self
+
     def failing(self, error: ZarrscopeError) -> Child:
         """The same child with this error."""
         return Child(self.name, self.kind, self.metadata, error)
@@ -188,6 +193,11 @@ class Dialect(Protocol):
         """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
         where the dialect copies no such document."""
         return None
+
+    def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
+        """The documents that hold copies of all those whose JSON `texts` are given by key; `root` is what is stored now
+        where the copies go. Only for dialects that copy documents."""
+        raise NotImplementedError
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""

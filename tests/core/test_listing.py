@@ -1,0 +1,123 @@
+"""Children of groups: the same whether a folder is surveyed or keys are listed, and parsed only when asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.hierarchy import Group, Hierarchy
+from zarrscope.metadata import ArrayMetadata
+from zarrscope.store import Store
+from zarrscope.stores.local import LocalStore
+from zarrscope.stores.memory import MemoryStore
+
+DIALECTS = ["v3", "v2", "n5", "draft-2022-05", "draft-2020"]
+JSON = {"v3": "zarr.json", "v2": ".zarray", "n5": "attributes.json"}
+
+
+def mess(store: Store, dialect: str) -> None:
+    """What is found in folders that people keep."""
+    made = zarrscope.open(store, "w-", dialect=dialect)
+    for name in ("a", "b", "broken", "number"):
+        made.create_array(f"/{name}", shape=(4, 6), dtype="uint16", attributes={"who": name})
+    made.create_group("/group", {"who": "group"})
+    made.create_array("/group/inner", shape=(3,), dtype="float32")
+    store.set("notes/readme.txt", b"nothing")
+    store.set("readme.txt", b"nothing")
+    if dialect in JSON:
+        key = JSON[dialect]
+        store.set(f"broken/{key}", b'{"node_type": "array", "zarr_format": 3')
+        shaped = json.loads(store.get(f"number/{key}") or b"")
+        name = "dimensions" if dialect == "n5" else "shape"
+        store.set(f"number/{key}", json.dumps({**shaped, name: "many"}).encode())
+        store.set(f"listed/{key}", b"[1, 2]")
+        made.create_array("/implicit/inner", shape=(3,), dtype="float32")
+        store.erase(f"implicit/{'.zgroup' if dialect == 'v2' else key}")
+    if dialect == "v2":
+        store.set("attributes/.zattrs", b"{}")
+        store.set("a/.zattrs", b"[]")
+
+
+def listed(store: Store) -> dict[str, Any]:
+    root = zarrscope.open(store).root
+    assert isinstance(root, Group)
+    found = {}
+    for child in root.children():
+        shape = child.metadata.shape if isinstance(child.metadata, ArrayMetadata) else None
+        found[child.name] = (child.kind, shape, type(child.error), child.error and child.error.key)
+    return found
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_survey_finds_what_a_listing_finds(dialect: str, tmp_path: Path) -> None:
+    memory, local = MemoryStore(), LocalStore(tmp_path / "x")
+    for store in (memory, local):
+        mess(store, dialect)
+    expected = listed(memory)
+    if dialect == "v2":  # a listing of keys does without attributes; a child that is looked at has its own
+        assert expected["a"] == ("array", (4, 6), type(None), None)
+        expected["a"] = ("array", None, zarrscope.BadMetadata, "a/.zattrs")
+    assert listed(local) == expected
+    assert expected["b"][0] == "array"
+    assert expected["group"][0] == "group"
+    if dialect in JSON:
+        assert expected["number"] == ("array", None, zarrscope.BadMetadata, f"number/{JSON[dialect]}")
+        assert expected["broken"][2] is expected["listed"][2] is zarrscope.BadMetadata
+        assert expected["implicit"][0] == "group"
+        assert ("notes" in expected) == (dialect == "n5")
+
+
+@pytest.mark.parametrize("dialect", ["v3", "v2", "n5"])
+@pytest.mark.parametrize("local", [True, False])
+def test_documents_are_parsed_when_somebody_asks(
+    dialect: str, local: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store: Store = LocalStore(tmp_path / "x") if local else MemoryStore()
+    made = zarrscope.open(store, "w-", dialect=dialect)
+    for i in range(100):
+        made.create_array(f"/a{i}", shape=(4, i + 1), dtype="uint16")
+    root = zarrscope.open(store).root
+    assert isinstance(root, Group)
+    parsed: list[str] = []
+    whole = Hierarchy.parsed
+
+    def counting(self: Hierarchy, path: str, documents: Any) -> Any:
+        parsed.append(path)
+        return whole(self, path, documents)
+
+    monkeypatch.setattr(Hierarchy, "parsed", counting)
+    children = list(root.children())
+    assert {child.kind for child in children} == {"array"}
+    assert parsed == []
+    for _ in range(2):
+        assert isinstance(children[7].metadata, ArrayMetadata)
+        assert children[7].error is None
+    assert parsed == [f"/{children[7].name}"]
+
+
+def test_what_is_gone_when_it_is_looked_at_says_so(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x")
+    made = zarrscope.open(store, "w-", dialect="v2")
+    made.create_array("/a", shape=(4,), dtype="uint16")
+    (child,) = zarrscope.open(store).root.children()  # type: ignore[union-attr]
+    made.erase("/a")
+    assert (child.name, child.kind) == ("a", "array")
+    assert isinstance(child.error, zarrscope.NotFound)
+    assert child.metadata is None
+
+
+def test_names_alone_tell_the_kinds_of_v2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path / "x")
+    made = zarrscope.open(store, "w-", dialect="v2")
+    made.create_array("/a", shape=(4,), dtype="uint16")
+    made.create_group("/g")
+    root = zarrscope.open(store).root
+    read: list[str] = []
+    monkeypatch.setattr(LocalStore, "_get", lambda self, key, part: read.append(key))
+    monkeypatch.setattr(LocalStore, "_read", lambda self, *place: read.append(str(place)))
+    assert {child.name: child.kind for child in root.children()} == {"a": "array", "g": "group"}  # type: ignore[union-attr]
+    assert read == []
