@@ -281,9 +281,9 @@ class Server:
                 return {"wrong": f"other values at {selection}"}
         return {}
 
-    def read(self, case: str, seed: int) -> dict[str, Any]:
+    def read(self, case: str, seed: int, count: int | None = None) -> dict[str, Any]:
         """Seconds for one selection, the mean over those of a round; `cpu` all threads' of this process."""
-        chosen = list(selections(case, tuple(self.array.shape), seed))
+        chosen = list(selections(case, tuple(self.array.shape), seed))[:count]
         seconds = 0.0
         cpu = time.process_time()
         for selection in chosen:

@@ -77,7 +77,9 @@ class Peer:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONNOUSERSITE": "1"}
+    """For processes that import from this folder."""
+    path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONNOUSERSITE": "1"}
 
 
 class Peers:

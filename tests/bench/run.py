@@ -28,7 +28,7 @@ from pathlib import Path
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from bench import reads, report
+from bench import listing, processes, reads, remote, report, writes
 from bench.results import Row
 from bench.settings import Settings
 
@@ -38,6 +38,13 @@ GROUPS: dict[str, Group] = {
     "raw": reads.raw,
     "shards": reads.shards,
     "tiny": reads.tiny,
+    "cold": processes.cold,
+    "warm": processes.warm,
+    "listing": listing.measure,
+    "memory": processes.memory,
+    "write": writes.measure,
+    "http": remote.planes,
+    "picture": remote.pictures,
 }
 ELSEWHERE = {"viewing": "bench.viewing", "cluster": "bench.cluster"}
 """Modules that bring a group of their own: `measure(settings) -> Iterator[Row]`."""
