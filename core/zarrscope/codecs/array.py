@@ -116,6 +116,11 @@ class BytesCodec(ArrayToBytes):
             array = array.astype(self.stored)
         return array.tobytes()
 
+    def lend(self, array: Elements) -> Buffer:
+        if self.turned or self.stored != self.dtype or not array.size or not array.itemsize:
+            return self.encode(array)
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
 
 def _word(dtype: np.dtype[Any]) -> int:
     if dtype.names is not None or dtype.type in (np.void, np.bytes_):
@@ -155,6 +160,9 @@ class Transpose(ArrayToArray):
 
     def encode(self, array: Elements) -> Elements:
         return array.transpose(self.order)
+
+    def follow(self, selection: tuple[slice, ...]) -> tuple[slice, ...]:
+        return tuple(selection[axis] for axis in self.order)
 
     def view(self, out: Elements) -> Elements:
         return out.transpose(self.order)

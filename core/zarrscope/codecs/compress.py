@@ -25,6 +25,7 @@ class Deflated(BytesToBytes):
     """A deflate stream in a wrapper that zlib knows by its window bits, one or several members long (spec F.7)."""
 
     window: ClassVar[int]
+    takes_views = True
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -99,6 +100,7 @@ class Zlib(Deflated):
 class Blosc(BytesToBytes):
     """One c-blosc 1 buffer. v3 spells the shuffle, v2 and the drafts number it; both are understood."""
 
+    takes_views = True
     shuffles: ClassVar = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2, -1: -1}
     compressors = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 

@@ -12,7 +12,7 @@ Names per dialect (spec A.13, C.1) are written at the codec, in its decorator, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from zarrscope.codecs.settings import Settings
 from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import BadChunk, Unsupported
+from zarrscope.reader import Source
 
 Buffer = bytes | bytearray | memoryview
 Elements = npt.NDArray[Any]
@@ -112,6 +113,10 @@ class ArrayToArray:
     def encode(self, array: Elements) -> Elements:
         raise NotImplementedError
 
+    def follow(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
+        """What a selection of `decoded` selects of `encoded`, where that is one and decodes by itself."""
+        return None
+
     def view(self, out: Elements) -> Elements | None:
         """`out` (of `decoded`) seen as `encoded`, so that filling the view fills it; None when there is none."""
         return None
@@ -136,16 +141,26 @@ class ArrayToBytes:
     def encode(self, array: Elements) -> bytes:
         raise NotImplementedError
 
+    def lend(self, array: Elements) -> Buffer:
+        """As `encode`, but what it gives may be the memory of `array` itself: to be used before that changes."""
+        return self.encode(array)
+
     def settle(self, array: Elements) -> None:
         """Makes values of the raw bytes that were put into a `plain` array."""
 
 
 class BytesToBytes:
-    """Bytes to bytes: compression and checksums. A subclass writes `_expand`, and `_expand_into` where it pays."""
+    """Bytes to bytes: compression and checksums. A subclass writes `_expand`, and `_expand_into` where it pays.
+
+    A decoder has three verbs: `decode_into` (a whole chunk), `part` (only what a selection needs of a large chunk) and
+    `batch` (many tiny chunks in one call). The last two are derived; where a codec has a better way, it says what for.
+    """
 
     kind: ClassVar[Kind] = "bytes→bytes"
     name: ClassVar[str] = ""
     encoded: BytesSpec
+    takes_views: ClassVar[bool] = False
+    """`encode` takes any contiguous memory, not only bytes."""
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         self.decoded = decoded
@@ -163,6 +178,26 @@ class BytesToBytes:
     def decode_into(self, data: Buffer, out: Octets) -> None:
         """Fills `out` whole, or raises BadChunk."""
         self._expand_into(data, out)
+
+    def pays(self, start: int, stop: int) -> bool:
+        """Whether `part` may cost clearly less than decoding all."""
+        return False
+
+    def part(self, source: Source, out: Octets, start: int) -> None:
+        """Fills `out` with the decoded bytes from `start`; `decoded.size` is known. Raises BadChunk.
+
+        Bytes cut off at the end are noticed, other damage only where it lies in what is decoded.
+        """
+        whole = np.empty(self.decoded.size or 0, np.uint8)
+        self.decode_into(source.read(0, source.size), whole)
+        out[:] = whole[start : start + out.size]
+
+    def batch(self, chunks: Sequence[Buffer], out: Octets) -> Octets:
+        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of its own."""
+        size = out.size // len(chunks)
+        for i, data in enumerate(chunks):
+            self.decode_into(data, out[i * size : (i + 1) * size])
+        return out
 
     def encode(self, data: bytes) -> bytes:
         raise NotImplementedError

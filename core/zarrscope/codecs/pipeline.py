@@ -6,7 +6,7 @@ kinds, the representation after each codec. Decoding then only decodes. A pipeli
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -205,6 +205,11 @@ class CodecPipeline:
     # ------------------------------------------------------------------ encoding
     def encode(self, array: Elements) -> bytes:
         """The bytes to store. `array` has the chunk's shape; its values are cast to the array's data type."""
+        return bytes(self.lend(array))
+
+    def lend(self, array: Elements) -> Buffer:
+        """As `encode`; where nothing has to be done to them the bytes are the memory of `array` itself, so they are to
+        be used before that changes."""
         if self.skipped:
             raise Unsupported(
                 f"Chunks cannot be written: the codec {self.skipped[0]!r} is not known here",
@@ -215,10 +220,11 @@ class CodecPipeline:
             raise ValueError(f"the elements have shape {array.shape}, the chunk {self.spec.shape}")
         for step in self._arrays:
             array = step.encode(array)
-        data = self._serializer.encode(array)
+        lends = not self._bytes or self._bytes[0].takes_views
+        data: Any = self._serializer.lend(array) if lends else self._serializer.encode(array)
         for codec in self._bytes:
             data = codec.encode(data)
-        return data
+        return data  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<CodecPipeline {' '.join(codec.name for codec in self.codecs)}>"

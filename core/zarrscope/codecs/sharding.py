@@ -145,16 +145,20 @@ class Shard:
 
     def assemble(self, chunks: Mapping[Index, Buffer]) -> bytes:
         """A shard of these encoded inner chunks, in C order, and its index: the others stay absent."""
+        return b"".join(self.parts(chunks))
+
+    def parts(self, chunks: Mapping[Index, Buffer]) -> list[Buffer]:
+        """As `assemble`, the pieces that make the shard one after the other."""
         entries = np.full((*self.grid, 2), NOWHERE, np.uint64)
         at = self.index_size if self.at_start else 0
-        parts = []
+        parts: list[Buffer] = []
         for index in sorted(chunks):
             data = chunks[index]
             entries[index] = at, len(data)
             at += len(data)
             parts.append(data)
         encoded = self._index.encode(entries)
-        return b"".join([encoded, *parts] if self.at_start else [*parts, encoded])
+        return [encoded, *parts] if self.at_start else [*parts, encoded]
 
     def indices(self) -> Iterator[Index]:
         """All inner chunks in C order."""

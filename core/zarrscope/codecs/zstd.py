@@ -81,6 +81,8 @@ _local = threading.local()
 class Zstd(BytesToBytes):
     """Level 0 is the library's default, 3."""
 
+    takes_views = True
+
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=0, low=-(1 << 17), high=22)
@@ -145,8 +147,7 @@ class Zstd(BytesToBytes):
     def encode(self, data: bytes) -> bytes:
         zstandard = library("zstandard")
         if zstandard is not None:
-            compressor = zstandard.ZstdCompressor(level=self.level or 3, write_checksum=self.checksum)
-            return bytes(compressor.compress(data))
+            return bytes(_compressor(zstandard, self.level or 3, self.checksum).compress(data))
         zstd = needed("numcodecs.zstd")
         return bytes(zstd.compress(data, self.level, self.checksum))
 
@@ -156,3 +157,12 @@ def _decompressor(zstandard: Any) -> Any:
     if getattr(_local, "zstd", None) is None:
         _local.zstd = zstandard.ZstdDecompressor()
     return _local.zstd
+
+
+def _compressor(zstandard: Any, level: int, checksum: bool) -> Any:
+    """One per thread, of the settings last used there."""
+    kept = getattr(_local, "compressor", None)
+    if kept is None or kept[:2] != (level, checksum):
+        made = zstandard.ZstdCompressor(level=level, write_checksum=checksum)
+        kept = _local.compressor = (level, checksum, made)
+    return kept[2]

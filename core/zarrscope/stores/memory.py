@@ -72,7 +72,9 @@ class MemoryStore(Store):
         return None if value is None else len(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        self._values[key] = b"".join(parts)  # one step of the interpreter: readers and `_set` see all of it or nothing
+        value = b"".join(parts)
+        with self._lock:
+            self._values[key] = value
 
     def _erase(self, key: str) -> None:
         with self._lock:
