@@ -11,6 +11,11 @@ import click
 from zarrscope_app.cli.console import Failed, opened, place, say, show, show_json
 
 TARGETS = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
+HOW = {
+    "copied": "copied as they are",
+    "encoded": "encoded anew",
+    "built": "built of {level.above} by {level.method}",
+}
 
 
 def _lengths(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
@@ -57,39 +62,76 @@ def _codecs(context: click.Context, parameter: click.Parameter, values: Sequence
     return codecs
 
 
+def _factors(context: click.Context, parameter: click.Parameter, value: str) -> int | dict[str, int]:
+    """ "2", or "z=1,y=2,x=2"."""
+    try:
+        if "=" not in value:
+            return int(value)
+        pairs = [part.partition("=") for part in value.split(",")]
+        return {name.strip(): int(number) for name, _, number in pairs}
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor like z=1,y=2,x=2", context, parameter) from None
+
+
+def _axes(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """ "tczyx", or "time,y,x"."""
+    if value is None:
+        return None
+    return tuple(name.strip() for name in value.split(",")) if "," in value else tuple(value)
+
+
 @click.command("convert")
 @click.argument("source")
-@click.argument("destination")
-@click.option("--to", "dialect", type=click.Choice(TARGETS), required=True, help="The dialect to write.")
+@click.argument("destination", required=False)
+@click.option("--to", "dialect", type=click.Choice(TARGETS), help="The dialect to write.")
 @click.option("--node", help="Only this node and what is beneath it; it becomes the new root.")
 @click.option("--chunks", callback=_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
 @click.option("--shards", callback=_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
 @click.option(
     "--codec", "codecs", callback=_codecs, multiple=True, metavar="CODEC", help="zstd:3, gzip:5, blosc, none, or JSON."
 )
+@click.option("--pyramid", is_flag=True, help="Build the levels of images anew; a plain array becomes an image.")
+@click.option("--levels", type=int, metavar="N", help="So many levels, the finest among them. Else down to 256 pixels.")
+@click.option("--factor", default="2", callback=_factors, metavar="N|z=1,…", help="From level to level; 2 without.")
+@click.option(
+    "--method", type=click.Choice(["mean", "nearest", "mode"]), help="Without: mean, for labels and masks nearest."
+)
+@click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
+@click.option("--in-place", is_flag=True, help="With --pyramid: in SOURCE itself; its former levels are erased.")
+@click.option("--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do it: tcp://host:8786.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
 @click.option("--allow-losses", is_flag=True, help="Go on though the destination cannot hold everything.")
 @click.option("--verify/--no-verify", default=True, help="Compare all elements at the end (the default).")
 @click.option("--json", "as_json", is_flag=True, help="The plan, and what was done, as JSON.")
 def convert(
     source: str,
-    destination: str,
-    dialect: str,
+    destination: str | None,
+    dialect: str | None,
     node: str | None,
     chunks: tuple[int, ...] | None,
     shards: tuple[int, ...] | None,
     codecs: list[Any] | None,
+    pyramid: bool,
+    levels: int | None,
+    factor: int | dict[str, int],
+    method: Any,
+    axes: tuple[str, ...] | None,
+    in_place: bool,
+    scheduler: str | None,
     dry_run: bool,
     allow_losses: bool,
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Writes SOURCE anew at DESTINATION, a new place, in another dialect.
+    """Writes SOURCE anew at DESTINATION, a new place, in another dialect, or with other levels of its images.
 
     Chunks are copied as they are where their bytes mean the same in both dialects, and encoded anew elsewhere or where
     --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 on the way from v2 to v3, and back. What the
     destination cannot hold is listed first; without --allow-losses nothing is then written. A conversion that was
     stopped goes on when the same command is run again.
+
+    With --pyramid every image gets new levels, each made of the one above: spatial axes become shorter, others stay.
+    With --in-place this happens in SOURCE: readers see the former levels until the new ones are whole.
 
     \b
     Examples:
@@ -97,12 +139,37 @@ def convert(
       zarrscope convert old.zarr new.zarr --to v3
       zarrscope convert old.zarr new.zarr --to v3 --chunks 1,128,128 --shards 1,1024,1024 --codec zstd:5
       zarrscope convert big.zarr part.n5 --to n5 --node labels/nuclei --codec gzip:5
+      zarrscope convert stack.zarr image.zarr --to v3 --pyramid --axes zyx --factor z=1
+      zarrscope convert image.zarr --pyramid --in-place --scheduler tcp://127.0.0.1:8786
     """
     from zarrscope import convert as engine
+    from zarrscope.errors import ZarrscopeError
 
-    hierarchy, _ = opened(source, node)
+    given = {"--levels": levels, "--method": method, "--axes": axes, "--factor": None if factor == 2 else factor}
+    try:
+        wanted = engine.Pyramid(levels, factor, method, axes) if pyramid else None
+    except ZarrscopeError as error:
+        raise click.UsageError(str(error)) from None
+    if not pyramid and (lone := next((name for name, value in given.items() if value is not None), None)):
+        raise click.UsageError(f"{lone} goes with --pyramid.")
+    if in_place:
+        _need_in_place(pyramid, {"DESTINATION": destination, "--to": dialect, "--chunks": chunks, "--shards": shards,
+                                 "--codec": codecs, "--axes": axes})  # fmt: skip
+    elif destination is None:
+        raise click.UsageError("Missing DESTINATION: a new place; or --pyramid --in-place.")
+    elif dialect is None and not pyramid:
+        raise click.UsageError("Missing --to: the dialect to write.")
+    hierarchy, _ = opened(source, node, write=in_place)
+    plan: Any
+    path = place(hierarchy, node)
+    if in_place and wanted is not None:
+        plan = engine.plan_rebuild(hierarchy, wanted, path)
+        _tell_rebuild(plan, dry_run, verify, as_json, scheduler)
+        return
+    assert destination is not None
+    target = dialect or (hierarchy.dialect.name if hierarchy.dialect.name in ("v2", "v3") else "v3")
     plan = engine.plan(
-        hierarchy, destination, dialect, chunks=chunks, shards=shards, codecs=codecs, path=place(hierarchy, node)
+        hierarchy, destination, target, chunks=chunks, shards=shards, codecs=codecs, path=path, pyramid=wanted
     )
     told = {"plan": plan.to_json()}
     refused = bool(plan.losses) and not allow_losses
@@ -119,9 +186,49 @@ def convert(
             )
         say("Nothing was written (--dry-run).")
         return
+    _tell_result(
+        told, as_json, verify,
+        lambda bar: engine.run(plan, allow_losses=allow_losses, verify=verify, progress=bar, scheduler=scheduler),
+    )  # fmt: skip
+
+
+def _need_in_place(pyramid: bool, others: dict[str, Any]) -> None:
+    if not pyramid:
+        raise click.UsageError("--in-place goes with --pyramid.")
+    if lone := next((name for name, value in others.items() if value is not None), None):
+        raise click.UsageError(f"{lone} does not go with --in-place.")
+
+
+def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, scheduler: str | None) -> None:
+    """Shows and carries out what happens in place."""
+    from zarrscope import convert as engine
+    from zarrscope_app.presenters import words
+
+    told = {"plan": plan.to_json()}
+    if not as_json:
+        show(f"{plan.source.dialect.title}, in place, {words.size(plan.nbytes)} in {plan.chunks:,} new chunks")
+        for switch in plan.switches:
+            show(f"  {switch.path}")
+            for note in switch.notes:
+                show(f"      {note}")
+        _show_nodes(plan.nodes)
+        for path in plan.former:
+            show(f"  {path}  is erased at the end")
+    if dry_run:
+        if as_json:
+            show_json(told)
+        say("Nothing was written (--dry-run).")
+        return
+    _tell_result(
+        told, as_json, verify, lambda bar: engine.rebuild(plan, verify=verify, progress=bar, scheduler=scheduler)
+    )
+
+
+def _tell_result(told: dict[str, Any], as_json: bool, verify: bool, work: Any) -> None:
+    """Does the work, with a bar where somebody looks, and tells what was done."""
     bar = _Bar() if sys.stderr.isatty() else None
     try:
-        result = engine.run(plan, allow_losses=allow_losses, verify=verify, progress=bar)
+        result = work(bar)
     except KeyboardInterrupt:
         say("Stopped. Run the same command again to go on.")
         raise
@@ -146,24 +253,31 @@ def _show_plan(plan: Any) -> None:
     from zarrscope_app.presenters import words
 
     show(f"{plan.source.dialect.title} → {plan.dialect.title}, {words.size(plan.nbytes)} in {plan.chunks:,} chunks")
-    for node in plan.nodes:
-        place = node.target if node.path == node.target else f"{node.path} → {node.target}"
+    _show_nodes(plan.nodes)
+    if plan.losses:
+        show("Lost:")
+        for loss in plan.losses:
+            show(f"  {loss}")
+
+
+def _show_nodes(nodes: Sequence[Any]) -> None:
+    from zarrscope_app.presenters import words
+
+    for node in nodes:
+        same = node.path == node.target or node.how == "built"
+        place = node.target if same else f"{node.path} → {node.target}"
         if node.metadata is None:
             line = "group"
         else:
             codecs = " ".join(spec.name for spec in node.metadata.codecs)
             line = (
                 f"{words.rank(node.metadata.shape, node.metadata.dtype.name)} {words.shape(node.metadata.shape)}, "
-                f"{node.chunks:,} chunks {'copied as they are' if node.how == 'copied' else 'encoded anew'}: "
+                f"{node.chunks:,} chunks {HOW[node.how].format(level=node.level)}: "
                 f"{words.shape(node.metadata.grid.chunk_shape)} {codecs}"
             )
         show(f"  {place}  {line}")
         for note in node.notes:
             show(f"      {note}")
-    if plan.losses:
-        show("Lost:")
-        for loss in plan.losses:
-            show(f"  {loss}")
 
 
 class _Bar:

@@ -6,7 +6,14 @@
     convert.run(plan)                                     # copies or encodes anew, verifies, raises Refused on losses
 
 A chunk whose bytes mean the same in both dialects is copied as it is (dialects.md H.8); else it is decoded and encoded
-anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata along, copying.py does the work.
+anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata along, copying.py does the work, in pieces
+(work.py) that the threads of this process do, or the workers of a Dask cluster (crews.py).
+
+    plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
+    convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # or where they are
+
+levels.py and pyramids.py say which levels an image gets, downsampling.py what their elements are, rebuilding.py how an
+image in use gets them.
 
 Promises: the destination is a new place, and nothing in it is ever overwritten. An array gets its documents after all
 of its chunks, groups get theirs at the end, the root last: what was cut short opens nowhere as if it were whole. A run
@@ -15,6 +22,21 @@ for a node's, says which plan that is, and goes when all is verified.
 """
 
 from zarrscope.convert.copying import Progress, Result, run
+from zarrscope.convert.levels import Pyramid
 from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
+from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
 
-__all__ = ["JOURNAL", "Loss", "NodePlan", "Plan", "Progress", "Result", "plan", "run"]
+__all__ = [
+    "JOURNAL",
+    "Loss",
+    "NodePlan",
+    "Plan",
+    "Progress",
+    "Pyramid",
+    "Rebuild",
+    "Result",
+    "plan",
+    "plan_rebuild",
+    "rebuild",
+    "run",
+]

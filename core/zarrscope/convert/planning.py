@@ -122,12 +122,12 @@ class Plan:
             "to": self.dialect.name,
             "chunks": self.chunks,
             "nbytes": self.nbytes,
-            "nodes": [_node_json(node) for node in self.nodes],
+            "nodes": [node_json(node) for node in self.nodes],
             "losses": [{"path": loss.path, "what": loss.what, "left_out": loss.left_out} for loss in self.losses],
         }
 
 
-def _node_json(node: NodePlan) -> dict[str, Any]:
+def node_json(node: NodePlan) -> dict[str, Any]:
     told: dict[str, Any] = {"path": node.path, "target": node.target, "how": node.how, "notes": [*node.notes]}
     if node.metadata is not None:
         told |= {

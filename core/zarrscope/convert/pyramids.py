@@ -77,13 +77,17 @@ class Pyramids:
         if not images or len(images) != len(listed) or not all(stated):
             return dict(own)
         names = {child.name for child in group.children()}
-        changed = []
+        changed: list[Any] = []
+        kept: set[str] = set()
         for image, entry in zip(images, listed, strict=True):
             try:
                 changed.append(self._rebuilt(group, image, entry, target, names, notes))
             except ZarrscopeError as error:
                 notes.append(f"The levels are taken along as they are: {error.message.rstrip('.')}")
                 changed.append(entry)
+                paths = (d.get("path") for d in entry["datasets"] if isinstance(d, Mapping))
+                kept |= {place for p in paths if isinstance(p, str) and (place := resolve(group.path, p)) is not None}
+        self.dropped -= kept
         return with_entries(own, changed)
 
     def _rebuilt(

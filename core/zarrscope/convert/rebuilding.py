@@ -1,0 +1,309 @@
+"""The levels of images built anew where the images are, without an instant at which one could not be opened.
+
+New levels are written under names that are not taken, their documents after their chunks, and compared with the level
+above them. Then the document of each image's group is saved once, which is atomic, and a conflict when somebody else
+changed it meanwhile; only after that are the former levels erased. The finest level is never touched. A journal at the
+root of the store says what was begun and goes at the end: whoever was killed runs the same again, and it goes on where
+it was, on either side of the switch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from zarrscope.array import Array
+from zarrscope.consolidated import follow
+from zarrscope.convert.copying import Progress, Result, Writing
+from zarrscope.convert.crews import Crew, Stopped, crew_of
+from zarrscope.convert.levels import Pyramid, entries
+from zarrscope.convert.planning import JOURNAL, NodePlan, node_json
+from zarrscope.convert.pyramids import Pyramids
+from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
+from zarrscope.hierarchy import Group, Hierarchy
+from zarrscope.metadata import GroupMetadata
+from zarrscope.naming import clean_path, join_path, natural
+from zarrscope.ome import resolve
+from zarrscope.store import never
+
+
+@dataclass(frozen=True)
+class Switch:
+    """What becomes of one group: its multiscales before and after, and the arrays that nobody names then."""
+
+    path: str
+    before: list[Any]
+    after: list[Any]
+    named: Mapping[str, Sequence[str]]
+    """Paths of the new levels, relative to the group, by the path of the finest one."""
+    former: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    switched: bool = False
+    """An earlier run did it; erasing is left."""
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """What a rebuilding will do. Made by `plan_rebuild`, carried out by `rebuild`."""
+
+    source: Hierarchy
+    path: str
+    wanted: Pyramid
+    nodes: tuple[NodePlan, ...]
+    """The new levels, and groups for them."""
+    switches: tuple[Switch, ...]
+
+    @property
+    def chunks(self) -> int:
+        return sum(node.chunks for node in self.nodes)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(node.nbytes for node in self.nodes)
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Arrays that are erased at the end."""
+        return tuple(path for switch in self.switches for path in switch.former)
+
+    @property
+    def journal(self) -> bytes:
+        told = {
+            "zarrscope": "levels that are being built anew",
+            "path": self.path,
+            "pyramid": _form(self.wanted),
+            "groups": {s.path: {"named": s.named, "former": s.former} for s in self.switches},
+        }
+        return json.dumps(told, indent=2, sort_keys=True).encode()
+
+    def to_json(self) -> dict[str, Any]:
+        """For scripts: the same plan gives the same JSON."""
+        return {
+            "source": self.source.url,
+            "to": self.source.dialect.name,
+            "chunks": self.chunks,
+            "nbytes": self.nbytes,
+            "nodes": [node_json(node) for node in self.nodes],
+            "images": [
+                {"path": s.path, "multiscales": s.after, "erased": [*s.former], "notes": [*s.notes]}
+                for s in self.switches
+            ],
+        }
+
+
+def _form(wanted: Pyramid) -> dict[str, Any]:
+    form: dict[str, Any] = json.loads(json.dumps(asdict(wanted)))
+    return form
+
+
+def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebuild:
+    """How the images at `path` and beneath it get new levels where they are; reads documents only.
+
+    Where an earlier run was cut short, the plan is the rest of what it began. Raises NotFound, ReadOnly, Refused (there
+    is no image, or a plain array is to become one), Conflict (something else was begun and not finished).
+    """
+    path = clean_path(path)
+    hierarchy.need_writing(JOURNAL)
+    begun = _begun(hierarchy, wanted, path)
+    node = hierarchy.open_node(path)
+    if isinstance(node, Array):
+        raise Refused(
+            "An array becomes an image at a new place only, for the image is the group around it",
+            store=hierarchy.url,
+            advice="Name a destination.",
+        )
+    planner = _Planner(hierarchy, wanted, begun)
+    planner.group(node)
+    if not planner.switches:
+        told = next(iter(planner.notes), None)
+        raise Refused(
+            "There is no image whose levels could be built" + (f": {told}" if told else ""), store=hierarchy.url
+        )
+    return Rebuild(hierarchy, path, wanted, tuple(planner.nodes), tuple(planner.switches))
+
+
+def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any]:
+    """What the journal of an earlier run tells of each group; empty without one. Raises Conflict for another's."""
+    found = hierarchy.store.get(JOURNAL)
+    if found is None:
+        return {}
+    try:
+        told = json.loads(found)
+        if told["path"] == path and told["pyramid"] == _form(wanted):
+            groups: dict[str, Any] = told["groups"]
+            return groups
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise Conflict(
+        "Something else was begun there and not finished",
+        store=hierarchy.url,
+        key=JOURNAL,
+        advice="Run it again as it was begun; only then begin another.",
+    )
+
+
+class _Planner:
+    def __init__(self, hierarchy: Hierarchy, wanted: Pyramid, begun: Mapping[str, Any]) -> None:
+        self.hierarchy, self.wanted, self.begun = hierarchy, wanted, begun
+        self.tree = hierarchy.tree()
+        self.nodes: list[NodePlan] = []
+        self.switches: list[Switch] = []
+        self.notes: list[str] = []
+
+    def group(self, group: Group) -> None:
+        before = entries(group.attributes)
+        arrays: set[str] = set()
+        if before:
+            arrays = {place for p in _paths(before) if (place := resolve(group.path, p)) is not None}
+            self._image(group, before)
+        for name in sorted((child.name for child in group.children(tree=self.tree)), key=natural):
+            path = join_path(group.path, name)
+            if path in arrays:
+                continue
+            with suppress(ZarrscopeError):  # what cannot be opened is no image to be rebuilt
+                node = self.hierarchy.open_node(path)
+                if isinstance(node, Group):
+                    self.group(node)
+
+    def _image(self, group: Group, before: list[Any]) -> None:
+        begun = self.begun.get(group.path)
+        named: Mapping[str, Sequence[str]] = begun["named"] if begun is not None else {}
+        former = tuple(begun["former"]) if begun is not None else ()
+        paths = _paths(before)
+        there = {resolve(group.path, path) for path in paths}
+        if begun is not None and {n for names in named.values() for n in names} <= paths and not there & {*former}:
+            self.switches.append(Switch(group.path, before, before, named, former, ("Erasing is left",), switched=True))
+            return
+        pyramids = Pyramids(self.hierarchy.dialect, self.wanted, named)
+        notes: list[str] = []
+        after = entries(pyramids.rebuild(group, group.attributes, group.path, notes))
+        self.notes += notes
+        if not pyramids.built:
+            return
+        for finest, built in pyramids.built.items():
+            array = self.hierarchy.open_node(finest)
+            assert isinstance(array, Array)
+            if array.problem is not None:
+                raise array.problem
+            separator = array.metadata.keys.separator if self.hierarchy.dialect.name == "v2" else None
+            for made in pyramids.levels(finest, finest, array.metadata, separator):
+                self._groups_above(built.target, made.target)
+                documents = self.hierarchy.dialect.write(made.target, made.metadata, {})
+                key = self.hierarchy.dialect.attributes_at(made.target, "array")[0]
+                self.nodes.append(
+                    NodePlan(finest, made.target, "built", documents, key, None, made.metadata, level=made.level)
+                )
+        names = {finest: [step.path for step in built.steps] for finest, built in pyramids.built.items()}
+        former = tuple(sorted(pyramids.dropped - set(pyramids.built), key=natural))
+        self.switches.append(Switch(group.path, before, after, names, former, tuple(notes)))
+
+    def _groups_above(self, image: str, level: str) -> None:
+        place = image
+        for name in level[len(image.rstrip("/")) :].split("/")[1:-1]:
+            place = join_path(place, name)
+            if place not in self.hierarchy and all(node.target != place for node in self.nodes):
+                dialect = self.hierarchy.dialect
+                documents = dialect.write(place, GroupMetadata(dialect.name), {})
+                key = dialect.attributes_at(place, "group")[0]
+                self.nodes.append(NodePlan(image, place, "group", documents, key))
+
+
+def _paths(listed: Sequence[Any]) -> set[str]:
+    return {
+        dataset["path"]
+        for entry in listed
+        if isinstance(entry, Mapping)
+        for dataset in entry.get("datasets") or ()
+        if isinstance(dataset, Mapping) and isinstance(dataset.get("path"), str)
+    }
+
+
+def rebuild(
+    plan: Rebuild,
+    *,
+    verify: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] = never,
+    scheduler: Any = None,
+) -> Result:
+    """Builds the new levels, compares them, switches to them, erases the former ones. Arguments as of `run`.
+
+    Raises Conflict (somebody else changed an image's metadata meanwhile: it keeps what it had), BadChunk (the finest
+    level cannot be read, or changed while it was read; nothing was switched), ReadOnly, Unreadable.
+    """
+    crew = crew_of(scheduler)
+    try:
+        return _Run(plan, crew, progress, cancelled).go(verify)
+    finally:
+        crew.close()
+
+
+class _Run(Writing):
+    def __init__(
+        self,
+        plan: Rebuild,
+        crew: Crew,
+        progress: Callable[[Progress], None] | None,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        super().__init__(plan.source.store, plan.nodes, crew, progress, cancelled)
+        self.plan = plan
+
+    def go(self, verify: bool) -> Result:
+        hierarchy = self.plan.source
+        self.begin(self.plan.journal, empty=False)
+        try:
+            for node in self.nodes:
+                if node.metadata is not None:
+                    self.chunks(node)
+                self.documents(node)
+                follow(hierarchy, node.documents)
+            if verify:
+                self._verify()
+            for switch in self.plan.switches:
+                self.check()
+                if not switch.switched:
+                    self._switch(switch)
+            self._erase()
+            self.store.erase(JOURNAL)
+        except Stopped:
+            return self.result(verified=False, cancelled=True)
+        return self.result(verified=verify, cancelled=False)
+
+    def _verify(self) -> None:
+        try:
+            self.verify()
+        except BadChunk as error:
+            for node in self.nodes:
+                with suppress(NotFound):
+                    self.plan.source.erase(node.target)
+            self.store.erase(JOURNAL)
+            error.advice = "The image is as it was: its finest level may have changed meanwhile. Run it again."
+            raise
+
+    def _switch(self, switch: Switch) -> None:
+        hierarchy = self.plan.source
+        document = hierarchy.document(switch.path)
+        pointer = hierarchy.attributes_pointer(switch.path)
+        pointer += "/ome/multiscales" if document.has(pointer + "/ome/multiscales") else "/multiscales"
+        if not document.has(pointer) or document.get(pointer) != switch.before:
+            raise Conflict(
+                f"The multiscales of {switch.path} were changed meanwhile",
+                store=hierarchy.url,
+                key=document.key,
+                pointer=pointer,
+                advice="The new levels are there, and the image is as it was. Run it again.",
+            )
+        for i, (old, new) in enumerate(zip(switch.before, switch.after, strict=True)):
+            for member in new:
+                if old.get(member) != new[member]:
+                    document = document.set(f"{pointer}/{i}/{member}", new[member])
+        hierarchy.save(switch.path, document)
+
+    def _erase(self) -> None:
+        for path in self.plan.former:
+            with suppress(NotFound):
+                self.plan.source.erase(path)
