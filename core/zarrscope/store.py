@@ -20,6 +20,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
+from zarrscope.reader import Reader, Room
 from zarrscope.turns import Turns
 
 MAX_KEY_BYTES = 4096
@@ -174,6 +175,10 @@ class Store:
     def get_versioned(self, key: str) -> tuple[bytes, Version] | None:
         """The value and the version to pass to `set(expect=…)`, read as one."""
         return self._get_versioned(check_key(key))
+
+    def reader(self, room: Room) -> Reader:
+        """For reading many values in a row, in one thread; close it. What it gives may lie in `room`."""
+        return Reader(self)
 
     # ------------------------------------------------------------------ listing
     def list(self) -> Iterator[str]:

@@ -69,15 +69,11 @@ class BytesCodec(ArrayToBytes):
             self.stored = self.dtype.newbyteorder(">")
         self.plain = self.stored == self.dtype and size > 0
         self.small = SMALL.get(decoded.dtype.name)
+        self.settles = bool(self.turned or self.small or self.dtype.kind == "b")
         self.encoded = BytesSpec.exactly(size, max(1, self.dtype.itemsize))
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
-        if len(data) != self.size:
-            raise BadChunk(
-                f"{self.name}: the chunk has {len(data):,} bytes where {self.size:,} are expected "
-                f"({'×'.join(map(str, self.decoded.shape)) or '1'} elements of {self.dtype.itemsize})",
-                codec=self.name,
-            )
+        self.check_length(len(data))
         if out is None:
             out = np.empty(self.decoded.shape, self.dtype)
         if self.size:
@@ -87,11 +83,19 @@ class BytesCodec(ArrayToBytes):
                 self.settle(out)
             else:
                 found = raw.view(self.stored).reshape(self.decoded.shape)
-                if self.plain and (self.turned or self.small or self.dtype.kind == "b"):
+                if self.plain and self.settles:
                     found = found.copy()
                     self.settle(found)
                 out[...] = found
         return out
+
+    def check_length(self, found: int) -> None:
+        if found != self.size:
+            raise BadChunk(
+                f"{self.name}: the chunk has {found:,} bytes where {self.size:,} are expected "
+                f"({'×'.join(map(str, self.decoded.shape)) or '1'} elements of {self.dtype.itemsize})",
+                codec=self.name,
+            )
 
     def settle(self, array: Elements) -> None:
         if self.turned:

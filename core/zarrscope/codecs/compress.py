@@ -19,6 +19,12 @@ from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, code
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk
+from zarrscope.reader import Source
+
+PIECE = 256 * 1024
+"""Bytes of a stream that are decoded at once where most of them are only passed over: they stay near the processor."""
+HEAD = 4096
+"""Bytes of a blosc chunk that are read first: they hold the table of up to 1,000 blocks."""
 
 
 class Deflated(BytesToBytes):
@@ -78,6 +84,35 @@ class Gzip(Deflated):
                 return
         super()._expand_into(data, out)
 
+    def pays(self, start: int, stop: int) -> bool:
+        return 10 * stop <= 9 * (self.decoded.size or 0) and library("isal.igzip_lib") is not None
+
+    def part(self, source: Source, out: Octets, start: int) -> None:
+        """One plane of a chunk of 128³ ("XY plane, gzip 128^3"): the stream up to the last byte that is needed.
+
+        That the chunk is whole is known from its last four bytes, the decoded size; anything else is decoded whole.
+        """
+        data, igzip = source.read(0, source.size), library("isal.igzip_lib")
+        if igzip is None or len(data) < 18 or int.from_bytes(data[-4:], "little") != self.decoded.size:
+            return super().part(source, out, start)
+        stream = igzip.IgzipDecompressor(flag=igzip.DECOMP_GZIP)
+        done, stop, rest = 0, start + out.size, data
+        try:
+            while done < stop and not stream.eof:
+                piece = np.frombuffer(stream.decompress(rest, min(PIECE, stop - done)), np.uint8)
+                if not piece.size and not rest:
+                    break
+                rest = b""
+                low, high = max(done, start), done + piece.size
+                if low < high:
+                    out[low - start : high - start] = piece[low - done :]
+                done = high
+        except Exception as error:
+            raise self.damaged(error) from None
+        if done < stop:  # the first member of several ends here
+            super().part(source, out, start)
+        return None
+
     def encode(self, data: bytes) -> bytes:
         stream = zlib.compressobj(self.level, zlib.DEFLATED, self.window)
         return stream.compress(data) + stream.flush()
@@ -123,6 +158,52 @@ class Blosc(BytesToBytes):
             self._decompress(data, out)
         return out.data
 
+    def pays(self, start: int, stop: int) -> bool:
+        return 2 * (stop - start) <= (self.decoded.size or 0)
+
+    def part(self, source: Source, out: Octets, start: int) -> None:
+        """One plane of a chunk of 64³ to 128³ ("XY plane", blosc): only the blocks that hold it are read and decoded.
+
+        They are put behind a header and a table of their own, where the library takes them for a whole chunk.
+        """
+        size = self.decoded.size or 0
+        first, last = source.read(0, min(source.size, HEAD)), start + out.size
+        self._check_header(first, size, exact=True, whole=source.size)
+        if first[2] & 2:  # stored as it is
+            found = source.read(16 + start, 16 + last)
+            self.check_size(len(found), out.size)
+            out[:] = np.frombuffer(found, np.uint8)
+            return None
+        block = int.from_bytes(first[8:12], "little")
+        count = -(-size // block)
+        low, high = start // block, -(-last // block)
+        if high == count and size % block and low:
+            low = min(low, count - 2)  # a shorter last block is known as such only behind another
+        if 2 * (high - low) > count:
+            return super().part(source, out, start)
+        table = 16 + 4 * count
+        head = first if table <= len(first) else source.read(0, table)
+        starts = np.frombuffer(head, "<u4", count, 16).astype(np.int64)
+        # Threads that compressed a chunk together left its blocks in any order.
+        order = np.sort(starts)
+        ends = np.append(order, source.size)[np.searchsorted(order, starts, "right")]
+        if int(order[0]) < table or int(order[-1]) > source.size - 4:
+            raise self.damaged("the table of its blocks points to what is none of them")
+        if int((ends - starts)[low:high].sum()) > source.size:
+            raise self.damaged("the blocks overlap")
+        blocks = [source.read(int(starts[i]), int(ends[i])) for i in range(low, high)]
+        lengths = np.array([len(data) for data in blocks], "<u4")
+        table = 16 + 4 * len(blocks)
+        places = (np.cumsum(lengths, dtype="<u4") - lengths + table).astype("<u4")
+        inner = min(high * block, size) - low * block
+        numbers = (inner, block, table + int(lengths.sum()))
+        cut = b"".join([bytes(first[:4]), *(n.to_bytes(4, "little") for n in numbers), places.tobytes(), *blocks])
+        self._check_header(cut, inner, exact=True)
+        decoded = np.empty(inner, np.uint8)
+        self._decompress(cut, decoded)
+        out[:] = decoded[start - low * block :][: out.size]
+        return None
+
     def _decompress(self, data: Buffer, out: Octets) -> None:
         blosc = needed("numcodecs.blosc")
         try:
@@ -130,16 +211,20 @@ class Blosc(BytesToBytes):
         except Exception as error:
             raise self.damaged(error) from None
 
-    def _check_header(self, data: Buffer, limit: int, *, exact: bool) -> int:
-        """The decoded size. The library trusts the header, so it must be true first (spec F.4)."""
+    def _check_header(self, data: Buffer, limit: int, *, exact: bool, whole: int | None = None) -> int:
+        """The decoded size. The library trusts the header, so it must be true first (spec F.4).
+
+        `whole`: the size of the chunk, where `data` is only its beginning.
+        """
+        there = len(data) if whole is None else whole
         if len(data) < 16:
             raise self.damaged(f"{len(data)} bytes cannot hold the header of 16")
         version, flags, typesize = data[0], data[2], data[3]
         size, block, stored = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
         if version != 2 or typesize < 1 or block > size or (size and block < 1):
             raise self.damaged("the header is not a blosc 1 header")
-        if stored != len(data):
-            raise self.damaged(f"the header counts {stored:,} bytes, the chunk has {len(data):,}")
+        if stored != there:
+            raise self.damaged(f"the header counts {stored:,} bytes, the chunk has {there:,}")
         if exact:
             self.check_size(size, limit)
         elif size > limit:

@@ -145,8 +145,14 @@ class ArrayToBytes:
         """As `encode`, but what it gives may be the memory of `array` itself: to be used before that changes."""
         return self.encode(array)
 
+    settles: bool = False
+    """Whether there is anything to `settle`."""
+
     def settle(self, array: Elements) -> None:
-        """Makes values of the raw bytes that were put into a `plain` array."""
+        """Makes values of the raw bytes that were put into a contiguous array of some elements, where `plain`."""
+
+    def check_length(self, found: int) -> None:
+        """Raises BadChunk unless the elements take so many bytes, where that is known."""
 
 
 class BytesToBytes:

@@ -6,6 +6,9 @@ kinds, the representation after each codec. Decoding then only decodes. A pipeli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +23,34 @@ from zarrscope.codecs.kinds import (
     BytesToBytes,
     Codec,
     Elements,
+    Octets,
 )
 from zarrscope.codecs.lookup import resolve
 from zarrscope.codecs.settings import Budget, Settings
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.reader import Held, Source
 
 if TYPE_CHECKING:
     from zarrscope.codecs.sharding import Shard
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes of a chunk that a selection needs, decoded by themselves: the elements of `shape`, and what is taken.
+
+    `shape` and `take` are in the order of axes in which the elements are stored.
+    """
+
+    start: int
+    stop: int
+    shape: tuple[int, ...]
+    take: tuple[slice, ...]
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start
+
 
 PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 
@@ -170,15 +193,8 @@ class CodecPipeline:
                         f"{at.name} gave {array.dtype} {array.shape}, expected {at.decoded.numpy} {at.decoded.shape}",
                         codec=at.name,
                     )
-        except BadChunk as error:
-            error.codec = error.codec or at.name
-            raise
-        except ZarrscopeError:
-            raise
-        except MemoryError as error:
-            raise BadChunk(f"{at.name}: not enough memory to decode this chunk", codec=at.name) from error
         except Exception as error:
-            raise BadChunk(f"{at.name} cannot decode this chunk: {error}", codec=at.name) from error
+            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
         if out is None:
             return array
         out[...] = array
@@ -193,6 +209,87 @@ class CodecPipeline:
         if out is not None and target is not out:
             out[...] = target
         return target
+
+    # ------------------------------------------------------------------ decoding a part, and many
+    def window(self, selection: tuple[slice, ...]) -> Window | None:
+        """What to decode for `selection` of a chunk; None where decoding all of it is as quick, or the only way."""
+        if not self._serializer.plain or not selection:
+            return None
+        followed: tuple[slice, ...] | None = selection
+        for step in self._arrays:
+            followed = step.follow(followed) if followed is not None else None
+        if followed is None:
+            return None
+        spec = self._serializer.decoded
+        spans = [_span(part, n) for part, n in zip(followed, spec.shape, strict=True)]
+        axis = row = 0
+        while axis + 1 < len(spans) and spans[axis][1] - spans[axis][0] == 1:
+            row = row * spec.shape[axis] + spans[axis][0]
+            axis += 1
+        low, high = spans[axis]
+        step_bytes = prod(spec.shape[axis + 1 :]) * spec.numpy.itemsize
+        first = row * spec.shape[axis] + low
+        start, stop = first * step_bytes, (first + high - low) * step_bytes
+        if self._bytes:
+            if not self._bytes[0].decoded.size or not self._bytes[0].pays(start, stop):
+                return None
+        elif stop - start == spec.nbytes:
+            return None
+        take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
+        return Window(start, stop, ((1,) * axis + (high - low, *spec.shape[axis + 1 :])), take)
+
+    def decode_window(self, source: Source, window: Window, out: Octets) -> Elements:
+        """The elements that the window takes, in memory of `out`, which is `window.size` long, or of the source.
+
+        Raises BadChunk as `decode` does, for damage that lies in what is decoded, and wherever the chunk was cut.
+        """
+        self._check_size()
+        at: Codec = self._serializer
+        try:
+            for at in reversed(self._bytes[1:]):
+                source = Held(at.decode(source.read(0, source.size)))
+            if self._bytes:
+                at = self._bytes[0]
+                at.part(source, out, window.start)
+            else:
+                self._serializer.check_length(source.size)
+                found = source.read(window.start, window.stop)
+                if len(found) != window.size:
+                    self._serializer.check_length(window.start + len(found))
+                out = np.frombuffer(found, np.uint8)
+            at = self._serializer
+            array = out.view(self._serializer.decoded.numpy).reshape(window.shape)
+            if self._serializer.settles:
+                if not array.flags.writeable:
+                    array = array.copy()
+                self._serializer.settle(array)
+            array = array[window.take]
+            for at in reversed(self._arrays):
+                array = at.decode(array)
+        except Exception as error:
+            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+        return array
+
+    @property
+    def batches(self) -> bool:
+        """Whether `decode_batch` is there."""
+        return self._serializer.plain and not self._arrays and bool(self._bytes and self._bytes[0].decoded.size)
+
+    def decode_batch(self, chunks: Sequence[Buffer], out: Octets) -> Elements:
+        """Many chunks at once, where `batches`: an array of one axis more, in memory of `out`, or of the codec."""
+        self._check_size()
+        at: Codec = self._serializer
+        try:
+            for at in reversed(self._bytes[1:]):
+                chunks = [at.decode(data) for data in chunks]
+            at = self._bytes[0]
+            decoded = at.batch(chunks, out)
+            at = self._serializer
+            array = decoded.view(self.dtype).reshape(len(chunks), *self.spec.shape)
+            self._serializer.settle(array)
+        except Exception as error:
+            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+        return array
 
     def _check_size(self) -> None:
         size = self.spec.nbytes if self.spec.nbytes is not None else self.spec.count * 8
@@ -231,6 +328,33 @@ class CodecPipeline:
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.specs, self.spec)
+
+
+def _blamed(error: Exception, codec: Codec) -> ZarrscopeError:
+    """Any failure of decoding as a BadChunk that names the codec; those of the library otherwise as they are."""
+    if isinstance(error, BadChunk):
+        error.codec = error.codec or codec.name
+        return error
+    if isinstance(error, ZarrscopeError):
+        return error
+    if isinstance(error, MemoryError):
+        made = BadChunk(f"{codec.name}: not enough memory to decode this chunk", codec=codec.name)
+    else:
+        made = BadChunk(f"{codec.name} cannot decode this chunk: {error}", codec=codec.name)
+    made.__cause__ = error
+    return made
+
+
+def _span(part: slice, length: int) -> tuple[int, int]:
+    """The first index that a slice of an axis takes, and the one behind the last, whatever its direction."""
+    taken = range(*part.indices(length))
+    low, high = (taken[0], taken[-1]) if taken.step > 0 else (taken[-1], taken[0])
+    return low, high + 1
+
+
+def _shifted(part: slice, by: int) -> slice:
+    stop = None if part.stop is None or part.stop < by else part.stop - by
+    return slice(part.start - by, stop, part.step)
 
 
 def _rebuild(specs: tuple[CodecSpec, ...], spec: ArraySpec) -> CodecPipeline:

@@ -8,13 +8,16 @@ cost nothing next to decoding, wherever the size to expect is not known beforeha
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
+from zarrscope.reader import Source
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
@@ -68,6 +71,21 @@ def _frame(data: Buffer, start: int) -> Frame:
     return Frame(start, at, size, most if size is None else size)
 
 
+def _is_one_block(data: Buffer, size: int) -> bool:
+    """Whether the data is one frame of one block and nothing else, and announces `size` bytes: the usual tiny chunk."""
+    if len(data) < 12 or data[:4] != MAGIC:
+        return False
+    descriptor = data[4]
+    single = descriptor >> 5 & 1
+    width = (single, 2, 4, 8)[descriptor >> 6]
+    at = 6 - single + width
+    if not width or descriptor & 3 or int.from_bytes(data[at - width : at], "little") != size - 256 * (width == 2):
+        return False
+    header = int.from_bytes(data[at : at + 3], "little")
+    stored = 1 if header >> 1 & 3 == 1 else header >> 3
+    return bool(header & 1) and at + 3 + stored + (descriptor & 4) == len(data)
+
+
 def _number(data: Buffer, start: int, width: int) -> int:
     if start + width > len(data):
         raise ValueError("the frame is cut off")
@@ -94,15 +112,59 @@ class Zstd(BytesToBytes):
             return super()._expand_into(data, out)
         try:
             with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
-                found = reader.readinto(out)
-                while found < out.size and (more := reader.readinto(out[found:])):
-                    found += more
-                self.check_size(found, out.size)
+                self.check_size(_fill(reader, out), out.size)
                 if reader.read(1):
                     raise self.too_long(out.size)
         except zstandard.ZstdError as error:
             raise self.damaged(error) from None
         return None
+
+    def pays(self, start: int, stop: int) -> bool:
+        """A block is decoded whole or not at all, and all before it with it."""
+        blocks = -(-stop // LARGEST_BLOCK) * LARGEST_BLOCK
+        return 5 * blocks <= 4 * (self.decoded.size or 0) and library("zstandard") is not None
+
+    def part(self, source: Source, out: Octets, start: int) -> None:
+        """One plane of a chunk of 64³ ("XY plane, 64^3"): only the blocks up to the last one that is needed.
+
+        That the chunk is whole is known from the headers of its frames.
+        """
+        data, size = source.read(0, source.size), self.decoded.size or 0
+        try:
+            sizes = [frame.size for frame in frames(data)]
+        except ValueError as error:
+            raise self.damaged(error) from None
+        zstandard = library("zstandard")
+        if None in sizes or zstandard is None:
+            return super().part(source, out, start)
+        self.check_size(sum(known or 0 for known in sizes), size)
+        skipped, done = np.empty(min(start, LARGEST_BLOCK), np.uint8), 0
+        try:
+            with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
+                while done < start and (found := _fill(reader, skipped[: start - done])):
+                    done += found
+                self.check_size(done + _fill(reader, out), start + out.size)
+        except zstandard.ZstdError as error:
+            raise self.damaged(error) from None
+        return None
+
+    def batch(self, chunks: Sequence[Buffer], out: Octets) -> Octets:
+        """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
+
+        The call sees only the first frame of each chunk, so a chunk must be one frame and nothing else.
+        """
+        zstandard = library("zstandard")
+        size = out.size // len(chunks)
+        if zstandard is None or not all(_is_one_block(data, size) for data in chunks):
+            return super().batch(chunks, out)
+        sizes = np.full(len(chunks), size, np.uint64)
+        try:
+            found = _decompressor(zstandard).multi_decompress_to_buffer(chunks, decompressed_sizes=sizes)
+            for i, part in enumerate(found):
+                out[i * size : (i + 1) * size] = np.frombuffer(part, np.uint8)
+        except (zstandard.ZstdError, ValueError):
+            return super().batch(chunks, out)  # tells which one is damaged
+        return out
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -150,6 +212,14 @@ class Zstd(BytesToBytes):
             return bytes(_compressor(zstandard, self.level or 3, self.checksum).compress(data))
         zstd = needed("numcodecs.zstd")
         return bytes(zstd.compress(data, self.level, self.checksum))
+
+
+def _fill(reader: Any, out: Octets) -> int:
+    """How many bytes of `out` the reader fills: fewer than there are only where the frames end."""
+    done = int(reader.readinto(out))
+    while 0 < done < out.size and (more := reader.readinto(out[done:])):
+        done += more
+    return done
 
 
 def _decompressor(zstandard: Any) -> Any:

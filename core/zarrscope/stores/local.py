@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.reader import Reader, Room
 from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
 from zarrscope.stores.locks import folder_lock, key_turn
@@ -120,16 +121,25 @@ class LocalStore(Store):
         return path
 
     # ------------------------------------------------------------------ reading
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def reader(self, room: Room) -> Reader:
+        from zarrscope.stores.files import FileReader
+
+        return FileReader(self, room)
+
+    def _opened(self, key: str) -> int | None:
+        """A handle on the file of `key`, None when there is none. Raises Refused, Unreadable."""
         path = self._path(key)
         try:
-            handle = self._open(path, key)
+            return self._open(path, key)
         except OSError as error:
             if error.errno in _NOTHING_THERE or (error.errno in _DENIED and os.path.isdir(path)):
                 return None
             if error.errno == errno.ELOOP:
                 raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
             raise self._failure(error, key, "read") from error
+
+    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+        handle = self._opened(key)
         if handle is None:
             return None
         try:
