@@ -22,8 +22,6 @@ starts with empty pools.
 from __future__ import annotations
 
 import heapq
-import inspect
-import logging
 import os
 import threading
 import time
@@ -32,13 +30,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import logging
 
 Post = Callable[[Callable[[], None]], None]
 """Runs a callable on the owner's thread, soon, in order. Never blocks."""
 
 T = TypeVar("T")
-log = logging.getLogger("zarrscope")
 
 FETCH_THREADS = 32
 FILE_THREADS = 4
@@ -183,7 +183,7 @@ class _Pool:
         try:
             job()
         except BaseException:
-            log.exception("A background job of zarrscope failed where nobody waits for it")
+            _log().exception("A background job of zarrscope failed where nobody waits for it")
 
     @property
     def threads(self) -> int:
@@ -314,14 +314,14 @@ class Owner:
             try:
                 call()
             except Exception:
-                log.exception("A callback of zarrscope's background work failed")
+                _log().exception("A callback of zarrscope's background work failed")
 
         if self._closed:
             return
         try:
             self._post(guarded)
         except Exception:  # the window or loop behind it is gone
-            log.debug("A result could not be posted to its owner", exc_info=True)
+            _log().debug("A result could not be posted to its owner", exc_info=True)
 
     def adopt(self, ticket: Ticket) -> None:
         """Makes `ticket` one that `close` cancels."""
@@ -389,7 +389,15 @@ class _JobTicket(Ticket):
             self._owner.release(self)
 
 
+def _log() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("zarrscope")
+
+
 def _takes_cancelled(work: Callable[..., Any]) -> bool:
+    import inspect
+
     try:
         return "cancelled" in inspect.signature(work).parameters
     except (TypeError, ValueError):

@@ -7,7 +7,6 @@ integers, hexadecimal and base64 go to bytes, so NaN payloads and -0.0 come back
 
 from __future__ import annotations
 
-import base64
 import binascii
 import json
 import math
@@ -250,9 +249,13 @@ def _octets(value: list[Any]) -> bytes | None:
 
 def _from_base64(text: str) -> bytes | None:
     try:
-        return base64.b64decode(text.encode("ascii"), validate=True)
+        return binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
     except (binascii.Error, UnicodeEncodeError):
         return None
+
+
+def _to_base64(data: bytes) -> str:
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
 def _parse_variable(value: Json, dtype: DataType) -> Any:
@@ -323,11 +326,11 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
     kind = dtype.numpy
     assert kind is not None
     if dtype.variable:
-        return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        return _to_base64(value) if isinstance(value, bytes) else value
     if kind.fields is not None:
         fields = _fields(dtype)
         if form.null or None in fields:
-            return base64.b64encode(np.asarray(value, kind).tobytes()).decode()
+            return _to_base64(np.asarray(value, kind).tobytes())
         names = kind.names or ()
         return {
             name: _json(value[name], field, form)
@@ -350,7 +353,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
         case "U":
             return str(value)
         case "S":
-            return base64.b64encode(bytes(value)).decode()
+            return _to_base64(bytes(value))
         case _:
             data = np.asarray(value, kind).tobytes()
             if form.raw == "hexadecimal":
@@ -358,7 +361,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
             return (
                 [*data]
                 if dtype.name.startswith("r") and dtype.name[1:].isdigit() and form.raw == "ints"
-                else (base64.b64encode(data).decode())
+                else _to_base64(data)
             )
 
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from zarrscope.errors import Unsupported, ZarrscopeError
@@ -34,6 +33,8 @@ def plugin(group: str, name: str) -> Callable[..., Any] | None:
 
     Raises Unsupported when it is there, but does not load; so does the result when it fails in a way of its own.
     """
+    from importlib.metadata import entry_points  # brings email and zipfile with it: 15 ms
+
     found = tuple(entry_points(group=f"zarrscope.{group}", name=name))
     if not found:
         return None
@@ -63,6 +64,8 @@ def plugin(group: str, name: str) -> Callable[..., Any] | None:
 
 def registered(group: str) -> tuple[str, ...]:
     """The names that installed distributions registered under "zarrscope.<group>"."""
+    from importlib.metadata import entry_points
+
     return tuple(dict.fromkeys(point.name for point in entry_points(group=f"zarrscope.{group}")))
 
 

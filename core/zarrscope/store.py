@@ -12,7 +12,6 @@ only when the stored version is that one; list_dir streams one level.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -82,7 +81,9 @@ class Version:
 
     @classmethod
     def of(cls, value: bytes) -> Version:
-        return cls(hashlib.sha256(value).hexdigest())
+        from hashlib import sha256  # with OpenSSL behind it: whoever only reads does without
+
+        return cls(sha256(value).hexdigest())
 
 
 ABSENT = Version("absent")

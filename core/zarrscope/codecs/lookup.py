@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import Any
 
 from zarrscope.codecs.kinds import CODECS, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass, Registered
@@ -96,6 +95,8 @@ def codec_table() -> list[dict[str, Any]]:
 
 
 def _plugged_in(name: str) -> CodecClass:
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=ENTRY_POINTS, name=name):
         try:
             made: Any = point.load()

@@ -15,12 +15,12 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.store import Store
+from zarrscope.stores.paths import file_url, path_of
 
 Mode = Literal["r", "r+", "a", "w-"]
 
@@ -153,7 +153,7 @@ def _plain(text: str) -> Address:
     if scheme == "zip":
         raise Refused("A zip:// address names its archive after '::'", advice="Write zip://folder::address.zip")
     if not scheme or scheme == "file":
-        return _local(_path_of(text) if scheme else os.path.expanduser(text))
+        return _local(path_of(text) if scheme else os.path.expanduser(text))
     if scheme == "memory":
         name, _, node = text[len("memory://") :].partition("/")
         return Address(f"memory://{name}", _clean(node))
@@ -180,8 +180,8 @@ def _local(path: str) -> Address:
     if inner and os.path.isfile(place) and _looks_zipped(place):
         if inner[-1] in METADATA_FILES:
             inner.pop()
-        return Address(Path(place).as_uri(), "/".join(inner))
-    return Address(Path(path).as_uri())
+        return Address(file_url(place), "/".join(inner))
+    return Address(file_url(path))
 
 
 def _web(text: str) -> Address:
@@ -198,15 +198,6 @@ def _web(text: str) -> Address:
             inner = _clean(unquote("/".join(names[i + 1 :])))
             return Address(urlunsplit((scheme, host, "/".join(names[: i + 1]), query, "")), inner)
     return Address(urlunsplit((scheme.lower(), host, "/".join(names), query, "")))
-
-
-def _path_of(url: str) -> str:
-    _, host, path, _, _ = urlsplit(url.replace("?", "%3F").replace("#", "%23"))
-    if host and host != "localhost" and sys.platform != "win32":
-        raise Refused(f"{url!r} names another computer", advice="Write file:///path, with three slashes.")
-    from urllib.request import url2pathname  # brings http and email with it: 25 ms
-
-    return url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
 
 
 def _clean(path: str) -> str:
@@ -281,7 +272,7 @@ def _open(url: str, mode: Mode) -> Store:
         from zarrscope.stores.fsspec import HTTPStore
 
         return HTTPStore(url)
-    path = _path_of(url)
+    path = path_of(url)
     if os.path.isfile(path):
         if _looks_zipped(path):
             return _archive(url, mode)
@@ -307,7 +298,7 @@ def _archive(url: str, mode: Mode) -> Store:
         from zarrscope.stores.fsspec import RemoteFile
 
         return ZipStore(RemoteFile(url), url=url)
-    path = _path_of(url)
+    path = path_of(url)
     if not os.path.isfile(path):
         raise NotFound(f"There is no archive {path}", store=url, advice=_nearest(path))
     return ZipStore(path)

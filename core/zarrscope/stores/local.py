@@ -19,13 +19,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.reader import Reader, Room
 from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
 from zarrscope.stores.locks import folder_lock, key_turn
+from zarrscope.stores.paths import file_url
 from zarrscope.stores.unfinished import (
     begin,
     is_left_over,
@@ -80,7 +80,7 @@ class LocalStore(Store):
         sync: bool = True,
     ) -> None:
         self.root = os.path.realpath(os.path.expanduser(os.fspath(root)))
-        self.url = Path(self.root).as_uri()
+        self.url = file_url(self.root)
         self.writable = writable
         self.allow_outside = allow_outside
         self.sync = sync

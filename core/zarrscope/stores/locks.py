@@ -12,10 +12,8 @@ one another's versions. So it is one of a few lock files of this user, and when 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -65,7 +63,9 @@ def folder_lock(
             raise _busy(folder)
         handle = _lock_folder(folder, timeout) if on_folder else None
         if handle is None:
-            digest = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+            from hashlib import sha256
+
+            digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
             handle = _lock_file(digest, folder, timeout)
         _mine().add(folder)
         try:
@@ -79,7 +79,9 @@ def folder_lock(
 def key_turn(name: str, timeout: float = TIMEOUT) -> Iterator[None]:
     """One's turn among those who ask for `name`, in this process and in this user's others; at the latest after
     `timeout` seconds."""
-    slot = f"slot-{int.from_bytes(hashlib.blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
+    from hashlib import blake2b
+
+    slot = f"slot-{int.from_bytes(blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
     if slot in _mine():
         yield
         return
@@ -137,9 +139,11 @@ def _lock_file(name: str, folder: str, timeout: float) -> int | None:
 
 
 def _lock_files() -> str:
+    from tempfile import gettempdir
+
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     user = str(os.getuid()) if sys.platform != "win32" else os.environ.get("USERNAME", "user")
-    folder = os.path.join(runtime, "zarrscope") if runtime else os.path.join(tempfile.gettempdir(), f"zarrscope-{user}")
+    folder = os.path.join(runtime, "zarrscope") if runtime else os.path.join(gettempdir(), f"zarrscope-{user}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if sys.platform != "win32" and os.lstat(folder).st_uid != os.getuid():
         raise PermissionError(errno.EPERM, "somebody else's folder", folder)

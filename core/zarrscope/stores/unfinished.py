@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ def is_unfinished(name: str) -> bool:
 
 
 def new_name(folder: str) -> str:
-    return f"{folder}{os.sep}.zs-{secrets.token_hex(8)}.partial"
+    return f"{folder}{os.sep}.zs-{os.urandom(8).hex()}.partial"
 
 
 def begin(folder: str) -> tuple[str, int]:

@@ -15,11 +15,11 @@ import zipfile
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import ByteRange, Entry, Store, check_key
+from zarrscope.stores.paths import file_url
 
 INFLATE_LIMIT = 1 << 28
 _ENCRYPTED = 0x1
@@ -91,7 +91,7 @@ class ZipStore(Store):
     def __init__(self, source: str | os.PathLike[str] | Ranges, *, url: str = "", limit: int = INFLATE_LIMIT) -> None:
         self._path = os.path.abspath(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
         self._ranges: Ranges | None = None if isinstance(source, str | os.PathLike) else source
-        self.url = url or (Path(self._path).as_uri() if self._path else "zip")
+        self.url = url or (file_url(self._path) if self._path else "zip")
         self.remote = self._path is None
         self.limit = limit
         self.comment = b""

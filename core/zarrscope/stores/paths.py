@@ -1,0 +1,36 @@
+"""Paths of this computer as file: addresses, and back (RFC 8089).
+
+As pathlib and urllib.request have it, without importing them where a path is plain: those two take longer than opening
+an array does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from urllib.parse import quote_from_bytes, unquote, urlsplit
+
+from zarrscope.errors import Refused
+
+_SAFE = "/" if sys.platform != "win32" else ""
+
+
+def file_url(path: str) -> str:
+    """The address of an absolute path."""
+    if not _SAFE:
+        from pathlib import Path
+
+        return Path(path).as_uri()
+    return "file://" + quote_from_bytes(os.fsencode(path), _SAFE)
+
+
+def path_of(url: str) -> str:
+    """The path that a file: address names. Raises Refused where that is another computer's."""
+    _, host, path, _, _ = urlsplit(url.replace("?", "%3F").replace("#", "%23"))
+    if host and host != "localhost" and sys.platform != "win32":
+        raise Refused(f"{url!r} names another computer", advice="Write file:///path, with three slashes.")
+    if _SAFE:
+        return unquote(path)
+    from urllib.request import url2pathname
+
+    return url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
