@@ -138,7 +138,7 @@ def _difference(plane: Plane, low: float) -> Plane:
     return away
 
 
-@lru_cache(maxsize=48)
+@lru_cache(maxsize=16)
 def _value_table(dtype: str, look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """The light of every value of a type of one or two bytes, indexed by its bits."""
     kind = np.dtype(dtype)

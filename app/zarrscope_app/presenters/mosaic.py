@@ -1,7 +1,12 @@
 """The tiles under way: asks for their chunks, has workers paint them, and keeps what is on show.
 
 All methods on the owner's thread. A plan replaces the one before: what the new one does not need is dropped, chunks
-that both need are not asked for twice. A tile whose indices changed keeps its old picture until the new one is there.
+that both need are not asked for twice. A tile whose indices changed, or of which more has come into sight, keeps its
+old picture until the new one is there.
+
+Other looks for the same data are drawn coarsely first, all tiles in one go, and sharply once no newer looks have come
+meanwhile: while contrast is dragged, each step costs a sixteenth of the picture or less, and none is drawn to be thrown
+away.
 """
 
 from __future__ import annotations
@@ -26,11 +31,15 @@ from zarrscope_app.presenters.painting import (
     fit_labels,
     measure,
     paint,
+    preview,
 )
 from zarrscope_app.presenters.scene import Tile, TileState
 from zarrscope_app.presenters.tiles import Index, Place, Source, Tiling
 
 TileKey = tuple[int, int, int]
+
+PREVIEW = 1 << 18
+"""As many pixels are drawn at once for a preview: some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +67,13 @@ class _Tile:
     """Chunks still to come: (source, array, index)."""
     parts: dict[Key, Any] = field(default_factory=dict)
     rgb: Picture | None = None
+    drawn: Place | None = None
+    """The place that `rgb` is a picture of: a smaller one than `place` while more of the tile comes into sight."""
     version: int = 0
     looks: Looks | None = None
     """What `rgb` was painted with."""
+    sharp: bool = True
+    """`rgb` is no preview."""
     job: Ticket | None = None
     fresh: bool = False
     """`rgb` belongs to the stamp."""
@@ -85,6 +98,7 @@ class Mosaic:
         self._ahead: list[Ticket] = []
         self._plan: Plan | None = None
         self._looks = Looks(())
+        self._preview: Ticket | None = None
         self._versions = 0
 
     # ------------------------------------------------------------------ asking
@@ -98,11 +112,11 @@ class Mosaic:
                 key = (tiling.sheet.level, place.row, place.column)
                 at: tuple[Hashable, TileKey] = (tiling.stamp, key)
                 tile = self._tiles.get(at)
-                if tile is None or tile.stamp != plan.stamp:
+                if tile is None or tile.stamp != plan.stamp or not tile.place.holds(place):
                     old, tile = tile, _Tile(key, tiling, place, plan.stamp)
                     if old is not None:
                         self._stop(old)
-                        tile.rgb, tile.version = old.rgb, old.version
+                        tile.rgb, tile.version, tile.drawn = old.rgb, old.version, old.drawn
                 kept[at] = tile
                 order.append(tile)
         for where, before in self._tiles.items():
@@ -116,6 +130,8 @@ class Mosaic:
     def restyle(self, looks: Looks) -> None:
         """Other limits, colours or opacity for the same data."""
         self._looks = looks
+        if self._preview is None:
+            self._draw_preview()
         self._repaint()
 
     def clear(self) -> None:
@@ -123,6 +139,9 @@ class Mosaic:
         self._looks = Looks(())
         for tile in self._order:
             self._stop(tile)
+        if self._preview is not None:
+            self._preview.cancel()
+            self._preview = None
         self._tiles, self._order, self._wanted = {}, [], {}
         self._drop_tickets()
 
@@ -214,13 +233,54 @@ class Mosaic:
 
     def _outdated(self, tile: _Tile) -> bool:
         """The picture of a tile is not what its chunks and looks would give."""
+        return not tile.fresh or not tile.sharp or tile.looks != self._looks or not self._has_planes(tile)
+
+    def _has_planes(self, tile: _Tile) -> bool:
         sources = self._plan.sources if self._plan is not None else ()
-        return not tile.fresh or tile.looks != self._looks or any(s.key not in tile.planes for s in sources)
+        return all(source.key in tile.planes for source in sources)
+
+    def _draw_preview(self) -> None:
+        """Draws every tile whose data are here in the looks of now, coarsely; again, while there are newer looks."""
+        looks = self._looks
+        keys = [source.key for source in self._plan.sources] if self._plan is not None else []
+        here = [t for t in self._order if keys and t.fresh and t.looks != looks and self._has_planes(t)]
+        pixels = sum(tile.planes[keys[0]].size for tile in here)
+        every = 1
+        while pixels > PREVIEW * every * every:
+            every *= 2
+        if every == 1 or any(look is None for _, look, _ in looks.channels):
+            return  # as quickly drawn as it is; or the planes are yet to tell the limits
+        for tile in here:
+            self._stop(tile)  # what is queued for it has older looks
+        jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
+
+        def work() -> list[Picture]:
+            return [
+                preview({key: planes[key] for key in keys}, list(dict.fromkeys(marks)), looks, every)
+                for _, planes, marks in jobs
+            ]
+
+        def done(outcome: Outcome[list[Picture]]) -> None:
+            self._preview = None
+            for (tile, planes, _), picture in zip(jobs, outcome.value or (), strict=False):
+                if tile.planes is planes and tile.looks != looks:
+                    self._versions += 1
+                    tile.rgb, tile.version, tile.looks, tile.sharp, tile.shown = (
+                        picture, self._versions, looks, False, None,
+                    )  # fmt: skip
+            if outcome.error is None and self._looks != looks:
+                self._draw_preview()
+            self._repaint()
+            self._painted()
+
+        self._preview = self._owner.decode(work, done, Priority.VISIBLE)
 
     def _paint(self, tile: _Tile) -> None:
         """Has a worker assemble and paint a tile, unless one is at it: then it comes here again when done."""
         if tile.job is not None or self._plan is None:
             return
+        if self._preview is not None and tile.fresh and self._has_planes(tile):
+            return  # after it
         looks, tiling, place = self._looks, tile.tiling, tile.place
         keys = [source.key for source in self._plan.sources]
         known = {key: tile.planes[key] for key in keys if key in tile.planes}
@@ -262,6 +322,7 @@ class Mosaic:
             if not found or tile.rgb is None or looks == self._looks:
                 self._versions += 1
                 tile.rgb, tile.version, tile.looks, tile.fresh, tile.shown = picture, self._versions, looks, True, None
+                tile.sharp, tile.drawn = True, place
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
             self._painted()
@@ -292,7 +353,8 @@ class Mosaic:
     @property
     def settled(self) -> bool:
         """Everything on show is there, in the looks asked for."""
-        return bool(self._order) and all(tile.fresh and tile.job is None for tile in self._order)
+        whole = all(tile.fresh and tile.sharp and tile.job is None for tile in self._order)
+        return bool(self._order) and self._preview is None and whole
 
     def planes(self, key: Key) -> list[Plane]:
         """What is at hand of a source, of the finest layer on show."""
@@ -328,7 +390,7 @@ class Mosaic:
                 state = TileState.FAILED if decodable else TileState.UNDECODABLE
             elif keys and all(tile.fills.get(key) and _all_fill(tile.marks.get(key, ()), tile) for key in keys):
                 state, sentence = TileState.FILL, tile.fills[keys[0]]
-        place = tile.place
+        place = tile.drawn or tile.place
         rect = tile.tiling.sheet.rect(place.y0, place.x0, place.y1, place.x1)
         made = Tile(tile.key, tile.version, tile.key[0], rect, state, tile.rgb, sentence)
         tile.shown = made if tile.fresh else None

@@ -151,6 +151,13 @@ def paint(planes: Mapping[Key, Plane], marks: Sequence[Mark], looks: Looks) -> t
     return sign(picture, marks), found
 
 
+def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], looks: Looks, every: int) -> Picture:
+    """As `paint`, of every `every`-th pixel each way: less of it is to be drawn the more there is."""
+    thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
+    coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]
+    return paint(thinned, coarse, looks)[0]
+
+
 def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
     """The picture with the signs of what is not there drawn into it."""
     for mark in marks:

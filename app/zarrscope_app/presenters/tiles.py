@@ -89,7 +89,7 @@ def index_at(image: Image, level: int, index: Index) -> Index:
 
 @dataclass(frozen=True)
 class Place:
-    """A tile of a tiling: pixels y0 … y1, x0 … x1 of its level."""
+    """A tile of a tiling, or what is in sight of it: pixels y0 … y1, x0 … x1 of its level."""
 
     row: int
     column: int
@@ -97,6 +97,9 @@ class Place:
     x0: int
     y1: int
     x1: int
+
+    def holds(self, other: Place) -> bool:
+        return self.y0 <= other.y0 and self.x0 <= other.x0 and other.y1 <= self.y1 and other.x1 <= self.x1
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +127,27 @@ class Tiling:
         )
 
     def places(self, rect: Rect) -> list[Place]:
-        """The tiles that a rectangle of level 0 touches, those nearest its centre first."""
+        """The tiles that a rectangle of level 0 touches, nearest its centre first; of each the chunks in sight."""
         rows, columns = self.window(rect)
         y0, x0, y1, x1 = self.sheet.window(rect)
         cy, cx = (y0 + y1) / 2, (x0 + x1) / 2
-        found = [self.place(row, column) for row, column in product(rows, columns)]
+        (ya, yb), (xa, xb) = self._in_sight(self.sheet.y, y0, y1), self._in_sight(self.sheet.x, x0, x1)
+        found = [
+            Place(p.row, p.column, max(p.y0, ya), max(p.x0, xa), min(p.y1, yb), min(p.x1, xb))
+            for p in (self.place(row, column) for row, column in product(rows, columns))
+        ]
         found.sort(key=lambda p: ((p.y0 + p.y1) / 2 - cy) ** 2 + ((p.x0 + p.x1) / 2 - cx) ** 2)
         return found
+
+    def _in_sight(self, axis: int, low: int, high: int) -> tuple[int, int]:
+        """Pixels low … high of an axis and the rest of their chunks: less is not read anyway."""
+        array = self.sheet.array
+        if low >= high or array.chunks[axis] % self.step:  # then every tile begins with a pixel that is drawn
+            return 0, int(array.shape[axis])
+        edges = array.edges(axis)
+        first, _ = edges.span(edges.chunk_of(low))
+        _, last = edges.span(edges.chunk_of(high - 1))
+        return int(first), int(last)
 
     def place(self, row: int, column: int) -> Place:
         y0, x0 = row * self.tile_height, column * self.tile_width
