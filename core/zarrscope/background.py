@@ -4,8 +4,8 @@ Three pools, started lazily and given back when idle: *fetch* waits for stores, 
 lie on this machine; *decode* keeps the cores busy that this process may use. A front end makes itself an Owner with one
 callable, `post(fn)`, which runs `fn` on its own thread soon; it submits work and gets Tickets.
 
-Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, and never takes the place of urgent work:
-each pool has as many threads for the urgent beside those that are busy with the rest.
+Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, little of it at a time, and never takes
+the place of urgent work: each pool has as many threads for the urgent beside those that are busy with the rest.
 
 Two laws, each with a test:
 
@@ -105,11 +105,12 @@ class Ticket:
 
 
 class _Pool:
-    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `size` for the rest,
-    which begins only while fewer than `size` are busy."""
+    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `deferred` for the
+    rest, which begins only while fewer than `size` are busy."""
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, deferred: int | None = None) -> None:
         self.name, self.size = name, size
+        self.deferred = size if deferred is None else deferred
         self._reset()
         _pools.add(self)
 
@@ -151,8 +152,9 @@ class _Pool:
         """Whether the first of the heap may be begun by one more thread."""
         if not self._heap:
             return False
-        busy = self._urgent if self._heap[0][0] <= Priority.VISIBLE else self._urgent + self._deferrable
-        return busy < self.size
+        if self._heap[0][0] <= Priority.VISIBLE:
+            return self._urgent < self.size
+        return self._deferrable < self.deferred and self._urgent + self._deferrable < self.size
 
     def _work(self) -> None:
         urgent: bool | None = None
@@ -198,8 +200,9 @@ class Background:
 
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
-        self.fetch_pool = _Pool("fetch", fetch_threads)
-        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads))
+        # What is fetched ahead shares the network, or Python's lock, with what comes to be waited for meanwhile.
+        self.fetch_pool = _Pool("fetch", fetch_threads, max(1, fetch_threads // 4))
+        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads), 1)
         # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
         # interface that has to answer.
         self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1))
