@@ -24,6 +24,7 @@ from zarrscope.codecs import (
     BytesSpec,
     BytesToBytes,
     CodecPipeline,
+    cblosc,
     codec_id,
     codec_name,
     codec_table,
@@ -593,7 +594,7 @@ def test_a_codec_of_a_package_is_found_by_its_entry_point(monkeypatch):
 
     points = {"example.negate": Point(Negate), "example.broken": Point(ImportError("no such thing"))}
 
-    monkeypatch.setattr(lookup, "entry_points", lambda group, name: [points[name]] if name in points else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group, name: [points[name]] if name in points else [])
     monkeypatch.setattr(lookup, "CODECS", dict(CODECS))
     made = pipeline([LITTLE, ("example.negate", {})], (2,), "u2")
     assert made.encode(np.array([0, 1], "u2")) == b"\xff\xff\xfe\xff"
@@ -786,6 +787,34 @@ def test_every_fast_library_has_a_fallback(monkeypatch, missing):
         for size in range(0, len(data), 11):
             with pytest.raises(BadChunk):
                 made.decode(data[:size])
+
+
+def test_blosc_is_decoded_without_importing_numcodecs_and_with_it_where_there_is_no_other_way(
+    monkeypatch,
+):
+    made = pipeline([LITTLE, ("blosc", {"cname": "lz4", "shuffle": "shuffle", "typesize": 2})], (64, 64), "u2")
+    elements = np.arange(4096, dtype="u2").reshape(64, 64)
+    data = made.encode(elements)
+    program = f"""
+        import sys, numpy as np
+        from zarrscope.codecs import cblosc
+        out = np.empty(8192, np.uint8)
+        cblosc.decompress({data!r}, out)
+        print(int(out.view("u2").sum()), cblosc.function() is None or "numcodecs" not in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(int(elements.sum())), "True"]
+    for _ in range(2):
+        assert same(made.decode(data), elements)
+        assert same(made.decode(memoryview(data)), elements)
+        assert same(made.decode(bytearray(data)), elements)
+        for at in range(16, len(data), 97):
+            damaged = data[:at] + b"\xff" * (len(data) - at)
+            try:
+                made.decode(damaged)
+            except BadChunk:
+                pass
+        monkeypatch.setattr(cblosc, "function", lambda: None)
 
 
 def test_importing_the_codecs_imports_none_of_their_libraries():

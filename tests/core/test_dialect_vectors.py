@@ -354,7 +354,7 @@ def test_other_packages_add_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
         made = added.get((group.removeprefix("zarrscope."), name))
         return [] if made is None else [Point(made)]
 
-    monkeypatch.setattr(plugins, "entry_points", points)
+    monkeypatch.setattr("importlib.metadata.entry_points", points)
     plugins.plugin.cache_clear()
     try:
         node = v3(

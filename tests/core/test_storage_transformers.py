@@ -67,7 +67,7 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
         known = group == "zarrscope.storage_transformers" and name in added
         return [Point(added[name])] if known else []
 
-    monkeypatch.setattr(plugins, "entry_points", points)
+    monkeypatch.setattr("importlib.metadata.entry_points", points)
     plugins.plugin.cache_clear()
     try:
         store = MemoryStore()

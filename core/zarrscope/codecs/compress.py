@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zarrscope.codecs import cblosc
 from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
-from zarrscope.errors import BadChunk
+from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.reader import Source
 
 PIECE = 256 * 1024
@@ -205,9 +206,10 @@ class Blosc(BytesToBytes):
         return None
 
     def _decompress(self, data: Buffer, out: Octets) -> None:
-        blosc = needed("numcodecs.blosc")
         try:
-            blosc.decompress(data, out)
+            cblosc.decompress(data, out)
+        except ZarrscopeError:
+            raise
         except Exception as error:
             raise self.damaged(error) from None
 
