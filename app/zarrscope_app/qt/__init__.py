@@ -19,7 +19,6 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     from zarrscope_app.presenters.turn import take_turns_quickly
     from zarrscope_app.settings import FileSettings
 
-    take_turns_quickly()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     application.setApplicationName("zarrscope")
     application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]  # not in qtpy's stubs
@@ -29,6 +28,7 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     window = open_window(keep)
     for url in urls:
         window.open(url, writable)
+    take_turns_quickly()
     return int(application.exec())
 
 
