@@ -1,8 +1,8 @@
 """Arrays: numpy basic indexing on what a store holds, reading and writing.
 
 Reading `array[selection]` is uncached and blocks; it fetches only the units that the selection touches (locator.py),
-many at once from a remote store, and decodes them straight into the result on all cores, the calling thread among them.
-Viewers go through chunks.ChunkLoader, which caches. What is not stored reads as the fill value.
+many at once from a remote store, and decodes what is needed of them on all cores, the calling thread among them
+(reading.py). Viewers go through chunks.ChunkLoader, which caches. What is not stored reads as the fill value.
 
 Writing `array[selection] = values` stores whole chunks (whole shards), and parts of them without losing what others
 wrote meanwhile (writing.py). Specification: v3 core "Chunk grids", "Stored representation".
@@ -10,10 +10,8 @@ wrote meanwhile (writing.py). Specification: v3 core "Chunk grids", "Stored repr
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
 from math import prod
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -22,25 +20,17 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zarrscope.background import shared
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport
 from zarrscope.plugins import transformed
-from zarrscope.selection import Edges, Part, Piece, Selection, join, select
-from zarrscope.store import ByteRange, Store, never
+from zarrscope.reading import read
+from zarrscope.selection import Edges, Selection, select
+from zarrscope.store import Buffer, ByteRange, Store, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline
     from zarrscope.hierarchy import Hierarchy
-
-SERIAL_BYTES = 256 * 1024
-"""A local read of less than this is not worth waking a thread for."""
-SCRATCH_BYTES = 32 * 1024 * 1024
-"""Each thread keeps a buffer of up to this size to decode into."""
-ZEROED_BYTES = 64 * 1024 * 1024
-BATCH = 4096
-"""So many chunks of a remote store are planned at once."""
 
 
 class Watcher(Protocol):
@@ -48,9 +38,18 @@ class Watcher(Protocol):
 
     def invalidate(self, array: Array) -> None: ...
 
+    def forget_beneath(self, url: str, path: str) -> None:
+        """The node at `path` of the store `url` was erased or moved, and all beneath it."""
+
 
 watchers: WeakSet[Any] = WeakSet()
 """Every Watcher of this process."""
+
+
+def forget_beneath(url: str, path: str) -> None:
+    """Whoever remembers values of arrays at `path` or beneath it must look again: others may take their place."""
+    for watcher in list(watchers):
+        watcher.forget_beneath(url, path)
 
 
 class Identity:
@@ -61,6 +60,10 @@ class Identity:
     def __init__(self, *parts: object) -> None:
         self._parts = parts
         self._hash = hash(parts)
+
+    def lies_beneath(self, url: str, path: str) -> bool:
+        """Whether the array lies at `path` or beneath it."""
+        return self._parts[0] == url and f"{self._parts[1]}/".startswith(f"{path.rstrip('/')}/")
 
     def __hash__(self) -> int:
         return self._hash
@@ -94,7 +97,6 @@ class Array:
         self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
         self.warnings = warnings
         self.hierarchy = hierarchy
-        self._scratch = threading.local()
         self._set_metadata(metadata)
 
     def _set_metadata(self, metadata: ArrayMetadata) -> None:
@@ -229,7 +231,7 @@ class Array:
             self._pipelines[shape] = found
         return found
 
-    def _unit_pipeline(self, shape: Index) -> CodecPipeline:
+    def unit_pipeline(self, shape: Index) -> CodecPipeline:
         locator = self.locator
         return locator.pipeline if locator.tiers and locator.pipeline is not None else self.pipeline_of(shape)
 
@@ -248,32 +250,7 @@ class Array:
 
     def read(self, selection: Selection) -> NDArray[Any]:
         """The selected elements in the shape of `selection.extent`: one axis per axis of the array."""
-        out = self._output(selection)
-        if not selection.size:
-            return out
-        blank = out.nbytes >= ZEROED_BYTES and self._fill_is_zero()
-        locator = self.locator
-        edges = [locator.edges(axis) for axis in range(self.ndim)]
-        parts = selection.parts(edges)
-        touched = prod(len(p) for p in parts)
-
-        def place(piece: Piece, payload: Payload) -> None:
-            self._place(piece, payload, out, blank)
-
-        if self.store.remote:
-            shared().share(self._fetched(map(join, product(*parts)), BATCH), lambda item: place(*item))
-        elif locator.tiers:
-            self._read_local_shards(parts, touched, place)
-        else:
-            get = self.store.get
-
-            def load(piece: Piece) -> None:
-                keys = self.metadata.keys
-                place(piece, self._settled(piece.chunk, get(keys.key(piece.chunk)), keys))
-
-            small = touched == 1 or touched * prod(locator.unit_shape) * self.dtype.itemsize <= SERIAL_BYTES
-            shared().share(map(join, product(*parts)), load, threads=1 if small else None)
-        return out
+        return read(self, selection)
 
     def _settled(self, unit: Index, payload: Payload, used: ChunkKeys) -> Payload:
         """The payload once it is known under which of the offered keys this array's chunks are.
@@ -310,92 +287,33 @@ class Array:
                 for _ in self.fetch([unit]):
                     pass
 
-    def _read_local_shards(
-        self, parts: list[list[Part]], touched: int, place: Callable[[Piece, Payload], None]
-    ) -> None:
-        groups = list(self._by_chunk(parts))
-        small = touched == 1 or touched * prod(self.locator.unit_shape) * self.dtype.itemsize <= SERIAL_BYTES
-        if small or len(groups) < 4:
-            items = (item for group in groups for item in self._fetched(group))
-            shared().share(items, lambda item: place(*item), threads=1 if small else None)
-        else:  # let every thread fetch for itself
-
-            def load(group: list[Piece]) -> None:
-                for item in self._fetched(group):
-                    place(*item)
-
-            shared().share(groups, load)
-
-    def _by_chunk(self, parts: list[list[Part]]) -> Iterator[list[Piece]]:
-        """The pieces, those of one chunk of the grid (one key) together."""
-        per_axis: list[list[list[Part]]] = []
-        for axis_parts, n in zip(parts, self.locator.units_per_chunk, strict=True):
-            groups: dict[int, list[Part]] = {}
-            for part in axis_parts:
-                groups.setdefault(part.chunk // n, []).append(part)
-            per_axis.append(list(groups.values()))
-        for group in product(*per_axis):
-            yield [join(combination) for combination in product(*group)]
-
-    def _fetched(self, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
-        waiting = iter(pieces)
-        while True:
-            by_unit: dict[Index, Piece] = {}
-            for piece in waiting:
-                by_unit[piece.chunk] = piece
-                if batch is not None and len(by_unit) == batch:
-                    break
-            if not by_unit:
-                return
-            for unit, payload in self.fetch(by_unit):
-                yield by_unit[unit], payload
-
-    def _place(self, piece: Piece, payload: Payload, out: NDArray[Any], blank: bool) -> None:
-        """Decodes one unit and puts what the selection takes of it where it goes."""
-        if payload is None:
-            if not blank:
-                out[piece.target] = self.fill_value
-            return
-        unit = piece.chunk
-        if isinstance(payload, ZarrscopeError):
-            raise self.located(payload, self.locator.key(unit))
-        shape = self.locator.shape_of(unit)
-        target = out[piece.target] if piece.target else out
-        if piece.whole and target.flags.c_contiguous and target.shape == shape:
-            decoded = self._decode(unit, payload, target)
-            if decoded is not target:
-                target[...] = decoded
-            return
-        decoded = self._decode(unit, payload, self._scratch_for(shape))
-        target[...] = decoded[piece.source]
-
-    def _decode(self, unit: Index, data: Payload, out: NDArray[Any] | None) -> NDArray[Any]:
-        if data is None:
-            return np.full(self.locator.shape_of(unit), self.fill_value, self.dtype)
-        assert not isinstance(data, ZarrscopeError)
+    def decode(self, unit: Index, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]:
+        """One unit of `locator.shape_of(unit)`; in `out` when given. Raises BadChunk, Unsupported, Refused."""
         shape = self.locator.shape_of(unit)
         self.check_size(shape)
         try:
-            return self._unit_pipeline(shape).decode(data, out)
+            return self.unit_pipeline(shape).decode(data, out)
         except BadChunk as error:
-            if error.index is None:
-                error.index = unit
             if self.locator.tiers and self.store.remote and self.locator.forget(self.locator.key(unit)):
-                for _, payload in self.locator.fetch([unit]):
+                for _, payload in self.locator.fetch([unit]):  # the remembered shard index was out of date
+                    if payload is None:
+                        return np.full(shape, self.fill_value, self.dtype)
                     if not isinstance(payload, ZarrscopeError):
-                        return self._decode(unit, payload, out)
-            raise self._bad(error, unit) from error.__cause__
-        except ZarrscopeError as error:
-            raise self.located(error, self.locator.key(unit))  # noqa: B904 - it is that error
+                        return self.decode(unit, payload, out)
+            raise self.failure(error, unit) from error.__cause__
         except Exception as error:
-            raise self._bad(
-                BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=unit), unit
-            ) from error
+            raise self.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
 
-    def _bad(self, error: BadChunk, unit: Index) -> ZarrscopeError:
-        prefix = f"Chunk {unit}: "
-        if not error.message.startswith("Chunk "):
-            error.message = prefix + error.message
+    def failure(self, error: Exception, unit: Index) -> ZarrscopeError:
+        """What to raise where reading a unit met `error`: it with its place, or a BadChunk that has it as its cause."""
+        if not isinstance(error, ZarrscopeError):
+            made = BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=unit)
+            made.__cause__ = error
+            return self.failure(made, unit)
+        if isinstance(error, BadChunk):
+            error.index = unit if error.index is None else error.index
+            if not error.message.startswith("Chunk "):
+                error.message = f"Chunk {unit}: {error.message}"
         return self.located(error, self.locator.key(unit))
 
     def check_size(self, shape: Index) -> None:
@@ -412,39 +330,6 @@ class Array:
                 )
             )
 
-    def _output(self, selection: Selection) -> NDArray[Any]:
-        self.pipeline_of(self.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
-        extent = selection.extent
-        size = prod(extent) * self.dtype.itemsize
-        limit = _memory()
-        try:
-            if size > limit:
-                raise MemoryError
-            if size >= ZEROED_BYTES and self._fill_is_zero():
-                return np.zeros(extent, self.dtype)
-            return np.empty(extent, self.dtype)
-        except (MemoryError, ValueError):
-            raise self.located(
-                Refused(
-                    f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
-                    f"{limit / 2**30:,.1f} GiB",
-                    advice="Read a smaller region at a time.",
-                )
-            ) from None
-
-    def _fill_is_zero(self) -> bool:
-        dtype = self.dtype
-        return not dtype.hasobject and not any(np.asarray(self.fill_value, dtype).tobytes())
-
-    def _scratch_for(self, shape: Index) -> NDArray[Any] | None:
-        dtype = self.dtype
-        if dtype.hasobject or prod(shape) * dtype.itemsize > SCRATCH_BYTES:
-            return None
-        kept: NDArray[Any] | None = getattr(self._scratch, "buffer", None)
-        if kept is None or kept.shape != shape or kept.dtype != dtype:
-            kept = self._scratch.buffer = np.empty(shape, dtype)
-        return kept
-
     # ------------------------------------------------------------------ units, for the loader
     def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
         """(unit, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
@@ -458,7 +343,7 @@ class Array:
 
     def decode_unit(self, unit: Index, data: bytes | memoryview) -> NDArray[Any]:
         """One unit decoded, clipped to the array's edge, read-only. Raises BadChunk, Unsupported, Refused."""
-        chunk = self._decode(unit, data, None)[self._clip(unit)]
+        chunk = self.decode(unit, data, None)[self._clip(unit)]
         if not chunk.flags.owndata and chunk.base is not None and chunk.nbytes * 2 < _base_bytes(chunk):
             chunk = chunk.copy()  # a small view would hold a large buffer in the cache
         elif chunk.flags.writeable:
@@ -568,13 +453,3 @@ def _base_bytes(array: NDArray[Any]) -> int:
     while isinstance(getattr(base, "base", None), np.ndarray):
         base = base.base
     return int(getattr(base, "nbytes", 0))
-
-
-def _memory() -> int:
-    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
-    import os
-
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 46

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, RegularEdges
-from zarrscope.store import ByteRange, Store, never
+from zarrscope.reader import Reader
+from zarrscope.store import Buffer, ByteRange, Store, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
@@ -34,6 +35,8 @@ Payload = bytes | memoryview | ZarrscopeError | None
 
 MAX_GAP = 64 * 1024
 """Two ranges of one value that lie closer than this are fetched together: cheaper than another round trip."""
+LOCAL_GAP = 8 * 1024
+"""The same for a file: cheaper than another call of the system."""
 MAX_BLOCK = 8 * 1024 * 1024
 """… but not into more than this at once, so that decoding begins before all has come."""
 MAX_WHOLE = 32 * 1024 * 1024
@@ -174,6 +177,47 @@ class Locator:
             )
         return value[start:stop]
 
+    # ------------------------------------------------------------------ reading with a Reader, shards of one tier
+    def spans(self, reader: Reader, key: str, inner: Sequence[Sequence[int]]) -> list[tuple[int, int] | None] | None:
+        """Where a region of inner chunks lies in the shard `key`, as ShardIndex.locate_many; None without the shard."""
+        shard = self.tiers[0]
+        reader.seek(key)
+        encoded = reader.part(shard.index_range)
+        return None if encoded is None else self._parsed(_Place(key, None, 0), shard, encoded, None).locate_many(inner)
+
+    def read_spans(
+        self, reader: Reader, units: Sequence[Index], spans: Sequence[tuple[int, int] | None]
+    ) -> list[Buffer | None]:
+        """The units' bytes, from the shard that the reader is at; those close together by one request. Raises BadChunk,
+        Unreadable, Refused."""
+        shard = self.tiers[0]
+        tail = 0 if shard.at_start else shard.index_size
+        found: list[Buffer | None] = [None] * len(spans)
+        order = sorted((span, i) for i, span in enumerate(spans) if span is not None)
+        while order:
+            (start, stop), _ = order[0]
+            n = 1
+            while n < len(order) and order[n][0][0] - stop <= LOCAL_GAP and order[n][0][1] - start <= MAX_BLOCK:
+                stop = max(stop, order[n][0][1])
+                n += 1
+            block = memoryview(self._block(reader, start, stop, tail))
+            for (low, high), i in order[:n]:
+                data = self._cut(block, (low - start, high - start), "", units[i])
+                if isinstance(data, ZarrscopeError):
+                    raise data.located(store=self.store.url, key=self.key(units[i]))
+                found[i] = data
+            del order[:n]
+        return found
+
+    def _block(self, reader: Reader, start: int, stop: int, tail: int) -> Buffer:
+        """Bytes of the shard, fewer where they would be its index, which is `tail` long, or there are no more."""
+        if reader.size is not None:
+            stop = min(stop, reader.size - tail)
+            return reader.part(ByteRange(start, stop - start)) or b"" if stop > start else b""
+        # Reading on by the length of the index tells where the shard's chunks must have ended.
+        value = reader.part(ByteRange(start, stop - start + tail)) or b""
+        return value if len(value) == stop - start + tail else value[: max(0, len(value) - tail)]
+
     # ------------------------------------------------------------------ shard indexes
     def _load_indexes(
         self, places: dict[_Place, list[Index]], cancelled: Callable[[], bool]
@@ -228,7 +272,7 @@ class Locator:
             return start, start + length
         return place.span[0] + start, place.span[0] + start + length
 
-    def _parsed(self, place: _Place, shard: Shard, encoded: bytes, size: int | None) -> ShardIndex:
+    def _parsed(self, place: _Place, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
         with self._guard:
             known = self._indexes.get(place)
             if known is not None and known[0] == encoded:

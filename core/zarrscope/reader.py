@@ -68,6 +68,11 @@ class Room:
 class Reader:
     """Any store's values, asked for by `get`: one request for each `whole` and `part`."""
 
+    @property
+    def size(self) -> int | None:
+        """Bytes of the value, where they are known without asking."""
+        return None
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._key = ""

@@ -11,7 +11,7 @@ fill value. The 2022 storage transformer is the same with `index_codecs` of litt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -74,6 +74,21 @@ class ShardIndex:
                 codec=NAME,
             )
         return ByteRange(offset, length)
+
+    def locate_many(self, indices: Sequence[Sequence[int]]) -> list[tuple[int, int] | None]:
+        """Where the inner chunks of a region lie, from and to, in C order; `indices` per axis. Raises as `locate`."""
+        region = self.entries[np.ix_(*indices)].reshape(-1, 2)
+        offsets, lengths = region[:, 0], region[:, 1]
+        absent = (offsets == NOWHERE) & (lengths == NOWHERE)
+        far = np.uint64((1 << 63) - 1)
+        high = far if self._size is None else np.uint64(self._size - (0 if self._at_start else self._index_size))
+        low = np.uint64(self._index_size if self._at_start else 0)
+        good = (offsets >= low) & (offsets <= high) & (lengths <= high - np.minimum(offsets, high))
+        for wrong in np.flatnonzero(~(good | absent))[:1]:
+            at = np.unravel_index(int(wrong), [len(some) for some in indices])
+            self.locate(tuple(some[int(i)] for some, i in zip(indices, at, strict=True)))
+        pairs = zip(offsets.tolist(), lengths.tolist(), absent.tolist(), strict=True)
+        return [None if missing else (start, start + length) for start, length, missing in pairs]
 
     def _problem(self, offset: int, length: int) -> str | None:
         if offset == NOWHERE or length == NOWHERE:

@@ -27,6 +27,8 @@ _HERE = ("", ".", "..")
 class FileReader(Reader):
     """The files of a LocalStore, read into `room`."""
 
+    size: int = 0
+
     holds_folders = hasattr(os, "O_PATH") and os.open in os.supports_dir_fd and os.path.isdir("/proc/self/fd")
     """The system opens files within an open folder and says where that lies. Tests force the other way too."""
     fills = hasattr(os, "preadv")
@@ -40,7 +42,6 @@ class FileReader(Reader):
         """The open folder; None where LocalStore's own way has to be taken."""
         self._key = ""
         self._file: int | None = None
-        self.size = 0
 
     def seek(self, key: str) -> None:
         if key == self._key:

@@ -1,0 +1,532 @@
+"""Reading a selection of an array: which chunks, how much of each, and onto which thread.
+
+The plan is made per axis, and crossed row by row: a *row* is the run of units along the last axis that share all else,
+so that keys, targets and windows are computed once for many. The rows are cut into jobs, which the calling thread and
+the decode threads take from one locked iterator, each with its own reader, room and scratch. Per unit one of three
+ways, the codec's three verbs:
+
+* tiny units (at most `TINY_BYTES`) are decoded many at once and put into the result by one assignment;
+* of a large unit that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
+* all else is decoded whole: straight into the result where it lies there without gaps, else by way of scratch.
+
+Remote stores, nested shards and arrays without axes go by `Array.fetch`, many requests at once. The same checks hold on
+all ways; what is not stored reads as the fill value.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.background import shared
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.locator import Index, Payload
+from zarrscope.metadata import RegularGrid
+from zarrscope.reader import Held, Reader, Room, Source
+from zarrscope.selection import Part, Piece, Selection, join
+
+if TYPE_CHECKING:
+    from zarrscope.array import Array
+    from zarrscope.codecs import CodecPipeline
+    from zarrscope.codecs.pipeline import Window
+    from zarrscope.store import Buffer
+
+SERIAL_BYTES = 256 * 1024
+"""A local read that decodes less than this is not worth waking a thread for."""
+TINY_BYTES = 32 * 1024
+"""Units that decode to no more than this are decoded many at once."""
+JOB_BYTES = 1 << 20
+"""So much is decoded before a thread asks for more work …"""
+JOB_UNITS = 256
+"""… and no more units than this."""
+SCRATCH_BYTES = 32 * 1024 * 1024
+"""Each thread keeps a buffer of up to this size to decode into."""
+ZEROED_BYTES = 64 * 1024 * 1024
+"""A result as large as this is asked for as zeros, which the system gives when they are first touched."""
+BATCH = 4096
+"""So many chunks of a remote store are planned at once."""
+
+
+def read(array: Array, selection: Selection) -> NDArray[Any]:
+    """The selected elements in the shape of `selection.extent`. Raises as Array.__getitem__ says."""
+    out = _output(array, selection)
+    if selection.size:
+        _Reading(array, selection, out).run()
+    return out
+
+
+@dataclass(slots=True)
+class _Row:
+    """The units along the last axis that share all other indices."""
+
+    chunk: Index
+    """Their index, but for the last axis."""
+    key: tuple[str, str]
+    """What comes before and after the last axis' part of a key; of a shard, the key itself."""
+    source: tuple[slice, ...]
+    target: NDArray[Any]
+    """Their place in the result, all along the last axis."""
+    whole: bool
+    kinds: tuple[int, ...]
+    """Equal for equal sources: windows are remembered by them."""
+
+
+@dataclass(slots=True)
+class _Along:
+    """One part of an axis."""
+
+    part: Part
+    text: str
+    kind: int
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Some neighbouring units of a row."""
+
+    row: _Row
+    some: Sequence[_Along]
+    spans: Sequence[tuple[int, int] | None] = ()
+    """Of inner chunks: where they lie in the shard."""
+
+    def cut(self, start: int, stop: int) -> _Stretch:
+        if stop - start == len(self.some):
+            return self
+        return _Stretch(self.row, self.some[start:stop], self.spans[start:stop])
+
+
+class _Hands:
+    """What one thread works with during one read: given back after, for the next read of any thread."""
+
+    _free: list[tuple[Room, Room]] = []  # noqa: RUF012 - shared on purpose
+
+    def __init__(self, array: Array) -> None:
+        try:
+            self.room, self.scratch = self._free.pop()
+        except IndexError:
+            self.room, self.scratch = Room(), Room()
+        self.reader = array.store.reader(self.room)
+
+    def memory(self, size: int) -> NDArray[np.uint8]:
+        """Bytes of whatever content, good until asked again."""
+        if size > SCRATCH_BYTES:
+            return np.empty(size, np.uint8)
+        self.scratch.clear()
+        return np.frombuffer(self.scratch.take(size), np.uint8)
+
+    def close(self) -> None:
+        self.reader.close()
+        self.room.clear()
+        self.scratch.clear()
+        if len(self._free) < 2 * shared().decode_threads:
+            self._free.append((self.room, self.scratch))
+
+
+class _Reading:
+    def __init__(self, array: Array, selection: Selection, out: NDArray[Any]) -> None:
+        self.array, self.out = array, out
+        self.locator = array.locator
+        self.parts = selection.parts([self.locator.edges(axis) for axis in range(array.ndim)])
+        self.touched = prod(len(parts) for parts in self.parts)
+        self.blank = out.nbytes >= ZEROED_BYTES and fill_is_zero(array)
+        """The result holds the fill value already."""
+        self.unit_bytes = prod(self.locator.unit_shape) * array.dtype.itemsize
+        self.threads = 1
+        self._windows: dict[object, Window | None] = {}
+        self._here = threading.local()
+        self._hands: list[_Hands] = []
+
+    def run(self) -> None:
+        array, locator = self.array, self.locator
+        background = shared()
+        small = self.touched == 1 or self.touched * self.unit_bytes <= SERIAL_BYTES
+        threads = self.threads = 1 if small else background.decode_threads
+        if array.store.remote:
+            background.share(self._fetched(map(join, product(*self.parts)), BATCH), self._place)
+        elif len(locator.tiers) > 1 or not array.ndim or array.metadata.alternative_keys:
+            items = (item for group in self._by_chunk() for item in self._fetched(group))
+            background.share(items, self._place, threads)
+        else:
+            try:
+                background.share(self._sharded_jobs() if locator.tiers else self._jobs(), _call, threads)
+            finally:
+                for hands in self._hands:
+                    hands.close()
+
+    # ------------------------------------------------------------------ rows and jobs
+    def _rows(
+        self, axes: Sequence[Sequence[_Along]], key: Callable[[Sequence[str]], tuple[str, str]]
+    ) -> Iterator[_Row]:
+        for some in product(*axes):
+            yield _Row(
+                tuple(along.part.chunk for along in some),
+                key([along.text for along in some]),
+                tuple(along.part.source for along in some),
+                self.out[tuple(along.part.target for along in some)],
+                all(along.part.whole for along in some),
+                tuple(along.kind for along in some),
+            )
+
+    def _alongs(self) -> list[list[_Along]]:
+        made = []
+        for parts in self.parts:
+            kinds: dict[tuple[int, int | None, int], int] = {}
+            made.append(
+                [
+                    _Along(part, str(part.chunk), kinds.setdefault((s.start, s.stop, s.step), len(kinds)))
+                    for part in parts
+                    for s in (part.source,)
+                ]
+            )
+        return made
+
+    def _jobs(self) -> Iterator[Callable[[], None]]:
+        """Of chunks under their own keys."""
+        *outer, last = self._alongs()
+        keys = self.array.metadata.keys
+        start = keys.prefix + keys.stem
+
+        def key(texts: Sequence[str]) -> tuple[str, str]:
+            if keys.reverse:
+                return start, "".join(keys.separator + text for text in reversed(texts))
+            return start + "".join(text + keys.separator for text in texts), ""
+
+        work = self._do_tiny if self._tiny else self._do_each
+        stretches = (_Stretch(row, last) for row in self._rows(outer, key))
+        for some in self._packed(stretches):
+            yield lambda some=some: work(some)  # type: ignore[misc]
+
+    def _job_size(self) -> int:
+        """Large enough to be worth taking, small enough that all threads have some."""
+        most = max(1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
+        return most if self.threads == 1 else min(most, max(1, self.touched // (4 * self.threads)))
+
+    def _packed(self, stretches: Iterable[_Stretch]) -> Iterator[list[_Stretch]]:
+        """What is given cut or put together to the size of jobs."""
+        size = self._job_size()
+        job: list[_Stretch] = []
+        room = size
+        for stretch in stretches:
+            at, count = 0, len(stretch.some)
+            while at < count:
+                n = min(room, count - at)
+                job.append(stretch.cut(at, at + n))
+                at += n
+                room -= n
+                if not room:
+                    yield job
+                    job, room = [], size
+        if job:
+            yield job
+
+    def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
+        """Of inner chunks: one shard after the other; its index is read here, its chunks by those who take the job."""
+        hands = self._new_hands()
+        per_shard = self.locator.units_per_chunk
+        axes: list[list[list[_Along]]] = []
+        for alongs, n in zip(self._alongs(), per_shard, strict=True):
+            groups: dict[int, list[_Along]] = {}
+            for along in alongs:
+                groups.setdefault(along.part.chunk // n, []).append(along)
+            axes.append(list(groups.values()))
+        keys = self.array.metadata.keys
+        for group in product(*axes):
+            chunk = tuple(some[0].part.chunk // n for some, n in zip(group, per_shard, strict=True))
+            key = keys.key(chunk)
+            inner = [
+                [along.part.chunk - c * n for along in some] for some, c, n in zip(group, chunk, per_shard, strict=True)
+            ]
+            hands.room.clear()
+            try:
+                spans = self.locator.spans(hands.reader, key, inner)
+            except ZarrscopeError as error:
+                raise self.array.located(error, key)  # noqa: B904 - it is that error
+            *outer, last = group
+            rows = self._rows(outer, lambda texts, key=key: (key, ""))  # type: ignore[misc]
+            if spans is None:
+                for row in rows:
+                    self._fill(row, last)
+                continue
+            n = len(last)
+            stretches = (_Stretch(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(rows))
+            for job in self._packed(stretches):
+                yield lambda job=job: self._do_inner(job)  # type: ignore[misc]
+
+    def _fill(self, row: _Row, some: Sequence[_Along]) -> None:
+        if not self.blank:
+            row.target[..., some[0].part.target.start : some[-1].part.target.stop] = self.array.fill_value
+
+    # ------------------------------------------------------------------ working
+    def _new_hands(self) -> _Hands:
+        made = _Hands(self.array)
+        self._hands.append(made)
+        return made
+
+    @property
+    def _mine(self) -> _Hands:
+        """This thread's."""
+        found: _Hands | None = getattr(self._here, "hands", None)
+        if found is None:
+            found = self._here.hands = self._new_hands()
+        return found
+
+    @cached_property
+    def _regular(self) -> CodecPipeline | None:
+        """The codecs of all units, where all are alike."""
+        locator, array = self.locator, self.array
+        if not locator.tiers and not isinstance(array.metadata.grid, RegularGrid):
+            return None
+        array.check_size(locator.unit_shape)
+        return array.unit_pipeline(locator.unit_shape)
+
+    @cached_property
+    def _tiny(self) -> bool:
+        return self.unit_bytes <= TINY_BYTES and self._regular is not None and self._regular.batches
+
+    def _pipeline(self, unit: Index) -> CodecPipeline:
+        if self._regular is not None:
+            return self._regular
+        shape = self.locator.shape_of(unit)
+        self.array.check_size(shape)
+        return self.array.unit_pipeline(shape)
+
+    def _do_each(self, job: Sequence[_Stretch]) -> None:
+        hands = self._mine
+        reader = hands.reader
+        for stretch in job:
+            row = stretch.row
+            before, after = row.key
+            for along in stretch.some:
+                unit = (*row.chunk, along.part.chunk)
+                try:
+                    hands.room.clear()
+                    reader.seek(f"{before}{along.text}{after}")
+                    self._put(hands, row, along, unit, reader)
+                except Exception as error:
+                    raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
+
+    def _do_inner(self, job: Sequence[_Stretch]) -> None:
+        hands = self._mine
+        hands.room.clear()
+        hands.reader.seek(job[0].row.key[0])
+        units = [(*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some]
+        found = self.locator.read_spans(hands.reader, units, [span for stretch in job for span in stretch.spans])
+        if self._tiny:
+            self._put_tiny(hands, job, found)
+            return
+        given = zip(units, found, strict=True)
+        for stretch in job:
+            for along, (unit, data) in zip(stretch.some, given, strict=False):
+                try:
+                    if data is None:
+                        self._fill(stretch.row, (along,))
+                    else:
+                        self._put(hands, stretch.row, along, unit, _Given(data))
+                except Exception as error:
+                    raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
+
+    def _do_tiny(self, job: Sequence[_Stretch]) -> None:
+        hands = self._mine
+        hands.room.clear()
+        reader = hands.reader
+        found = []
+        for stretch in job:
+            before, after = stretch.row.key
+            for along in stretch.some:
+                try:
+                    reader.seek(f"{before}{along.text}{after}")
+                    found.append(reader.whole())
+                except ZarrscopeError as error:
+                    raise self.array.failure(error, (*stretch.row.chunk, along.part.chunk))  # noqa: B904 - it is that
+        self._put_tiny(hands, job, found)
+
+    def _put(self, hands: _Hands, row: _Row, along: _Along, unit: Index, reader: Reader | _Given) -> None:
+        """Decodes one unit and puts what the selection takes of it where it goes."""
+        pipeline = self._pipeline(unit)
+        part = along.part
+        target = row.target[..., part.target]
+        whole = row.whole and part.whole
+        if not whole:
+            window = self._window(pipeline, row, along)
+            if window is not None:
+                source = reader.source()
+                if source is not None:
+                    target[...] = pipeline.decode_window(source, window, hands.memory(window.size))
+                elif not self.blank:
+                    target[...] = self.array.fill_value
+                return
+        data = reader.whole()
+        if data is None:
+            if not self.blank:
+                target[...] = self.array.fill_value
+        elif whole and target.flags.c_contiguous:
+            pipeline.decode(data, target)
+        else:
+            dtype, shape = self.array.dtype, pipeline.spec.shape
+            room = None if dtype.hasobject else hands.memory(prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+            target[...] = pipeline.decode(data, room)[(*row.source, part.source)]
+
+    def _window(self, pipeline: CodecPipeline, row: _Row, along: _Along) -> Window | None:
+        name = (row.kinds, along.kind, pipeline.spec.shape)
+        try:
+            return self._windows[name]
+        except KeyError:
+            made = self._windows[name] = pipeline.window((*row.source, along.part.source))
+            return made
+
+    def _put_tiny(self, hands: _Hands, job: Sequence[_Stretch], found: Sequence[Buffer | None]) -> None:
+        """Many units, decoded at once."""
+        pipeline = self._regular
+        assert pipeline is not None
+        there = [data for data in found if data is not None]
+        if there:
+            try:
+                decoded = pipeline.decode_batch(there, hands.memory(len(there) * self.unit_bytes))
+            except Exception:
+                units = ((*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some)
+                self._name_the_bad_one(pipeline, zip(units, found, strict=True))
+                raise
+        at = 0
+        for stretch in job:
+            count = len(stretch.some)
+            here, found = found[:count], found[count:]
+            if None in here:
+                for along, data in zip(stretch.some, here, strict=True):
+                    if data is None:
+                        self._fill(stretch.row, (along,))
+                    else:
+                        self._set(stretch.row, along, decoded[at])
+                        at += 1
+            else:
+                self._set_many(stretch.row, stretch.some, decoded[at : at + count])
+                at += count
+
+    def _name_the_bad_one(self, pipeline: CodecPipeline, units: Iterable[tuple[Index, Buffer | None]]) -> None:
+        for unit, data in units:
+            try:
+                if data is not None:
+                    pipeline.decode(data)
+            except Exception as error:
+                raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
+
+    def _set(self, row: _Row, along: _Along, unit: NDArray[Any]) -> None:
+        row.target[..., along.part.target] = unit[(*row.source, along.part.source)]
+
+    def _set_many(self, row: _Row, some: Sequence[_Along], units: NDArray[Any]) -> None:
+        """By one assignment those that are taken whole along the row: all but the first and the last always are."""
+        low, high = int(not some[0].part.whole), len(some) - int(not some[-1].part.whole)
+        if high - low < 2 or not all(along.part.whole for along in some[low:high]):
+            low = high = 0
+        for i in (*range(low), *range(high, len(some))):
+            self._set(row, some[i], units[i])
+        if high > low:
+            target = row.target[..., some[low].part.target.start : some[high - 1].part.target.stop]
+            # Splitting an axis never copies: what is assigned arrives in the result.
+            target = target.reshape(*target.shape[:-1], high - low, units.shape[-1])
+            target[...] = np.moveaxis(units[(slice(low, high), *row.source)], 0, -2)
+
+    # ------------------------------------------------------------------ many requests at once
+    def _by_chunk(self) -> Iterator[list[Piece]]:
+        """The pieces, those of one chunk of the grid (one key) together."""
+        per_axis: list[list[list[Part]]] = []
+        for parts, n in zip(self.parts, self.locator.units_per_chunk, strict=True):
+            groups: dict[int, list[Part]] = {}
+            for part in parts:
+                groups.setdefault(part.chunk // n, []).append(part)
+            per_axis.append(list(groups.values()))
+        for group in product(*per_axis):
+            yield [join(combination) for combination in product(*group)]
+
+    def _fetched(self, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
+        waiting = iter(pieces)
+        while True:
+            by_unit: dict[Index, Piece] = {}
+            for piece in waiting:
+                by_unit[piece.chunk] = piece
+                if batch is not None and len(by_unit) == batch:
+                    break
+            if not by_unit:
+                return
+            for unit, payload in self.array.fetch(by_unit):
+                yield by_unit[unit], payload
+
+    def _place(self, item: tuple[Piece, Payload]) -> None:
+        """Decodes one unit and puts what the selection takes of it where it goes."""
+        piece, payload = item
+        out, array = self.out, self.array
+        if payload is None:
+            if not self.blank:
+                out[piece.target] = array.fill_value
+            return
+        unit = piece.chunk
+        if isinstance(payload, ZarrscopeError):
+            raise array.failure(payload, unit)
+        target = out[piece.target] if piece.target else out
+        if piece.whole and target.flags.c_contiguous:
+            decoded = array.decode(unit, payload, target)
+            if decoded is not target:
+                target[...] = decoded
+        else:
+            target[...] = array.decode(unit, payload, None)[piece.source]
+
+
+class _Given:
+    """Bytes at hand where a Reader is expected."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Buffer) -> None:
+        self._data = data
+
+    def whole(self) -> Buffer:
+        return self._data
+
+    def source(self) -> Source:
+        return Held(self._data)
+
+
+def _call(job: Callable[[], None]) -> None:
+    job()
+
+
+def _output(array: Array, selection: Selection) -> NDArray[Any]:
+    array.pipeline_of(array.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
+    extent = selection.extent
+    size = prod(extent) * array.dtype.itemsize
+    try:
+        if size > _memory():
+            raise MemoryError
+        if size >= ZEROED_BYTES and fill_is_zero(array):
+            return np.zeros(extent, array.dtype)
+        return np.empty(extent, array.dtype)
+    except (MemoryError, ValueError):
+        raise array.located(
+            Refused(
+                f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
+                f"{_memory() / 2**30:,.1f} GiB",
+                advice="Read a smaller region at a time.",
+            )
+        ) from None
+
+
+def fill_is_zero(array: Array) -> bool:
+    """Whether memory of zeros is memory of fill values."""
+    dtype = array.dtype
+    return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
+
+
+def _memory() -> int:
+    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 46
