@@ -92,6 +92,10 @@ class ChunkCache:
         for key in [key for key in self._kept if key[0] == number]:
             self._drop(key)
 
+    def arrays_beneath(self, url: str, path: str) -> list[Identity]:
+        """The arrays at `path` of the store `url` and beneath it, of which something is or was kept."""
+        return [identity for identity in self._numbers if identity.lies_beneath(url, path)]
+
     def clear(self) -> None:
         self._kept.clear()
         self.size = 0

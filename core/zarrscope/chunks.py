@@ -424,14 +424,24 @@ class ChunkLoader:
     # ------------------------------------------------------------------ forgetting
     def invalidate(self, array: Array) -> None:
         """Forgets the array's chunks: the next request reads them anew. What is under way is delivered, not kept."""
-        identity = array.identity
         array.locator.forget()
         with self._lock:
+            self._drop_arrays({array.identity})
+
+    def forget_beneath(self, url: str, path: str) -> None:
+        """The same for all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
+        with self._lock:
+            under_way = {entry.array.identity for entry in self._under_way.values()}
+            gone = {identity for identity in under_way if identity.lies_beneath(url, path)}
+            self._drop_arrays(gone.union(self.cache.arrays_beneath(url, path)))
+
+    def _drop_arrays(self, gone: set[Identity]) -> None:
+        for identity in gone:
             self.cache.drop_array(identity)
-            for key, entry in list(self._under_way.items()):
-                if key[0] == identity and entry.stage is not _Stage.QUEUED:
-                    entry.stale = True
-                    del self._under_way[key]
+        for key, entry in list(self._under_way.items()):
+            if key[0] in gone and entry.stage is not _Stage.QUEUED:
+                entry.stale = True
+                del self._under_way[key]
 
 
 _loaders: weakref.WeakSet[ChunkLoader] = weakref.WeakSet()

@@ -1,21 +1,28 @@
-"""The consolidated copy of all documents: read as what is at hand, and kept in step with every edit.
+"""The consolidated copy of all documents: read as what is at hand, kept in step with every edit, and made anew.
 
 Where the copy of a document lies, its dialect says (`copied_at`). Only what changed is replaced; all other bytes of the
-document that holds the copies stay as they are.
+document that holds the copies stay as they are. v3 and v2 let any group hold copies of what lies beneath it: those of
+the groups above a changed node follow as well. Specification: dialects.md A.5, A.8.1, A.9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from zarrscope.dialects import Dialect, Source
 from zarrscope.document import Document
-from zarrscope.errors import Conflict
+from zarrscope.errors import Conflict, Unsupported, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.store import Entry, Store
+from zarrscope.probing import fetch
+from zarrscope.store import ABSENT, Entry, Store, never
 from zarrscope.walking import Keys
 
+if TYPE_CHECKING:
+    from zarrscope.hierarchy import Hierarchy
+
 ATTEMPTS = 20
+STALE = "The consolidated metadata is stale: it could not be brought in step"
 
 
 class Copies:
@@ -44,36 +51,156 @@ class Copies:
         kept = {key: value for key, value in self.documents.items() if key not in changes}
         return Copies(self.dialect, kept | {key: value for key, value in changes.items() if value is not None})
 
-    def store(self, store: Store, changes: Mapping[str, bytes | None]) -> None:
-        """Repeats the changes in the document that holds the copies. Raises Conflict, Unreadable, BadMetadata."""
-        places = {key: place for key in changes if (place := self.dialect.copied_at(key)) is not None}
-        for holder in {key for key, _ in places.values()}:
-            self._store(store, holder, {places[key][1]: changes[key] for key in places if places[key][0] == holder})
 
-    def _store(self, store: Store, holder: str, changes: Mapping[str, bytes | None]) -> None:
-        for _ in range(ATTEMPTS):
-            found = store.get_versioned(holder)
-            if found is None:
-                return
-            document = Document(found[0], holder, found[1], limit=CONSOLIDATED_LIMIT)
-            changed = _changed(document, changes)
-            if changed is document:
-                return
-            try:
-                store.set(holder, changed.bytes, expect=found[1])
-                return
-            except Conflict as conflict:
-                lost = conflict
-        raise lost
+# ---------------------------------------------------------------------------------------------- keeping step
+def follow(
+    hierarchy: Hierarchy,
+    changes: Mapping[str, bytes | None],
+    *,
+    gone: tuple[Collection[str], Collection[str]] = ((), ()),
+) -> None:
+    """Brings the copies in step, after the documents: those changed (None: erased), and all at the keys and beneath the
+    prefixes that are `gone`. A failure leaves a warning that says so."""
+    if hierarchy.copies is not None:
+        erased = [key for key in hierarchy.copies.documents if key in gone[0] or key.startswith(tuple(gone[1]))]
+        hierarchy.copies = hierarchy.copies.changed({**dict.fromkeys(erased), **changes})
+    try:
+        for within in _holders(hierarchy, [*changes, *gone[0], *gone[1]]):
+            _repeat(hierarchy.store, hierarchy.dialect, within, changes, gone)
+    except ZarrscopeError as error:
+        kept = (warning for warning in hierarchy.warnings if not warning.startswith(STALE))
+        hierarchy.warnings = (*kept, f"{STALE} ({error.message}). Consolidate it anew")
 
 
-def _changed(document: Document, changes: Mapping[str, bytes | None]) -> Document:
-    """`document` with the copies at these pointers replaced (None: removed); the same object where there are none."""
-    for pointer, value in changes.items():
-        if not document.has(pointer.rpartition("/")[0]):
+def _holders(hierarchy: Hierarchy, keys: Collection[str]) -> list[str]:
+    """Prefixes of the groups that may hold copies of documents at these keys: the root, those above in v3 and v2."""
+    if holder_of(hierarchy.dialect) is None:
+        return []
+    found: dict[str, None] = {"": None} if hierarchy.copies is not None else {}
+    if hierarchy.keeps_copies and not hierarchy.dialect.apart and len(hierarchy.dialects) == 1:
+        for key in keys:
+            above = key.rstrip("/").split("/")[: -1 if key.endswith("/") else -2]
+            found |= dict.fromkeys("/".join(above[: n + 1]) + "/" for n in range(len(above)))
+    return [*found]
+
+
+def has_copies(hierarchy: Hierarchy, path: str) -> bool:
+    """Whether the root, or a group above `path` whose copies are kept in step, holds copies of documents."""
+    if hierarchy.copies is not None:
+        return True
+    holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
+    holder = _need_holder(hierarchy.dialect) if holders else ""
+    found = fetch(hierarchy.store, [within + holder for within in holders])
+    return any(hierarchy.dialect.consolidated({holder: value}) is not None for value in found.values())
+
+
+def _repeat(
+    store: Store,
+    dialect: Dialect,
+    within: str,
+    changes: Mapping[str, bytes | None],
+    gone: tuple[Collection[str], Collection[str]],
+) -> None:
+    """Repeats what concerns them in the copies that the group at the prefix `within` holds. Raises Conflict,
+    Unreadable, BadMetadata."""
+    holder = _need_holder(dialect)
+    for _ in range(ATTEMPTS):
+        found = store.get_versioned(within + holder)
+        if found is None:
+            return
+        copies = dialect.consolidated({holder: found[0]})
+        if copies is None:
+            return
+        document = Document(found[0], within + holder, found[1], limit=CONSOLIDATED_LIMIT)
+        held = [within + key for key in copies]
+        told: dict[str, bytes | None] = dict.fromkeys(
+            key for key in held if key in gone[0] or key.startswith(tuple(gone[1]))
+        )
+        told |= {key: value for key, value in changes.items() if key.startswith(within)}
+        changed = _changed(document, dialect, within, told)
+        if changed is document:
+            return
+        try:
+            store.set(within + holder, changed.bytes, expect=found[1])
+            return
+        except Conflict as conflict:
+            lost = conflict
+    raise lost
+
+
+def holder_of(dialect: Dialect) -> str | None:
+    """The key of the document that holds the copies, relative to its group; None where the dialect has no such thing."""
+    keys = dialect.documents("/any", "array")
+    place = dialect.copied_at(keys[0]) if keys else None
+    return place[0] if place is not None else None
+
+
+def _need_holder(dialect: Dialect) -> str:
+    holder = holder_of(dialect)
+    if holder is None:
+        raise Unsupported(
+            f"{dialect.title} has no consolidated metadata",
+            feature=f"consolidated metadata in {dialect.title}",
+            advice="Every node is read from its own documents.",
+        )
+    return holder
+
+
+def _changed(document: Document, dialect: Dialect, within: str, changes: Mapping[str, bytes | None]) -> Document:
+    """`document` with the copies of these keys replaced (None: removed); the same object where there are none."""
+    for key, value in changes.items():
+        place = dialect.copied_at(key[len(within) :])
+        if place is None or not document.has(place[1].rpartition("/")[0]):
             continue
         if value is not None:
-            document = document.set(pointer, Document(value, document.key).value)
-        elif document.has(pointer):
-            document = document.remove(pointer)
+            document = document.set(place[1], _without_copies(Document(value, key)).value)
+        elif document.has(place[1]):
+            document = document.remove(place[1])
     return document
+
+
+def _without_copies(document: Document) -> Document:
+    """A group's own document, without the copies that it holds itself."""
+    return document.remove("/consolidated_metadata") if document.has("/consolidated_metadata") else document
+
+
+# ---------------------------------------------------------------------------------------------- made anew
+def consolidate(hierarchy: Hierarchy, cancelled: Callable[[], bool] = never) -> int | None:
+    """Writes a copy of all documents at the root, in place of one that is there; how many, None when cancelled.
+
+    Every byte of each document is as in its own place. Raises Unsupported (the dialect has none), ReadOnly, BadMetadata
+    (a document is broken), Conflict (the root changed meanwhile).
+    """
+    dialect, store = hierarchy.dialect, hierarchy.store
+    if len(hierarchy.dialects) > 1:
+        raise Unsupported(
+            "A folder of several hierarchies has no consolidated metadata", feature="consolidated metadata"
+        )
+    holder = _need_holder(dialect)
+    hierarchy.need_writing(holder)
+    found = store.get_versioned(holder)
+    texts: dict[str, str] = {}
+    for key, value in documents_beneath(hierarchy, "/", cancelled).items():
+        if dialect.copied_at(key) is not None and key != holder:
+            texts[key] = _without_copies(Document(value, key, limit=CONSOLIDATED_LIMIT)).text.strip()
+    if cancelled():
+        return None
+    version = ABSENT if found is None else found[1]
+    for key, value in dialect.consolidate(texts, None if found is None else found[0]).items():
+        store.set(key, value, expect=version if key == holder else None)
+    hierarchy.copies = Copies.found(dialect, fetch(store, hierarchy.keys_of("/")))
+    hierarchy.warnings = tuple(warning for warning in hierarchy.warnings if not warning.startswith(STALE))
+    return len(texts)
+
+
+def documents_beneath(hierarchy: Hierarchy, path: str, cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
+    """The stored documents of the node at `path` and of all nodes beneath it, by key; parents first."""
+    paths = [path]
+    for where, child in hierarchy.walk(path, cancelled):
+        if child.error is not None and child.kind is None:
+            raise child.error
+        paths.append(where)
+    found: dict[str, bytes] = {}
+    for at in range(0, len(paths), 64):
+        found |= fetch(hierarchy.store, [key for where in paths[at : at + 64] for key in hierarchy.keys_of(where)])
+    return found

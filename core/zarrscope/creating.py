@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.dialects import Dialect
+from zarrscope.dialects.pipeline import bytes_codec, kind_of
 from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import Refused
 from zarrscope.fill import undefined
@@ -45,7 +46,9 @@ def new_array(
             raise Refused(f"{name} {given} do not fit the shape {shape}: one positive length per axis is needed")
     if dimension_names is not None and len(dimension_names) != len(shape):
         raise Refused(f"{len(dimension_names)} dimension names do not fit the {len(shape)} axes of shape {shape}")
-    specs = tuple(as_spec(codec) for codec in codecs) if codecs is not None else default_codecs(kind)
+    specs = default_codecs(kind)
+    if codecs is not None:
+        specs = serialised([with_defaults(as_spec(codec), kind) for codec in codecs], kind)
     if shards is not None:
         if any(o % i for o, i in zip(outer, inner, strict=True)):
             raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
@@ -82,14 +85,40 @@ def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
     return CodecSpec(str(codec["name"]), Configuration(codec.get("configuration") or {}))
 
 
+def serialised(specs: Sequence[CodecSpec], dtype: DataType) -> tuple[CodecSpec, ...]:
+    """`specs` with the codec that turns values into bytes where none of them does: before the first that needs them."""
+    kinds = [kind_of(spec.name) for spec in specs]
+    if not {"array→bytes", None}.isdisjoint(kinds):
+        return tuple(specs)
+    at = kinds.index("bytes→bytes") if "bytes→bytes" in kinds else len(kinds)
+    return (*specs[:at], default_codecs(dtype)[0], *specs[at:])
+
+
+def with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
+    """A compressor by its bare name, with the settings that documents must spell out."""
+    itemsize = max(1, dtype.itemsize)
+    known: dict[str, dict[str, Any]] = {
+        "gzip": {"level": 5},
+        "zstd": {"level": 3, "checksum": False},
+        "blosc": {
+            "cname": "zstd",
+            "clevel": 5,
+            "shuffle": "shuffle" if itemsize > 1 else "bitshuffle",
+            "typesize": itemsize,
+            "blocksize": 0,
+        },
+    }
+    settings = known.get(spec.name)
+    return CodecSpec(spec.name, Configuration({**settings, **spec.configuration})) if settings else spec
+
+
 def default_codecs(dtype: DataType) -> tuple[CodecSpec, ...]:
     zstd = CodecSpec("zstd", Configuration({"level": 3, "checksum": False}))
     if dtype.name == "string":
         return CodecSpec("vlen-utf8"), zstd
     if dtype.name == "bytes":
         return CodecSpec("vlen-bytes"), zstd
-    settings = {"endian": "little"} if dtype.itemsize > 1 else {}
-    return CodecSpec("bytes", Configuration(settings)), zstd
+    return bytes_codec(dtype, "little"), zstd
 
 
 def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:

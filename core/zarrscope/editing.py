@@ -1,18 +1,22 @@
 """Changing a hierarchy: nodes created, documents saved, arrays resized, nodes erased.
 
-Each document is stored atomically and only over the version that was read. The consolidated copy follows every edit,
-second: when that fails, the hierarchy's `warnings` say that it is stale. Nothing is written to a node that demands an
-extension unknown here. Specification: v3 core "Operations", dialects.md A.9, D.1.6.
+Each document is stored atomically and only over the version that was read. A node appears with the document that makes
+it, written last, and vanishes with it, erased first: what a crash leaves behind is never taken for a node, and where
+anything lies already no new array is made over it. The consolidated copies follow every edit, second: when that fails,
+the hierarchy's `warnings` say that they are stale. Nothing is written to a node that demands an extension unknown here.
+
+Specification: v3 core "Operations", dialects.md A.6 "Delete", "Existence", A.9, D.1.6.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.dialects import Node, Source
+from zarrscope.consolidated import follow
+from zarrscope.dialects import Dialect, Kind, Node, Source
 from zarrscope.document import Document
 from zarrscope.errors import BadMetadata, Conflict, ReadOnly, Refused, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
@@ -25,35 +29,12 @@ if TYPE_CHECKING:
     from zarrscope.hierarchy import Hierarchy
 
 
+# ---------------------------------------------------------------------------------------------- creating
 def create_node(
     hierarchy: Hierarchy, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
 ) -> None:
     """Writes the documents of a new node, and of the groups above it that are missing. See Hierarchy.create_group."""
-    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
-    if len(hierarchy.dialects) > 1:
-        raise Refused(
-            "New nodes need a hierarchy, and this is a folder of several",
-            store=hierarchy.url,
-            advice="Open one of those beneath it and create the node there.",
-        )
-    names = [name for name in path.split("/") if name]
-    for name in names:
-        hierarchy.dialect.check_name(name)
-    plan: list[tuple[str, dict[str, bytes]]] = []
-    above = "/"
-    for name in names:
-        node = hierarchy.own_node(above)
-        if node is not None:
-            _need_understanding(hierarchy, node)
-        if node is not None and node.metadata.kind == "array":
-            raise Refused(
-                f"{above} is an array: no node can be made beneath it",
-                store=hierarchy.url,
-                advice="Choose another path.",
-            )
-        if node is None:
-            plan.append((above, hierarchy.dialect.write(above, GroupMetadata(hierarchy.dialect.name), {})))
-        above = join_path(above, name)
+    above = need_place(hierarchy, path)
     taken = hierarchy.own_node(path)
     if taken is not None:
         raise Conflict(
@@ -62,21 +43,81 @@ def create_node(
             key=hierarchy.dialect.documents(path)[0],
             advice="Choose another path, or erase that node first.",
         )
-    _need_other_case(hierarchy, path)
-    plan.append((path, hierarchy.dialect.write(path, metadata, attributes)))
-    for where, documents in plan:
-        last = hierarchy.dialect.attributes_at(where, metadata.kind)[0]  # type: ignore[arg-type]
-        # a document of attributes first: the node appears with them, not before them
-        for key, value in sorted(documents.items(), key=lambda item: item[0] != last):
-            try:
-                hierarchy.store.set(key, value, expect=ABSENT)
-            except Conflict:
-                if where == path:
-                    raise  # somebody made this node meanwhile; a group above made by others is as good as ours
-            _repeat(hierarchy, {key: value})
+    if metadata.kind == "array":
+        need_nothing_beneath(hierarchy, path)
+    documents = hierarchy.dialect.write(path, metadata, attributes)
+    create_groups(hierarchy, above)
+    _store_new(hierarchy, path, metadata.kind, documents)  # type: ignore[arg-type]
     hierarchy.forget()
 
 
+def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list[str]:
+    """The paths of the groups above `path` that are missing, the root first.
+
+    Raises Refused where a node may not be at `path`: by its name, beneath an array, in a folder of several hierarchies,
+    beside a name that counts as the same (that of `instead_of` apart, which goes away); ReadOnly.
+    """
+    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    if len(hierarchy.dialects) > 1:
+        raise Refused(
+            "New nodes need a hierarchy, and this is a folder of several",
+            store=hierarchy.url,
+            advice="Open one of those beneath it and create the node there.",
+        )
+    missing: list[str] = []
+    for above in _paths_above(path):
+        node = hierarchy.own_node(above)
+        if node is not None:
+            need_understanding(hierarchy, node)
+        if node is not None and node.metadata.kind == "array":
+            raise Refused(
+                f"{above} is an array: no node can be made beneath it",
+                store=hierarchy.url,
+                advice="Choose another path.",
+            )
+        if node is None:
+            missing.append(above)
+    for name in path.split("/")[1:]:
+        if name:
+            hierarchy.dialect.check_name(name)
+    _need_other_case(hierarchy, path, instead_of)
+    return missing
+
+
+def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
+    """Raises Conflict where keys lie at which an array at `path` would have its chunks, or nodes beneath it."""
+    if not hierarchy.store.listable or path == "/":
+        return
+    for prefix in hierarchy.dialect.erase(path, "array").prefixes:
+        entry = next(hierarchy.store.list_dir(prefix), None)
+        if entry is not None:
+            raise Conflict(
+                f"There is no node {path}, but something lies beneath it",
+                store=hierarchy.url,
+                key=prefix + entry.name,
+                advice="Erase what lies there first, or choose another path. A copy or an erasure may have stopped.",
+            )
+
+
+def create_groups(hierarchy: Hierarchy, paths: list[str]) -> None:
+    """Writes the groups; one that others make meanwhile is as good as ours."""
+    for path in paths:
+        documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
+        try:
+            _store_new(hierarchy, path, "group", documents)
+        except Conflict:
+            continue
+
+
+def _store_new(hierarchy: Hierarchy, path: str, kind: Kind, documents: Mapping[str, bytes]) -> None:
+    """A document of attributes first: the node appears with them, not before them."""
+    first = hierarchy.dialect.attributes_at(path, kind)[0]
+    for key, value in sorted(documents.items(), key=lambda item: item[0] != first):
+        hierarchy.store.set(key, value, expect=ABSENT)
+    follow(hierarchy, {**documents})
+
+
+# ---------------------------------------------------------------------------------------------- documents
 def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
     """See Hierarchy.save; `path` is clean."""
     hierarchy.need_writing(document.key)
@@ -85,7 +126,7 @@ def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
     documents: dict[str, Source] = {**fetch(hierarchy.store, hierarchy.keys_of(path))}
     before = hierarchy.parsed(path, documents)
     if before is not None:
-        _need_understanding(hierarchy, before)
+        need_understanding(hierarchy, before)
     documents[document.key] = document.bytes
     after = hierarchy.parsed(path, documents)
     if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
@@ -95,17 +136,24 @@ def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
     version = hierarchy.store.set(document.key, document.bytes, expect=document.version)
     if path == "/":
         hierarchy.forget()
-    _repeat(hierarchy, {document.key: document.bytes})
+    follow(hierarchy, {document.key: document.bytes})
     return document.read_at(version)
 
 
 def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
-    """See Hierarchy.resize."""
+    """See Hierarchy.resize. Raises Conflict when others have resized the array since `metadata` was read."""
     hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
     changed = replace(metadata, shape=shape)
     node = hierarchy.own_node(path)
     if node is None:
         raise hierarchy.nothing_at(path)
+    if not isinstance(node.metadata, ArrayMetadata) or node.metadata.shape != metadata.shape:
+        raise Conflict(
+            f"{path} was changed since it was opened",
+            store=hierarchy.url,
+            key=hierarchy.dialect_of(node).documents(path, "array")[0],
+            advice="Open it again, then resize it.",
+        )
     old, new = (hierarchy.dialect_of(node).write(path, each, node.attributes) for each in (metadata, changed))
     for key, value in new.items():
         was, now = json.loads(old[key]), json.loads(value)
@@ -120,26 +168,81 @@ def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tupl
     return changed
 
 
+# ---------------------------------------------------------------------------------------------- erasing
 def erase(hierarchy: Hierarchy, path: str) -> None:
     """See Hierarchy.erase; `path` is clean."""
     hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
-    node = hierarchy.own_node(path) or hierarchy.node_at(path)
-    if node is None:
-        raise hierarchy.nothing_at(path)
-    _need_understanding(hierarchy, node)
-    erasure = hierarchy.dialect_of(node).erase(path, node.metadata.kind)  # type: ignore[arg-type]
-    hierarchy.store.erase_values(erasure.keys)
+    dialect, kind = need_node(hierarchy, path, remains=True)
+    erase_node(hierarchy, dialect, path, kind)
+
+
+def erase_node(hierarchy: Hierarchy, dialect: Dialect, path: str, kind: Kind) -> None:
+    """Erases all that belongs to `path`, its own documents first."""
+    from zarrscope.array import forget_beneath
+
+    erasure = dialect.erase(path, kind)
+    own = [key for key in dialect.documents(path) if key not in erasure.keys]
+    keys = (*sorted(fetch(hierarchy.store, own)), *erasure.keys)
+    hierarchy.store.erase_values(keys)
     for prefix in erasure.prefixes:
         hierarchy.store.erase_prefix(prefix)
     hierarchy.forget()
+    forget_beneath(hierarchy.url, path)
     if path == "/":
         hierarchy.copies = None
-    elif hierarchy.copies is not None:
-        gone = [k for k in hierarchy.copies.documents if k in erasure.keys or k.startswith(tuple(erasure.prefixes))]
-        _repeat(hierarchy, dict.fromkeys(gone))
+    else:
+        follow(hierarchy, {}, gone=(keys, erasure.prefixes))
 
 
-def _need_understanding(hierarchy: Hierarchy, node: Node) -> None:
+def need_node(hierarchy: Hierarchy, path: str, *, remains: bool = False) -> tuple[Dialect, Kind]:
+    """The dialect and the kind of what is at `path`: a node, one with a broken document too, an implicit group.
+
+    With `remains`, what lies beneath a path without a node as well (a group). Raises NotFound; Refused for what lies
+    within an array; ReadOnly for a node that demands an extension unknown here.
+    """
+    for above in _paths_above(path):
+        try:
+            node = hierarchy.own_node(above)
+        except ZarrscopeError:
+            continue
+        if node is not None and node.metadata.kind == "array":
+            raise Refused(
+                f"{above} is an array: what lies beneath it are its chunks",
+                store=hierarchy.url,
+                advice=f"Name {above} itself, or write its values.",
+            )
+    try:
+        node = hierarchy.own_node(path) or hierarchy.node_at(path)
+    except BadMetadata:
+        documents = fetch(hierarchy.store, hierarchy.keys_of(path))
+        for dialect in hierarchy.dialects:
+            if any(key in documents for key in dialect.documents(path)):
+                return dialect, dialect.claimed(path, documents) or "group"
+        raise
+    if node is not None:
+        need_understanding(hierarchy, node)
+        return hierarchy.dialect_of(node), node.metadata.kind  # type: ignore[return-value]
+    if remains and path != "/" and hierarchy.store.listable:
+        prefixes = hierarchy.dialect.erase(path, "group").prefixes
+        if any(next(hierarchy.store.list_dir(prefix), None) is not None for prefix in prefixes):
+            return hierarchy.dialect, "group"
+    raise hierarchy.nothing_at(path)
+
+
+def vanishing(hierarchy: Hierarchy, path: str) -> list[str]:
+    """The groups above `path` that are only there because something lies beneath them (implicit ones)."""
+    found = []
+    for above in _paths_above(path):
+        try:
+            if above != "/" and hierarchy.own_node(above) is None:
+                found.append(above)
+        except ZarrscopeError:
+            continue
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- what must hold
+def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
     """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
     for report in node.metadata.extensions:
         if report.outcome is Outcome.REFUSED and report.passable:
@@ -152,29 +255,32 @@ def _need_understanding(hierarchy: Hierarchy, node: Node) -> None:
             )
 
 
-def _need_other_case(hierarchy: Hierarchy, path: str) -> None:
+def _paths_above(path: str) -> Iterator[str]:
+    """ "/", "/a", "/a/b" for "/a/b/c"; nothing for the root."""
+    above = "/"
+    for name in path.split("/")[1:]:
+        if name:
+            yield above
+            above = join_path(above, name)
+
+
+def _need_other_case(hierarchy: Hierarchy, path: str, instead_of: str = "") -> None:
     """Raises Refused where names that differ in case only may not lie side by side (the 2019 drafts, D.1.6)."""
     above, _, name = path.rpartition("/")
     if not name or not hierarchy.dialect.case_blind or not hierarchy.store.listable:
         return
     beside = hierarchy.dialect.children(above, hierarchy.store.list_dir(hierarchy.dialect.listing(above)))
-    taken = next((child.name for child in beside if child.name != name and child.name.lower() == name.lower()), None)
+    taken = next(
+        (
+            child.name
+            for child in beside
+            if child.name != name and child.name.lower() == name.lower() and join_path(above, child.name) != instead_of
+        ),
+        None,
+    )
     if taken is not None:
         raise Refused(
             f"{hierarchy.dialect.title} takes {name!r} and {taken!r}, which is there, for one name",
             store=hierarchy.url,
             advice="Choose a name that differs in more than upper and lower case.",
         )
-
-
-def _repeat(hierarchy: Hierarchy, changes: Mapping[str, bytes | None]) -> None:
-    """Brings the consolidated copy in step: the same change, second. A failure leaves a warning."""
-    if hierarchy.copies is None:
-        return
-    try:
-        hierarchy.copies.store(hierarchy.store, changes)
-    except ZarrscopeError as error:
-        stale = "The consolidated metadata is stale: it could not be brought in step"
-        kept = (warning for warning in hierarchy.warnings if not warning.startswith(stale))
-        hierarchy.warnings = (*kept, f"{stale} ({error.message})")
-    hierarchy.copies = hierarchy.copies.changed(changes)

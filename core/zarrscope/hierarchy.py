@@ -10,15 +10,28 @@ What lies beneath a group: listing.py. Specification: v3 core, v2, dialects.md A
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.array import Array
-from zarrscope.consolidated import Copies
+from zarrscope.consolidated import Copies, consolidate
 from zarrscope.creating import new_array
-from zarrscope.dialects import LATE_PROBES, PROBES, Child, Detected, Dialect, Kind, Node, Source, dialect_named
+from zarrscope.dialects import (
+    LATE_PROBES,
+    PROBES,
+    Child,
+    Detected,
+    Dialect,
+    Kind,
+    Node,
+    Source,
+    dialect_named,
+    opened_as,
+)
 from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.document import Document
 from zarrscope.editing import create_node, erase, resize, save
@@ -31,6 +44,9 @@ from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
 from zarrscope.store import ABSENT, ByteRange, Store, never
 from zarrscope.walking import MAX_DEPTH, Tree
 
+if TYPE_CHECKING:
+    from zarrscope.stores.rehearsal import Operation
+
 Mode = Literal["r", "r+", "a", "w-"]
 
 
@@ -41,24 +57,26 @@ def open(
     dialect: str | None = None,
     lenient: bool = False,
     consolidated: bool = True,
+    fallbacks: bool = True,
 ) -> Hierarchy:
     """The hierarchy at `url`: a path, a file:, http(s): or memory: address, a zip file, or a Store.
 
     mode: r read only · r+ read and write what exists · a the same, created when missing · w- created, must not exist.
     `dialect` names the dialect to open as, or to create (v3). `lenient` opens what demands extensions unknown here.
+    `fallbacks` False refuses data types that are only known by the fallback their document offers (drafts, v3 of 2023).
     `consolidated` False reads each node's own documents even where a consolidated copy offers them.
     Raises NotFound (no hierarchy there), Unreadable, BadMetadata, Unsupported, Refused; with w- Conflict.
     """
     if mode not in ("r", "r+", "a", "w-"):
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
     if isinstance(url, Store):
-        return _opened(url, mode, dialect, lenient, consolidated)
+        return _opened(url, mode, dialect, lenient, consolidated, fallbacks)
     from zarrscope.stores.address import open_store, split_address
 
     address = split_address(os.fspath(url))
     try:
         store = open_store(address.store_url, mode)
-        found = _opened(store, mode, dialect, lenient, consolidated)
+        found = _opened(store, mode, dialect, lenient, consolidated, fallbacks)
     except NotFound as error:
         above = look_above(address) if mode in ("r", "r+") else None
         if above is not None:
@@ -68,7 +86,14 @@ def open(
     return found
 
 
-def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consolidated: bool) -> Hierarchy:
+def _opened(
+    store: Store,
+    mode: Mode,
+    dialect: str | None = None,
+    lenient: bool = False,
+    consolidated: bool = True,
+    fallbacks: bool = True,
+) -> Hierarchy:
     documents = fetch(store, PROBES)
     detected = detected_in(store, documents, dialect, lenient)
     if detected is None:
@@ -80,6 +105,7 @@ def _opened(store: Store, mode: Mode, dialect: str | None, lenient: bool, consol
                 folder.warnings = (Folder.warning,)
                 return folder
         raise not_zarr(store)
+    detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
     asked = {*PROBES, *(LATE_PROBES if any(key in documents for key in LATE_PROBES) else ())}
     elsewhere = [key for key in detected.dialect.documents("/") if key not in asked and key not in documents]
     if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
@@ -183,6 +209,8 @@ class Hierarchy:
         self._at_hand: dict[str, bytes] | None = dict(documents)
         """What detection fetched serves the root's first opening."""
         self.copies: Copies | None = None
+        self.keeps_copies = use_consolidated
+        """Consolidated copies follow what is changed."""
         if use_consolidated and documents and not folder:
             try:
                 self.copies = Copies.found(self.dialect, documents)
@@ -192,7 +220,7 @@ class Hierarchy:
     @classmethod
     def reopen(cls, store: Store) -> Hierarchy:
         """The hierarchy of a store that was open before."""
-        return _opened(store, "r+" if store.writable else "r", None, False, True)
+        return _opened(store, "r+" if store.writable else "r")
 
     @property
     def url(self) -> str:
@@ -489,8 +517,24 @@ class Hierarchy:
         return resize(self, path, metadata, shape)
 
     def erase(self, path: str) -> None:
-        """Removes the node and all beneath it. Raises NotFound, ReadOnly."""
+        """Removes the node and all beneath it; where no node is, what lies there. Raises NotFound, Refused, ReadOnly.
+
+        Groups above that are there only because of it (implicit ones) are gone with it. See moving.py for move, copy.
+        """
         erase(self, clean_path(path))
+
+    def consolidate(self, cancelled: Callable[[], bool] = never) -> int | None:
+        """Writes a copy of all documents at the root, in place of a stale one. See consolidated.consolidate."""
+        return consolidate(self, cancelled)
+
+    def rehearse(self, log: list[Operation]) -> Hierarchy:
+        """This hierarchy to try things on: nothing is written, `log` gets every operation. See stores/rehearsal.py."""
+        from zarrscope.stores.rehearsal import Rehearsal
+
+        tried = copy.copy(self)
+        tried.store = Rehearsal(self.store, log)
+        tried.forget()
+        return tried
 
     def need_writing(self, key: str) -> None:
         """Raises ReadOnly where nothing may be written."""

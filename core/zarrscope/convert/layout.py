@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding
+from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding, with_defaults
 from zarrscope.dialects.pipeline import bytes_codec, kind_of
 from zarrscope.dtype import DataType
 from zarrscope.errors import Refused
@@ -112,28 +112,10 @@ def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
 
 def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec, ...]:
     """The codecs as asked for, the plain ones of the data type put before a list of compressors."""
-    specs = tuple(_with_defaults(as_spec(codec), dtype) for codec in codecs)
+    specs = tuple(with_defaults(as_spec(codec), dtype) for codec in codecs)
     if any(kind_of(spec.name) in ("array→bytes", "array→array") for spec in specs):
         return specs
     return (*_serializer(dtype), *specs)
-
-
-def _with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
-    """A compressor by its bare name, with the settings that documents must spell out."""
-    itemsize = max(1, dtype.itemsize)
-    known: dict[str, dict[str, Any]] = {
-        "gzip": {"level": 5},
-        "zstd": {"level": 3, "checksum": False},
-        "blosc": {
-            "cname": "zstd",
-            "clevel": 5,
-            "shuffle": "shuffle" if itemsize > 1 else "bitshuffle",
-            "typesize": itemsize,
-            "blocksize": 0,
-        },
-    }
-    settings = known.get(spec.name)
-    return CodecSpec(spec.name, Configuration({**settings, **spec.configuration})) if settings else spec
 
 
 def coarser(base: ArrayMetadata, shape: Sequence[int]) -> tuple[RegularGrid, tuple[CodecSpec, ...]]:

@@ -15,6 +15,7 @@ from zarrscope.dialects.detection import (
     detect_listed,
     dialect_named,
     late_probes,
+    opened_as,
 )
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Kind, Node, Source
 
@@ -34,4 +35,5 @@ __all__ = [
     "detect_listed",
     "dialect_named",
     "late_probes",
+    "opened_as",
 ]

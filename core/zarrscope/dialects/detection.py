@@ -7,6 +7,7 @@ may answer any address with a web page) does not end the search; it is the fault
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
@@ -46,20 +47,18 @@ def _plugged() -> Iterator[Any]:
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
     """The dialect of that id, as new hierarchies are written. Raises NotFound."""
-    for dialect in DIALECTS:
+    for dialect in (*DIALECTS, *_plugged()):
         if dialect.name == name:
-            return _lenient(dialect, lenient)
-    for dialect in _plugged():
-        if dialect.name == name:
-            return _lenient(dialect, lenient)
+            return opened_as(dialect, lenient=lenient)
     names = ", ".join(dialect.name for dialect in DIALECTS)
     raise NotFound(f"There is no dialect {name!r}", advice=f"The dialects are {names}.")
 
 
-def _lenient(dialect: Dialect, lenient: bool) -> Dialect:
-    from dataclasses import replace
-
-    return replace(dialect, lenient=True) if lenient else dialect  # type: ignore[type-var]
+def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
+    """The same dialect, opened `lenient` or not, with `fallbacks` or without, where it gives that choice."""
+    given = {each.name for each in fields(dialect)}  # type: ignore[arg-type]
+    chosen: Dialect = replace(dialect, **{k: v for k, v in choices.items() if k in given})  # type: ignore[type-var]
+    return chosen
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:

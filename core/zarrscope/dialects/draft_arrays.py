@@ -152,20 +152,38 @@ def _data_type(
         except BadMetadata as error:
             if value.get("fallback") is None:
                 raise error.beneath("/data_type/type") from None
-    fallback = value.get("fallback")
-    names = fallback if isinstance(fallback, list) else [fallback] if fallback is not None else []
-    for name in names if dialect.fallbacks else []:
+    typed, name = _fallback(value.get("fallback"), form)
+    if typed is None:
+        advice = "It offers no fallback that is known here, of the same size."
+        reports.append(_missing("data type", extension, "/data_type", advice))
+        return (unknown(extension), None), True
+    if not dialect.fallbacks:
+        report = _missing("data type", extension, "/data_type", f"Its fallback {name} is switched off.")
+        reports.append(replace(report, fallback=name))
+        return (unknown(extension), None), True
+    notes.append(f"The data type {spell(form)} of {extension} is unknown: its values are shown as {name}")
+    advice = f"Shown as {name}, the fallback that the document offers."
+    reports.append(
+        ExtensionReport(
+            "data type", extension, False, False, Outcome.FELL_BACK, advice, pointer="/data_type", fallback=name
+        )
+    )
+    return typed, False
+
+
+def _fallback(value: Json, form: Json) -> tuple[Typed | None, str]:
+    """The first type of `fallback`, one name or a list, that is known here and of the size that `form` tells."""
+    size = None
+    if isinstance(form, str):
+        try:
+            size = parse_typestr(form)[0].itemsize
+        except BadMetadata:
+            pass  # an identifier that only its extension can tell the size of
+    for name in value if isinstance(value, list) else [value]:
         typed = _named_type(name)
-        if typed is not None and typed[0].numpy is not None:
-            notes.append(f"The data type {spell(form)} of {extension} is unknown: its values are shown as {name}")
-            advice = f"Shown as {name}, the fallback that the document offers."
-            reports.append(
-                ExtensionReport("data type", extension, False, False, Outcome.FELL_BACK, advice, "/data_type")
-            )
-            return typed, False
-    advice = "It offers no fallback that is known here." if dialect.fallbacks else "Its fallback is switched off."
-    reports.append(_missing("data type", extension, "/data_type", advice))
-    return (unknown(extension), None), True
+        if typed is not None and typed[0].numpy is not None and size in (None, typed[0].itemsize):
+            return typed, str(name)
+    return None, ""
 
 
 def _missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:

@@ -30,7 +30,7 @@ from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, D
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, load, token
 from zarrscope.dialects.v2 import DIMENSIONS
-from zarrscope.dialects.writing import check_plain_name, document
+from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
@@ -228,6 +228,14 @@ class Draft(Dialect):
 
     def copied_at(self, key: str) -> tuple[str, str] | None:
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
+
+    def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
+        """zarr-python 2 makes a group of the place where it puts the copies, too."""
+        group = document({"attributes": {}}, indent=4)
+        key = self.key("/consolidated", "group")
+        inner = copies({key: group.decode(), **texts})
+        text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
+        return {key: group, _CONSOLIDATED: text.encode()}
 
     # ------------------------------------------------------------------ writing
     def write(

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, load, prefix_of, token
-from zarrscope.dialects.writing import check_plain_name, document
+from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import parse_typestr, spell, typestr
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import V2 as FILL
@@ -194,6 +194,10 @@ class V2(Dialect):
 
     def copied_at(self, key: str) -> tuple[str, str] | None:
         return ".zmetadata", "/metadata" + token(key)
+
+    def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
+        text = f'{{\n    "metadata": {copies(texts)},\n    "zarr_consolidated_format": 1\n}}'
+        return {".zmetadata": text.encode("utf-8", "surrogatepass")}
 
     # ------------------------------------------------------------------ writing
     def write(

@@ -22,7 +22,8 @@ from zarrscope.dialects import extensions as known
 from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, token
-from zarrscope.dialects.writing import check_plain_name, document
+from zarrscope.dialects.writing import check_plain_name, copies, document
+from zarrscope.document import Document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import V3 as FILL
@@ -129,6 +130,12 @@ class V3(Dialect):
     def copied_at(self, key: str) -> tuple[str, str] | None:
         name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies, and is not among them
         return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
+
+    def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
+        inner = copies({key.removesuffix("/" + DOCUMENT): text for key, text in texts.items()})
+        inline = f'{{\n    "kind": "inline",\n    "must_understand": false,\n    "metadata": {inner}\n  }}'
+        whole = Document(root or b"", DOCUMENT, limit=CONSOLIDATED_LIMIT).set_text("/consolidated_metadata", inline)
+        return {DOCUMENT: whole.bytes}
 
     # ------------------------------------------------------------------ writing
     def write(
@@ -242,8 +249,24 @@ class _Reading:
                 )
         except BadMetadata as error:
             raise error.beneath("/data_type") from None
-        if dtype.numpy is None and isinstance(value, Mapping) and value.get("fallback") is not None:
-            dtype = self._fallback(dtype, value["fallback"])
+        fallback = None
+        if dtype.numpy is None and isinstance(value, Mapping):
+            fallback = self._fallback(dtype, value.get("fallback"))
+        if fallback is not None and self.dialect.fallbacks:
+            self.notes.append(f"The data type {dtype.name!r} is unknown: its values are shown as {fallback.name}")
+            self.reports.append(
+                ExtensionReport(
+                    "data type",
+                    dtype.name,
+                    understood=False,
+                    required=False,
+                    outcome=Outcome.FELL_BACK,
+                    advice=f"Shown as {fallback.name}, the fallback that the document offers.",
+                    pointer="/data_type",
+                    fallback=fallback.name,
+                )
+            )
+            return fallback
         if dtype.name not in CORE_NAMES:
             known_here = dtype.numpy is not None
             self.reports.append(
@@ -253,34 +276,23 @@ class _Reading:
                     understood=known_here,
                     required=True,
                     outcome=Outcome.USED if known_here else Outcome.REFUSED,
-                    advice=dtype.advice,
+                    advice=f"Its fallback {fallback.name} is switched off." if fallback is not None else dtype.advice,
                     pointer="/data_type",
+                    fallback=fallback.name if fallback is not None else "",
                 )
             )
         return dtype
 
-    def _fallback(self, dtype: DataType, value: Any) -> DataType:
-        for name in value if isinstance(value, list) else [value]:
+    def _fallback(self, dtype: DataType, value: Any) -> DataType | None:
+        """The first type of `fallback`, one or a list, that is known here and of the same size, where that is known."""
+        for name in value if isinstance(value, list) else [] if value is None else [value]:
             try:
                 other = data_type(name)
             except BadMetadata as error:
                 raise error.beneath("/data_type/fallback") from None
-            if other.numpy is None or not self.dialect.fallbacks or (dtype.itemsize not in (0, other.itemsize)):
-                continue
-            self.notes.append(f"The data type {dtype.name!r} is unknown: its values are shown as {other.name}")
-            self.reports.append(
-                ExtensionReport(
-                    "data type",
-                    dtype.name,
-                    understood=False,
-                    required=False,
-                    outcome=Outcome.FELL_BACK,
-                    advice=f"Shown as {other.name}.",
-                    pointer="/data_type",
-                )
-            )
-            return other
-        return dtype
+            if other.numpy is not None and dtype.itemsize in (0, other.itemsize):
+                return other
+        return None
 
     def _grid(self, shape: tuple[int, ...]) -> tuple[ChunkGrid, str | None]:
         """The grid, and the separator that documents of early 2023 kept in it."""

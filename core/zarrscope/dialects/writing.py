@@ -17,6 +17,13 @@ def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8", "surrogatepass")
 
 
+def copies(texts: Mapping[str, str], margin: str = "    ") -> str:
+    """A JSON object of documents by name, each spelled as in its own place but for the margin."""
+    inner = f"\n{margin}    "  # a line break in JSON text never lies within a string
+    items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
+    return "{" + ",".join(items) + f"\n{margin}}}"
+
+
 def _check(value: Any, pointer: str, depth: int = 0) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise BadMetadata(

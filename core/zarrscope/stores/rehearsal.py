@@ -45,6 +45,15 @@ class Operation:
         return self.act in ("erase", "erase_prefix") and self.keys > 0
 
 
+def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
+    """The operations; those that are alike and done side by side, in the order of their keys."""
+    found: list[Operation] = []
+    for _, alike in groupby(log, lambda each: (each.act, each.store, each.source_url)):
+        group = list(alike)
+        found += sorted(group, key=lambda each: each.key) if group[0].act == "copy" else group
+    return tuple(found)
+
+
 class Rehearsal(Wrapper):
     """`Rehearsal(store)`; a second one given the first's `log` records into the same list, for two stores at once."""
 
@@ -57,11 +66,7 @@ class Rehearsal(Wrapper):
     @property
     def operations(self) -> tuple[Operation, ...]:
         """All so far, in order; those that are alike and done side by side, in the order of their keys."""
-        ordered: list[Operation] = []
-        for _, alike in groupby(self.log, lambda each: (each.act, each.store, each.source_url)):
-            group = list(alike)
-            ordered += sorted(group, key=lambda each: each.key) if group[0].act in ("copy", "erase") else group
-        return tuple(ordered)
+        return ordered(self.log)
 
     def _record(self, act: Act, key: str, **told: object) -> None:
         self.log.append(Operation(act, key, self.url, **told))  # type: ignore[arg-type]

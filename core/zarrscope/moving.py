@@ -1,0 +1,442 @@
+"""Nodes moved, renamed and copied, within a hierarchy and between two of one dialect, with all that lies beneath.
+
+Keys are taken from their places to other places: documents byte for byte, chunks as they are, never decoded. Where the
+store is a file system, a move renames folders: at once, however large. Else everything is copied, compared, and only
+then erased at its old place. Whatever is interrupted, the node is whole at its old place or at its new one:
+
+- chunks come first, documents after them, the deepest first and the node's own last: then it is there;
+- a move erases the node's document at the old place first: then it is gone, and what is left is nobody's;
+- where documents lie apart from chunks (the drafts), documents are copied, chunks moved at once, documents erased.
+
+While a copy is under way, a key of its own holds the place: two never mix. What stopped halfway is refused by the next,
+until it is erased (`replace`). Specification: dialects.md A.2 (keys), A.6 "Delete"; store.py for what stores can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, product
+from threading import Lock
+
+from zarrscope.background import shared
+from zarrscope.consolidated import documents_beneath, follow, has_copies, holder_of
+from zarrscope.dialects import Dialect, Kind
+from zarrscope.editing import create_groups, erase_node, need_node, need_place
+from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
+from zarrscope.hierarchy import Hierarchy
+from zarrscope.metadata import ArrayMetadata
+from zarrscope.naming import clean_path, declared_paths, join_path
+from zarrscope.probing import fetch
+from zarrscope.store import ABSENT, BATCH, Store, never
+
+CLAIM = ".zarrscope-copying.json"
+"""The key beneath the new place that says that a copy is under way there. No dialect takes it for a document."""
+ROUNDS = 3
+"""So often is copied again what others changed meanwhile, before a move gives up."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it is: values copied or compared so far."""
+
+    doing: str
+    """ "copying" or "comparing"."""
+    path: str
+    done: int
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What was done. `keys`: values stored anew at the new place. `at_once`: chunks were not touched but renamed."""
+
+    path: str
+    to: str
+    keys: int
+    nbytes: int
+    at_once: bool = False
+    cancelled: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def copy(
+    source: Hierarchy,
+    path: str,
+    to: str,
+    target: Hierarchy | None = None,
+    *,
+    replace: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> Moved:
+    """Copies the node at `path`, and all beneath it, to the path `to` of `target` (else of the same hierarchy).
+
+    `replace` erases first what is at `to`. Groups above `to` that are missing are made. `progress` is called by one
+    thread at a time, of several. Once `cancelled`, what was copied is taken away again.
+    Raises NotFound, Conflict (something is at `to`), Refused (into itself, a name that may not be, another dialect:
+    convert instead), ReadOnly, Unreadable.
+    """
+    return _Carrying(source, path, to, target, replace, progress, cancelled).copy()
+
+
+def move(
+    source: Hierarchy,
+    path: str,
+    to: str,
+    target: Hierarchy | None = None,
+    *,
+    replace: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> Moved:
+    """Moves the node at `path`, and all beneath it, to the path `to` of `target` (else of the same hierarchy).
+
+    As `copy` says; a group above that nothing but this node made a group is gone afterwards (implicit groups).
+    Raises Conflict also when others keep changing the node while it is moved: then nothing was erased.
+    """
+    return _Carrying(source, path, to, target, replace, progress, cancelled).move()
+
+
+def rename(hierarchy: Hierarchy, path: str, name: str) -> Moved:
+    """Gives the node at `path` another name in the same group. See `move`."""
+    path = clean_path(path)
+    if "/" in name:
+        raise Refused(f"{name!r} is a path, not a name", advice="Move the node to give it another place.")
+    return move(hierarchy, path, join_path(path.rpartition("/")[0], name))
+
+
+class _Stopped(Exception):
+    """Somebody cancelled."""
+
+
+class _Carrying:
+    """One move or copy: `pairs` are the keys, `prefixes` the prefixes, of the old place and the new."""
+
+    def __init__(
+        self,
+        source: Hierarchy,
+        path: str,
+        to: str,
+        target: Hierarchy | None,
+        replace: bool,
+        progress: Callable[[Progress], None] | None,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.source, self.target = source, target if target is not None else source
+        self.path, self.to = clean_path(path), clean_path(to)
+        self.replace, self.progress, self.cancelled = replace, progress, cancelled
+        self.dialect, self.kind = need_node(source, self.path)
+        before, after = self.dialect.erase(self.path, self.kind), self.target.dialect.erase(self.to, self.kind)
+        self.pairs = tuple(zip(before.keys, after.keys, strict=False))
+        self.prefixes = tuple(zip(before.prefixes, after.prefixes, strict=False))
+        self.claim = (after.prefixes[-1] if after.prefixes else "") + CLAIM
+        self.documents: dict[str, bytes] = {}
+        """Of the new place: what the consolidated copies have to follow."""
+        self.keys = self.nbytes = self.done = 0
+        self._guard = Lock()
+
+    # ------------------------------------------------------------------ what may be done
+    def _check(self, moving: bool) -> None:
+        source, target, path, to = self.source, self.target, self.path, self.to
+        if to == "/" or (moving and path == "/"):
+            raise Refused(
+                "The root stays where it is" if moving and path == "/" else "A node does not take the root's place",
+                store=target.url,
+                advice="Rename the folder itself, or convert to a new place.",
+            )
+        if moving:
+            source.need_writing(source.dialect.documents(path)[0])
+        if not _alike(self.dialect, target.dialect):
+            raise Refused(
+                f"{path} is {self.dialect.title}, and {target.url} is {target.dialect.title}",
+                store=source.url,
+                advice=f"Convert it: zarrscope convert SOURCE DESTINATION --node {path} --to {target.dialect.name}.",
+            )
+        if _overlap(source.store, path, target.store, to, self.prefixes):
+            raise Refused(
+                f"{path} cannot be {'moved' if moving else 'copied'} to {to}: one lies within the other",
+                store=target.url,
+                advice="Choose another path.",
+            )
+
+    def _make_room(self, moving: bool) -> None:
+        """Looks that nothing is at the new place, or erases it, and makes the groups above it."""
+        same = moving and self.source.store.url == self.target.store.url
+        above = need_place(self.target, self.to, instead_of=self.path if same else "")
+        taken: tuple[Dialect, Kind] | None = None
+        try:
+            taken = need_node(self.target, self.to, remains=True)
+        except NotFound:
+            pass
+        if taken is not None:
+            if not self.replace:
+                raise Conflict(
+                    f"There is something at {self.to} already",
+                    store=self.target.url,
+                    key=self.target.dialect.documents(self.to)[0],
+                    advice="Choose another path, or replace what is there. A copy may have stopped halfway.",
+                )
+            erase_node(self.target, taken[0], self.to, taken[1])
+        create_groups(self.target, above)
+
+    # ------------------------------------------------------------------ doing it
+    def copy(self) -> Moved:
+        self._check(moving=False)
+        self._make_room(moving=False)
+        try:
+            self._carry()
+        except _Stopped:
+            return self._result(cancelled=True)
+        return self._result()
+
+    def move(self) -> Moved:
+        self._check(moving=True)
+        notes = self._mentions()
+        self._make_room(moving=True)
+        moved = self._renamed()
+        if not moved:
+            try:
+                self._carry()
+                self._settle()
+            except _Stopped:
+                return self._result(cancelled=True)
+            erase_node(self.source, self.dialect, self.path, self.kind)
+        return self._result(at_once=moved, notes=notes)
+
+    def _result(self, *, at_once: bool = False, cancelled: bool = False, notes: tuple[str, ...] = ()) -> Moved:
+        return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes)
+
+    def _mentions(self) -> tuple[str, ...]:
+        """Where OME-Zarr metadata of groups above names the node: it would name nothing afterwards."""
+        notes = []
+        above = self.path
+        while above != "/":
+            above = above.rpartition("/")[0] or "/"
+            try:
+                node = self.source.node_at(above)
+            except ZarrscopeError:
+                continue
+            for declared in declared_paths(node.attributes) if node is not None else ():
+                with suppress(Refused):
+                    where = clean_path(join_path(above, declared))
+                    if declared != "labels" and f"{where}/".startswith(f"{self.path}/"):
+                        notes.append(f"The attributes of {above} name {declared!r}: they were not changed")
+        return tuple(dict.fromkeys(notes))
+
+    # ------------------------------------------------------------------ at once
+    def _renamed(self) -> bool:
+        """Moves by renaming folders; False where that cannot be done."""
+        source, target = self.source, self.target
+        if self.dialect.apart:
+            return self._renamed_apart()
+        (prefix, to), *others = self.prefixes
+        if others or self.pairs or not target.store.can_move_prefix(source.store, prefix, to):
+            return False
+        followed = has_copies(source, self.path) or has_copies(target, self.to)
+        documents = documents_beneath(source, self.path) if followed else {}
+        try:
+            target.store.move_prefix(source.store, prefix, to)
+        except Unsupported:
+            return False
+        self.documents = {to + key[len(prefix) :]: value for key, value in documents.items()}
+        self._followed(((), (prefix,)))
+        return True
+
+    def _renamed_apart(self) -> bool:
+        """Documents are few: they are copied. The folder of chunks then changes its place at once."""
+        source, target = self.source.store, self.target.store
+        chunks = [(p, q) for p, q in self.prefixes if p != self.dialect.listing(self.path)]
+        held = [(p, q) for p, q in chunks if next(source.list_prefix(p), None) is not None]
+        loose = [key for key, _ in self.pairs if key not in self.dialect.documents(self.path) and source.get(key)]
+        if len(held) != 1 or loose or not target.can_move_prefix(source, *held[0]):
+            return False
+        try:
+            self._store_documents(self._documents_apart())
+            target.move_prefix(source, *held[0])
+        except ZarrscopeError as error:
+            with suppress(ZarrscopeError):
+                target.erase_values(self.documents)
+            if isinstance(error, Unsupported):
+                self.documents = {}
+                return False
+            raise
+        erase_node(self.source, self.dialect, self.path, self.kind)
+        return True
+
+    def _documents_apart(self) -> list[tuple[str, str]]:
+        own = [pair for pair in self.pairs if pair[0] in self.dialect.documents(self.path)]
+        listing = self.dialect.listing(self.path)
+        return own + [pair for pair in self._keys() if pair[0].startswith(listing) and pair not in own]
+
+    def _followed(self, gone: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+        """After folders were renamed: copies and caches follow in both hierarchies."""
+        from zarrscope.array import forget_beneath
+
+        if self.source is self.target:
+            follow(self.source, self.documents, gone=gone)
+        else:
+            follow(self.target, {**self.documents})
+            follow(self.source, {}, gone=gone)
+        for hierarchy, path in ((self.source, self.path), (self.target, self.to)):
+            hierarchy.forget()
+            forget_beneath(hierarchy.url, path)
+
+    # ------------------------------------------------------------------ value by value
+    def _carry(self) -> None:
+        """Copies everything, chunks first; takes it away again when it was cancelled or failed."""
+        store = self.target.store
+        store.set(self.claim, b'{"zarrscope": "an unfinished copy"}', expect=ABSENT)
+        try:
+            documents: list[tuple[str, str]] = []
+            self._copy_values(self._chunks(documents))
+            self._store_documents(documents)
+        except BaseException as error:
+            if not isinstance(error, Conflict):  # others are at work there: nothing of theirs is erased
+                with suppress(ZarrscopeError):
+                    erase_node(self.target, self.target.dialect, self.to, self.kind)
+            raise
+        store.erase(self.claim)
+
+    def _chunks(self, documents: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """All keys but those of documents, which are added to the list."""
+        own = _Own(self.dialect, self.path)
+        for pair in self._keys():
+            if own.is_document(pair[0]):
+                documents.append(pair)
+            else:
+                yield pair
+
+    def _copy_values(self, pairs: Iterator[tuple[str, str]]) -> None:
+        source, target = self.source.store, self.target.store
+
+        def work(batch: list[tuple[str, str]]) -> None:
+            for _, size in target.copy_many(source, batch, self.cancelled):
+                with self._guard:
+                    self.keys += 1
+                    self.nbytes += size or 0
+                    self._step("copying", 1)
+            self._go_on()
+
+        shared().share(_batches(pairs, BATCH if source.remote else 1), work)
+
+    def _store_documents(self, pairs: list[tuple[str, str]]) -> None:
+        """The deepest first, the node's own last; each atomically, and only where nothing is."""
+        values = fetch(self.source.store, [key for key, _ in pairs])
+        last = self.dialect.documents(self.path)
+        first = {self.dialect.attributes_at(self.path, self.kind)[0]} if len(last) > 1 else set()
+        ordered = sorted(pairs, key=lambda pair: (pair[0] in last, -pair[0].count("/"), pair[0] not in first, pair[0]))
+        for key, to in ordered:
+            self._go_on()
+            if key in values:
+                self.target.store.set(to, values[key], expect=ABSENT)
+                self.documents[to] = values[key]
+                self.keys += 1
+                self.nbytes += len(values[key])
+        self.target.forget()
+        follow(self.target, {**self.documents})
+
+    def _settle(self) -> None:
+        """Copies again what others changed meanwhile, until both places hold the same."""
+        source, target = self.source.store, self.target.store
+        for _ in range(ROUNDS):
+            again: list[str] = []
+
+            def work(batch: list[tuple[str, str]], again: list[str] = again) -> None:
+                self._go_on()
+                found = list(target.differing(source, batch))
+                with self._guard:
+                    again += found
+                    self._step("comparing", len(batch))
+
+            self.done = 0
+            shared().share(_batches(self._keys(), BATCH), work)
+            if not again:
+                return
+            changed = {to: key for key, to in self._keys() if to in {*again}}
+            stored = {to for to, _ in target.copy_many(source, ((key, to) for to, key in changed.items()))}
+            target.erase_values(to for to in changed if to not in stored)
+            documents = fetch(target, [to for to in changed if to in self.documents])
+            follow(self.target, {**documents})
+        raise Conflict(
+            f"Others keep changing {self.path} while it is moved",
+            store=self.source.url,
+            advice=f"Nothing was erased; a copy is at {self.to}. Try again when they are done.",
+        )
+
+    # ------------------------------------------------------------------ which keys
+    def _keys(self) -> Iterator[tuple[str, str]]:
+        """(old key, new key) of all that is stored; of all that may be, where the store cannot list."""
+        store = self.source.store
+        copies = {holder_of(self.dialect)} - {*self.dialect.documents(self.path)} if self.path == "/" else ()
+        own = {key for key, _ in self.pairs}
+        yield from self.pairs
+        for prefix, to in self.prefixes:
+            for key in store.list_prefix(prefix) if store.listable else self._unlisted(prefix):
+                if key not in own and key not in copies and key.rpartition("/")[2] != CLAIM:
+                    yield key, to + key[len(prefix) :]
+
+    def _unlisted(self, prefix: str) -> Iterator[str]:
+        """The keys beneath `prefix` of nodes that are known without listing (consolidated, or named by OME-Zarr)."""
+        if self.kind == "array":
+            paths = [self.path]
+        else:
+            paths = [self.path, *(where for where, _ in self.source.walk(self.path))]
+        for path in paths:
+            yield from (key for key in self.dialect.documents(path) if key.startswith(prefix))
+            node = self.source.node_at(path)
+            if node is not None and isinstance(node.metadata, ArrayMetadata):
+                metadata = node.metadata
+                for index in product(*map(range, metadata.grid.extent(metadata.shape))):
+                    key = metadata.keys.key(index)
+                    if key.startswith(prefix):
+                        yield key
+
+    def _step(self, doing: str, n: int) -> None:
+        self.done += n
+        if self.progress is not None:
+            self.progress(Progress(doing, self.path, self.done))
+
+    def _go_on(self) -> None:
+        if self.cancelled():
+            raise _Stopped
+
+
+class _Own:
+    """Which keys are documents of nodes: all where documents lie apart, else those that the path of a key names."""
+
+    def __init__(self, dialect: Dialect, path: str) -> None:
+        self._dialect = dialect
+        self._listing = dialect.listing(path) if dialect.apart else None
+        self._own = frozenset(dialect.documents(path))
+
+    def is_document(self, key: str) -> bool:
+        if key in self._own:
+            return True
+        if self._listing is not None:
+            return key.startswith(self._listing)
+        return key in self._dialect.documents("/" + key.rpartition("/")[0])
+
+
+def _alike(one: Dialect, other: Dialect) -> bool:
+    """Documents and chunks of both have the same form and the same keys."""
+    keys = [(each.name, each.documents("/a/b"), each.chunk_keys("/a/b", 2)) for each in (one, other)]
+    return keys[0] == keys[1]
+
+
+def _overlap(source: Store, path: str, target: Store, to: str, prefixes: tuple[tuple[str, str], ...]) -> bool:
+    """One place lies within the other: by path in the same store, by folder in two that share files."""
+    if source.url == target.url:
+        return f"{to}/".startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{to}/")
+    for prefix, other in prefixes:
+        folders = source._folder_of(prefix), target._folder_of(other)
+        if folders[0] is not None and folders[1] is not None:
+            one, two = (f"{folder.rstrip('/')}/" for folder in folders if folder is not None)
+            if one.startswith(two) or two.startswith(one):
+                return True
+    return False
+
+
+def _batches(pairs: Iterator[tuple[str, str]], size: int) -> Iterator[list[tuple[str, str]]]:
+    while batch := list(islice(pairs, size)):
+        yield batch

@@ -1,0 +1,3 @@
+"""Every dialect keeps the promises of contracts/operations.py."""
+
+from contracts.operations import *  # noqa: F403
