@@ -36,7 +36,7 @@ from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.document import Document
 from zarrscope.editing import create_node, erase, resize, save
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
-from zarrscope.jsontext import CONSOLIDATED_LIMIT
+from zarrscope.jsontext import CONSOLIDATED_LIMIT, Held
 from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, close_to, join_path
@@ -71,11 +71,11 @@ def open(
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
     if isinstance(url, Store):
         return _opened(url, mode, dialect, lenient, consolidated, fallbacks)
-    from zarrscope.stores.address import open_store, split_address
+    from zarrscope.stores.address import split_address, store_at
 
     address = split_address(os.fspath(url))
     try:
-        store = open_store(address.store_url, mode)
+        store = store_at(address.store_url, mode)
         found = _opened(store, mode, dialect, lenient, consolidated, fallbacks)
     except NotFound as error:
         above = look_above(address) if mode in ("r", "r+") else None
@@ -94,7 +94,7 @@ def _opened(
     consolidated: bool = True,
     fallbacks: bool = True,
 ) -> Hierarchy:
-    documents = fetch(store, PROBES)
+    documents: dict[str, bytes] = {key: Held(value) for key, value in fetch(store, PROBES).items()}
     detected = detected_in(store, documents, dialect, lenient)
     if detected is None:
         if mode in ("a", "w-"):

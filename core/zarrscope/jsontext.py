@@ -121,6 +121,12 @@ def pointer_of(tokens: Sequence[str]) -> str:
     return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
+class Held(bytes):
+    """A document that several look at while its node is opened: it is parsed once. Nobody may change the value."""
+
+    parsed: tuple[Any, list[str]] | None = None
+
+
 def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, notes: list[str] | None = None) -> Any:
     """The value of a JSON document, of at most `limit` bytes and 512 levels.
 
@@ -128,10 +134,18 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
     float, which no field takes for a number of its own. Raises BadMetadata with line and column.
     """
     try:
-        text = decode_text(data, limit=limit)
-        if text.startswith(_BOM):
-            text = text[1:]
-        return _parse(text, notes)
+        held = data.parsed if isinstance(data, Held) and len(data) <= limit else None
+        if held is None:
+            text = decode_text(data, limit=limit)
+            if text.startswith(_BOM):
+                text = text[1:]
+            told: list[str] = []
+            held = _parse(text, told), told
+            if isinstance(data, Held):
+                data.parsed = held
+        if notes is not None:
+            notes.extend(held[1])
+        return held[0]
     except BadMetadata as error:
         raise error.located(key=key) from None
 
@@ -155,8 +169,34 @@ def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
         raise BadMetadata(f"Not UTF-8 text at line {line}, byte {column}: 0x{data[error.start]:02x}") from None
 
 
-def _parse(text: str, notes: list[str] | None) -> Any:
+class _Odd(Exception):
+    """There is something to tell of."""
+
+
+def _even(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Odd
+    return found
+
+
+def _odd(token: str) -> Any:
+    raise _Odd
+
+
+_quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd)
+"""Made once: that takes longer than reading a short document."""
+
+
+def _parse(text: str, notes: list[str]) -> Any:
     _check_depth(text)
+    try:
+        return _quick.decode(text)
+    except (_Odd, ValueError, RecursionError):
+        return _parse_oddities(text, notes)
+
+
+def _parse_oddities(text: str, notes: list[str]) -> Any:
     odd: list[str] = []
 
     def constant(token: str) -> Any:
@@ -183,7 +223,7 @@ def _parse(text: str, notes: list[str] | None) -> Any:
         raise BadMetadata(f"Not JSON: {error}") from None
     except RecursionError:
         raise BadMetadata("The document is nested too deeply") from None
-    if odd and notes is not None:
+    if odd:
         notes.extend(scan(text).notes if len(text) <= _PLACES_LIMIT else dict.fromkeys(odd))
     return value
 

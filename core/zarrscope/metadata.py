@@ -28,8 +28,15 @@ class Configuration(Mapping[str, Json]):
     __slots__ = ("_members", "_text")
 
     def __init__(self, members: Mapping[str, Json] | None = None) -> None:
-        self._text = json.dumps(dict(members or {}), sort_keys=True, default=str)
+        self._text: str | None = None
         self._members: dict[str, Json] = dict(members or {})
+
+    @property
+    def text(self) -> str:
+        """The same JSON in one spelling; made when two are compared, which few ever are."""
+        if self._text is None:
+            self._text = json.dumps(self._members, sort_keys=True, default=str)
+        return self._text
 
     def __getitem__(self, name: str) -> Json:
         return self._members[name]
@@ -41,13 +48,13 @@ class Configuration(Mapping[str, Json]):
         return len(self._members)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self.text)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Configuration) and self._text == other._text
+        return isinstance(other, Configuration) and self.text == other.text
 
     def __repr__(self) -> str:
-        return self._text
+        return self.text
 
 
 @dataclass(frozen=True)

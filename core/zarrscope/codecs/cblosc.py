@@ -53,7 +53,7 @@ def function() -> Callable[..., int] | None:
                     found = ctypes.CDLL(path).blosc_decompress_ctx
                     found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
                     found.restype = ctypes.c_int
-                    return found  # type: ignore[no-any-return]
+                    return found
     except Exception:  # a broken installation is as good as none
         pass
     return None

@@ -23,6 +23,9 @@ _KINDS: dict[type, str] = {
 }
 
 
+_ABSENT = object()
+
+
 def token(name: str | int) -> str:
     """One step of a JSON pointer: "/" and the escaped name (RFC 6901)."""
     return "/" + str(name).replace("~", "~0").replace("/", "~1")
@@ -32,7 +35,7 @@ class Members:
     """A JSON object being read. `pointer` is its place; `left()` tells what nobody asked for."""
 
     def __init__(self, value: Json, pointer: str = "", what: str = "document") -> None:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             raise BadMetadata(f"The {what} must be a JSON object, not {spell(value)}", pointer=pointer)
         self.value: Mapping[str, Json] = value
         self.pointer = pointer
@@ -64,10 +67,10 @@ class Members:
     def get(self, name: str, *kinds: type, default: Json = None) -> Json:
         """The member, or the default when absent. Raises BadMetadata when it is of another type."""
         self._asked.add(name)
-        if name not in self.value:
+        value = self.value.get(name, _ABSENT)
+        if value is _ABSENT:
             return default
-        value = self.value[name]
-        if kinds and not any(_is(value, kind) for kind in kinds):
+        if kinds and type(value) not in kinds and not (dict in kinds and isinstance(value, Mapping)):
             wanted = " or ".join(_KINDS.get(kind, kind.__name__) for kind in kinds)
             raise BadMetadata(f"{name} must be {wanted}, not {spell(value)}", pointer=self.at(name))
         return value
@@ -106,12 +109,6 @@ class Members:
         return [name for name in self.value if name not in self._asked]
 
 
-def _is(value: Json, kind: type) -> bool:
-    if kind is dict:
-        return isinstance(value, Mapping)
-    return type(value) is kind
-
-
 def load(
     documents: Mapping[str, bytes | Mapping[str, Any]],
     key: str,
@@ -126,7 +123,8 @@ def load(
         return None
     try:
         if isinstance(source, bytes | bytearray | memoryview):
-            return Members(parse_json(bytes(source), limit=limit, notes=notes), what=what)
+            data = source if isinstance(source, bytes) else bytes(source)
+            return Members(parse_json(data, limit=limit, notes=notes), what=what)
         return Members(source, what=what)
     except BadMetadata as error:
         raise error.located(key=key) from None

@@ -89,7 +89,7 @@ def open_store(url: str, mode: Mode = "r") -> Store:
     Unsupported, Refused.
     """
     address = split_address(url)
-    store = _open(address.store_url, mode)
+    store = store_at(address.store_url, mode)
     if address.node_path:
         from zarrscope.stores.wrappers import PrefixStore
 
@@ -249,7 +249,8 @@ def _above(url: str) -> tuple[str, str] | None:
 
 
 # ---------------------------------------------------------------------- opening
-def _open(url: str, mode: Mode) -> Store:
+def store_at(url: str, mode: Mode = "r") -> Store:
+    """As `open_store`, for an `Address.store_url` as `split_address` made it."""
     inner, outer = _zip_parts(url)
     if outer:
         from zarrscope.stores.wrappers import PrefixStore

@@ -160,8 +160,9 @@ class LocalStore(Store):
             return None
         try:
             handle = os.open(path, _OPEN | (0 if self.allow_outside else _NO_FOLLOW))
-        except OSError:
-            if self.allow_outside or not is_link(path):
+        except OSError as error:
+            # Where a link is not followed, one is there but "not found" is none.
+            if self.allow_outside or (_NO_FOLLOW and error.errno == errno.ENOENT) or not is_link(path):
                 raise
             self._check_inside(path, key)
             handle = os.open(path, _OPEN)
