@@ -129,7 +129,7 @@ def _repeat(
 
 
 def holder_of(dialect: Dialect) -> str | None:
-    """The key of the document that holds the copies, relative to its group; None where the dialect has no such thing."""
+    """The key of the document that holds the copies, relative to its group; None where the dialect has none."""
     keys = dialect.documents("/any", "array")
     place = dialect.copied_at(keys[0]) if keys else None
     return place[0] if place is not None else None

@@ -42,6 +42,7 @@ BAD_NAMES = {
     "draft-2019-06": ["ü", "a+b", "x.array", "x.group", "a" * 256],
     "draft-2019-05": ["ü", "a%", "x.array.json", "x.group", "a" * 256],
 }
+CHANGING = ("set", "erase", "erase_prefix", "move_prefix")
 VALUES = np.arange(1, 78, dtype="uint16").reshape(7, 11)
 
 
@@ -150,7 +151,7 @@ def test_a_group_without_a_document_is_there_where_the_dialect_has_such(name: st
     again.erase("/g/in")
     assert "/g/in" not in again
     assert not [key for key in hierarchy.store.list() if "in/b" in key]
-    assert {path for path in tree(again)} == {path for path in WHOLE if not path.startswith("/g/in")}
+    assert set(tree(again)) == {path for path in WHOLE if not path.startswith("/g/in")}
 
 
 @every
@@ -511,11 +512,10 @@ def test_whatever_stops_a_move_the_node_is_whole_at_one_place(
         other = store if way == "within" else place()
         if other is not store:
             zarrscope.open(other, "w-", dialect=name)
-        changing = {"set", "erase", "erase_prefix", "move_prefix"}
         seen: list[str] = []
 
         def hits(operation: str, key: str, seen: list[str] = seen, k: int = k) -> bool:
-            if operation in changing:
+            if operation in CHANGING:
                 seen.append(operation)
             return len(seen) > k
 

@@ -230,10 +230,10 @@ class Draft(Dialect):
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """zarr-python 2 makes a group of the place where it puts the copies, too."""
+        """zarr-python 2 makes a group of the place where it puts the copies, too, and reads zarr.json from among them."""
         group = document({"attributes": {}}, indent=4)
         key = self.key("/consolidated", "group")
-        inner = copies({key: group.decode(), **texts})
+        inner = copies({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), key: group.decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
         return {key: group, _CONSOLIDATED: text.encode()}
 

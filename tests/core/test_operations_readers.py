@@ -1,0 +1,216 @@
+"""What operations leave behind, read by others: zarr-python 3, tensorstore, zarr-python 2.18.
+
+One story in every dialect that others read: groups and arrays are created, stored to, resized, moved, copied, erased.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope import moving
+from zarrscope.array import Array
+from zarrscope.stores.local import LocalStore
+
+VALUES = np.arange(1, 78, dtype="<u2").reshape(7, 11)
+N5_CODECS: dict[str, list[Any]] = {
+    "gzip": ["gzip"],
+    "bzip2": [{"name": "numcodecs.bz2", "configuration": {"level": 5}}],
+    "xz": [{"name": "numcodecs.lzma", "configuration": {"preset": 1}}],
+    "blosc": [{"name": "blosc", "configuration": {"cname": "zstd", "clevel": 3, "shuffle": "shuffle"}}],
+    "raw": [],
+}
+
+
+def told(place: Path, dialect: str, codecs: list[Any] | None = None, shards: bool = False) -> dict[str, Any]:
+    """Does everything once at `place`; {path: values} of what must be there afterwards."""
+    hierarchy = zarrscope.open(LocalStore(place, sync=False), "w-", dialect=dialect)
+    options: dict[str, Any] = {"shape": (7, 11), "dtype": "<u2", "chunks": (3, 4), "codecs": codecs}
+    if shards:
+        options |= {"shards": (6, 8)}
+    for path in ("/plain", "/grown", "/shrunk", "/g/moved", "/g/in/erased", "/g/in/kept", "/copied"):
+        hierarchy.create_array(path, **options, attributes={"was": path})[...] = VALUES
+    hierarchy.create_group("/empty", {"n": [1, None, "µ"]})
+    grown, shrunk = hierarchy["/grown"], hierarchy["/shrunk"]
+    assert isinstance(grown, Array)
+    assert isinstance(shrunk, Array)
+    grown.resize((9, 11))
+    grown[8, 3] = 9
+    shrunk.resize((4, 5))
+    hierarchy.erase("/g/in/erased")
+    moving.rename(hierarchy, "/g", "h")
+    moving.move(hierarchy, "/h/moved", "/deep/er/moved")
+    moving.copy(hierarchy, "/copied", "/deep/copy")
+    moving.copy(hierarchy, "/h", "/h2")
+    more = np.zeros((9, 11), "<u2")
+    more[:7] = VALUES
+    more[8, 3] = 9
+    return {
+        "plain": VALUES,
+        "grown": more,
+        "shrunk": VALUES[:4, :5],
+        "deep/er/moved": VALUES,
+        "deep/copy": VALUES,
+        "copied": VALUES,
+        "h/in/kept": VALUES,
+        "h2/in/kept": VALUES,
+    }
+
+
+ATTRIBUTES = {"deep/er/moved": {"was": "/g/moved"}, "deep/copy": {"was": "/copied"}, "empty": {"n": [1, None, "µ"]}}
+GROUPS = {"deep", "deep/er", "empty", "h", "h/in", "h2", "h2/in"}
+
+
+def by_tensorstore(place: Path, driver: str, values: Mapping[str, Any]) -> None:
+    tensorstore = pytest.importorskip("tensorstore")
+    for path, expected in values.items():
+        kvstore = {"driver": "file", "path": str(place / path)}
+        found = tensorstore.open({"driver": driver, "kvstore": kvstore}).result().read().result()
+        assert np.array_equal(found.transpose() if driver == "n5" else found, expected), path
+
+
+@pytest.mark.parametrize(
+    ("dialect", "codecs", "shards"),
+    [
+        ("v3", None, False),
+        ("v3", ["blosc"], False),
+        ("v3", ["gzip", "crc32c"], False),
+        ("v3", [], False),
+        ("v3", ["zstd"], True),
+        ("v2", None, False),
+        ("v2", ["blosc"], False),
+        ("v2", ["gzip"], False),
+        ("v2", [], False),
+    ],
+)
+def test_zarr_python_3_and_tensorstore_read_v3_and_v2(
+    dialect: str, codecs: list[Any] | None, shards: bool, tmp_path: Path
+) -> None:
+    zarr = pytest.importorskip("zarr")
+    if shards:
+        codecs = ["zstd"]
+    values = told(tmp_path / "x", dialect, codecs, shards)
+    by_tensorstore(tmp_path / "x", "zarr3" if dialect == "v3" else "zarr", values)
+    theirs = zarr.open_group(str(tmp_path / "x"), mode="r", zarr_format=int(dialect[1]))
+    members = {name: member for name, member in theirs.members(max_depth=None)}
+    assert {name for name, member in members.items() if isinstance(member, zarr.Group)} == GROUPS
+    assert {name for name in members if name not in GROUPS} == set(values)
+    for path, expected in values.items():
+        assert np.array_equal(members[path][...], expected), path
+    for path, attributes in ATTRIBUTES.items():
+        assert dict(members[path].attrs) == attributes
+
+
+@pytest.mark.parametrize("codec", list(N5_CODECS))
+def test_tensorstore_reads_n5(codec: str, tmp_path: Path) -> None:
+    values = told(tmp_path / "x", "n5", N5_CODECS[codec])
+    document = json.loads((tmp_path / "x" / "plain" / "attributes.json").read_bytes())
+    assert document["compression"]["type"] == codec
+    by_tensorstore(tmp_path / "x", "n5", values)
+
+
+_READ = """
+import json, sys, types, zarr
+# zarr 2.18 looks for a class of its own tests, which need pytest, wherever an array has a storage transformer
+stand_in = types.ModuleType("zarr.tests.test_storage_v3")
+stand_in.DummyStorageTransfomer = type("DummyStorageTransfomer", (), {"extension_uri": "none"})
+sys.modules.setdefault(stand_in.__name__, stand_in)
+place, dialect = sys.argv[1:]
+if dialect == "n5":
+    group = zarr.open_group(zarr.N5Store(place), mode="r")
+elif dialect == "v2":
+    group = zarr.open_group(place, mode="r")
+else:
+    from zarr._storage.v3 import DirectoryStoreV3
+    group = zarr.open_group(DirectoryStoreV3(place), mode="r", zarr_version=3)
+found = {}
+def look(name, node):
+    if isinstance(node, zarr.Array):
+        found[name] = [node[...].tolist(), dict(node.attrs)]
+    else:
+        found[name] = [None, dict(node.attrs)]
+def walk(group, prefix):
+    for name, node in group.arrays():
+        look(prefix + name, node)
+    for name, node in group.groups():
+        look(prefix + name, node)
+        walk(node, prefix + name + "/")
+walk(group, "")
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.needs("zarr2")
+@pytest.mark.parametrize(
+    ("dialect", "codecs", "shards"),
+    [
+        ("draft-2020", ["gzip"], False),
+        ("draft-2020", ["blosc"], False),
+        ("draft-2020", [], False),
+        ("draft-2020", ["gzip"], True),
+        ("v2", None, False),
+        ("v2", ["gzip"], False),
+        *(("n5", codecs, False) for codecs in N5_CODECS.values()),
+    ],
+)
+def test_zarr_2_18_reads_what_is_of_its_time(
+    dialect: str, codecs: list[Any] | None, shards: bool, zarr2: Path, tmp_path: Path
+) -> None:
+    values = told(tmp_path / "x", dialect, codecs, shards)
+    done = subprocess.run(
+        [str(zarr2), "-W", "ignore", "-c", _READ, str(tmp_path / "x"), dialect],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "ZARR_V3_EXPERIMENTAL_API": "1", "ZARR_V3_SHARDING": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {path for path, (values, _) in found.items() if values is None} == GROUPS
+    assert {path: each for path, (each, _) in found.items() if each is not None} == {
+        path: expected.tolist() for path, expected in values.items()
+    }
+    for path, attributes in ATTRIBUTES.items():
+        assert found[path][1] == attributes
+
+
+@pytest.mark.needs("zarr2")
+@pytest.mark.parametrize("dialect", ["draft-2020", "v2"])
+def test_zarr_2_18_reads_consolidated_copies(dialect: str, zarr2: Path, tmp_path: Path) -> None:
+    values = told(tmp_path / "x", dialect, ["gzip"])
+    zarrscope.open(tmp_path / "x", "r+").consolidate()
+    hierarchy = zarrscope.open(tmp_path / "x", "r+")
+    moving.rename(hierarchy, "/h2", "h3")
+    code = """
+import json, sys, zarr
+place, dialect = sys.argv[1:]
+if dialect == "v2":
+    group = zarr.open_consolidated(place)
+else:
+    from zarr._storage.v3 import DirectoryStoreV3
+    group = zarr.open_consolidated(DirectoryStoreV3(place), zarr_version=3)
+print(json.dumps({name: group[name][...].tolist() for name in sys.stdin.read().split()}))
+"""
+    names = [path.replace("h2/", "h3/") for path in values]
+    done = subprocess.run(
+        [str(zarr2), "-W", "ignore", "-c", code, str(tmp_path / "x"), dialect],
+        input=" ".join(names),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "ZARR_V3_EXPERIMENTAL_API": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        path.replace("h2/", "h3/"): expected.tolist() for path, expected in values.items()
+    }
