@@ -105,7 +105,7 @@ def cold(settings: Settings) -> Iterator[Row]:
             _compare(engine, form, int(lines[-1]), known)
             return seconds
 
-        figures, unable = _in_turn(form, settings.rounds, measure)
+        figures, unable = _in_turn(form, settings, settings.rounds, measure)
         yield Row("cold", case, form.name, figures, (Goal(0.75),), unable=unable)
 
 
@@ -127,24 +127,26 @@ def memory(settings: Settings) -> Iterator[Row]:
             _compare(engine, form, int(lines[-1]), known)
             return int(lines[0]) / 1024
 
-        figures, unable = _in_turn(form, min(2, settings.rounds), measure)
+        figures, unable = _in_turn(form, settings, min(2, settings.rounds), measure)
         size = f"beyond import and the {expected.nbytes >> 20} MiB read"
         yield Row("memory", case, form.name, figures, (Goal(64, "figure"),), "MiB", unable, size)
 
 
-def _in_turn(form: Form, rounds: int, measure: Callable[[str], float]) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Like Peers.rounds, with a new process each time and one run before that nobody times."""
+def _in_turn(
+    form: Form, settings: Settings, rounds: int, measure: Callable[[str], float]
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Like Peers.rounds, with a new process each time. The first run, which compiles modules, counts only if quick."""
     figures: dict[str, list[float]] = {}
     unable: dict[str, str] = {}
     for engine in PROGRAMS:
         if engine == "zarr 2.18" and form.dialect != "v2":
             continue
         try:
-            measure(engine)
-            figures[engine] = []
+            first = measure(engine)
+            figures[engine] = [first] if settings.quick else []
         except Unable as error:
             unable[engine] = str(error)
-    for number in range(rounds):
+    for number in range(0 if settings.quick else rounds):
         order = list(figures)
         for engine in order[number % len(order) :] + order[: number % len(order)]:
             figures[engine].append(measure(engine))

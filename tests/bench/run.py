@@ -29,7 +29,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench import listing, processes, reads, remote, report, writes
-from bench.results import Row
+from bench.results import OURS, Row
 from bench.settings import Settings
 
 Group = Callable[[Settings], Iterator[Row]]
@@ -103,6 +103,7 @@ def main() -> int:
             for row in known[name](settings):
                 row.date = time.strftime("%Y-%m-%d")
                 new.append(row)
+                failed |= OURS in row.unable
                 print(report.line(row), flush=True)
         except Exception as error:  # the other groups can still be measured
             failed = True
