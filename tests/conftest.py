@@ -29,6 +29,7 @@ SHARED_THREADS = (
     "pytest_timeout",
     "asyncio_",
     "IPythonHistorySavingThread",
+    "Dask-",
     "ThreadPoolExecutor-",  # numcodecs, dask and zarr-python keep pools of their own
     "zarr_io",
     "Dummy-",

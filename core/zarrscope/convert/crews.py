@@ -114,14 +114,12 @@ class Cluster:
         if not self._own:
             self.client = scheduler
             return
+        _need_answer(scheduler, timeout)
         try:
             client: Any = Client
             self.client = client(scheduler, timeout=timeout, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise Unreadable(
-                f"No Dask scheduler answers at {scheduler}: {error}",
-                advice="Check the address, such as tcp://host:8786, and that the cluster is running.",
-            ) from error
+            raise _nobody(scheduler, error) from error
 
     def close(self) -> None:
         if self._own:
@@ -134,15 +132,16 @@ class Cluster:
     def sees(self, store: Store, key: str, value: bytes) -> None:
         if store.url.startswith("memory:"):
             raise Refused("What is in the memory of one process cannot be seen by a cluster", store=store.url)
-        try:
-            found = self.client.run(_seen, store.url, key)
-        except ModuleNotFoundError as error:
-            raise Unsupported(
-                f"The workers of the cluster have no {error.name}",
-                feature=str(error.name),
-                advice="Install zarrscope in the environment of the workers.",
-            ) from error
-        blind = sorted(worker for worker, seen in found.items() if seen != value)
+        found = self.client.run(_seen, store.url, key, on_error="return")
+        for error in found.values():
+            if isinstance(error, ImportError):
+                raise Unsupported(
+                    f"The workers of the cluster have no {error.name}",
+                    feature=str(error.name),
+                    advice="Install zarrscope in the environment of the workers.",
+                ) from error
+        # a worker that ends at this moment is no worker that cannot see
+        blind = sorted(worker for worker, seen in found.items() if seen != value and not isinstance(seen, OSError))
         if blind:
             raise Refused(
                 f"The worker {blind[0]} does not see the destination" + (f" ({len(blind)} do not)" * (len(blind) > 1)),
@@ -213,6 +212,26 @@ class Cluster:
                         f"The cluster has had no worker for {NOBODY_SECONDS:g} seconds",
                         advice="Start workers, and run the same again: it goes on where it was.",
                     ) from None
+
+
+def _nobody(scheduler: str, error: BaseException) -> Unreadable:
+    return Unreadable(
+        f"No Dask scheduler answers at {scheduler}: {error}",
+        advice="Check the address, such as tcp://host:8786, and that the cluster is running.",
+    )
+
+
+def _need_answer(scheduler: str, timeout: float) -> None:
+    """Raises Unreadable where nobody listens: a Client that cannot connect would leave its thread behind."""
+    import socket
+
+    from distributed.comm.addressing import get_address_host_port
+
+    try:
+        host, port = get_address_host_port(scheduler)
+        socket.create_connection((host, port), timeout).close()
+    except (OSError, ValueError, TypeError) as error:
+        raise _nobody(scheduler, error) from error
 
 
 def crew_of(scheduler: Any) -> Crew:
