@@ -7,6 +7,7 @@ Promises: never more than `limit` bytes, the largest buffer that a chunk keeps a
 from __future__ import annotations
 
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -139,6 +140,18 @@ def compact(data: NDArray[Any]) -> NDArray[Any]:
     copied = data.copy()
     copied.flags.writeable = False
     return copied
+
+
+def give_back() -> None:
+    """Has the C library return freed memory to the system. glibc keeps what threads freed, buffers of some hundred KiB
+    among it, for itself: of 64 MiB of dropped chunks 80 MiB stayed. Takes some milliseconds; nothing elsewhere."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+        except (OSError, AttributeError):  # another C library
+            pass
 
 
 def default_limit() -> int:

@@ -10,7 +10,8 @@ a chunk is read once. Promises:
 * VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
 * both laws of background.py: callbacks on the owner's thread only, and a thread that blocks in `read` works off the
   queued fetching and decoding that it waits for, so `read` is safe on any thread;
-* the cache never holds more than `limit` bytes (cache.py); its arrays are read-only.
+* the cache never holds more than `limit` bytes (cache.py); its arrays are read-only; what was kept of a store goes when
+  the last viewer closes it.
 
 Chunks stay as they were first seen until `invalidate`; arrays call it when they are written in this process.
 """
@@ -21,6 +22,7 @@ import logging
 import os
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import partial
@@ -32,17 +34,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope import array as arrays
+from zarrscope import cache as caches
 from zarrscope.array import Array, Identity
 from zarrscope.background import Background, Owner, Priority, Ticket
 from zarrscope.background import shared as shared_background
-from zarrscope.cache import DEFAULT_LIMIT, FAILED, FILL, PRESENT, ChunkCache, ChunkResult, State, compact, default_limit
+from zarrscope.cache import DEFAULT_LIMIT, FAILED, FILL, PRESENT, ChunkCache, ChunkResult, State
 from zarrscope.errors import ZarrscopeError
 from zarrscope.locator import Index
 from zarrscope.selection import select
 
 __all__ = [
     "DEFAULT_LIMIT", "FAILED", "FILL", "NEARBY", "PRESENT", "VISIBLE",
-    "ChunkCache", "ChunkLoader", "ChunkResult", "State", "default_limit", "shared",
+    "ChunkCache", "ChunkLoader", "ChunkResult", "State", "shared",
 ]  # fmt: skip
 
 Key = tuple[Identity, Index]
@@ -142,6 +145,7 @@ class ChunkLoader:
     def _reset(self) -> None:
         self._lock = threading.Condition(threading.Lock())
         self._under_way: dict[Key, _Entry] = {}
+        self._viewers: Counter[str] = Counter()
 
     @property
     def background(self) -> Background:
@@ -306,7 +310,9 @@ class ChunkLoader:
             entry.stage = _Stage.DECODING
             payload, entry.payload = entry.payload, None
         try:
-            result = ChunkResult(entry.index, PRESENT, data=compact(entry.array.decode_unit(entry.index, payload)))
+            result = ChunkResult(
+                entry.index, PRESENT, data=caches.compact(entry.array.decode_unit(entry.index, payload))
+            )
         except ZarrscopeError as error:
             result = ChunkResult(entry.index, FAILED, error=error)
         except Exception as error:
@@ -435,6 +441,21 @@ class ChunkLoader:
             gone = {identity for identity in under_way if identity.lies_beneath(url, path)}
             self._drop_arrays(gone.union(self.cache.arrays_beneath(url, path)))
 
+    def opened(self, url: str) -> None:
+        """Somebody shows what lies in the store `url`. Balance it with `closed`."""
+        with self._lock:
+            self._viewers[url] += 1
+
+    def closed(self, url: str) -> None:
+        """The last one to close a store takes its chunks along, and the system gets their memory back."""
+        with self._lock:
+            self._viewers[url] -= 1
+            if self._viewers[url] > 0:
+                return
+            del self._viewers[url]
+        self.forget_beneath(url, "/")
+        self.background.file_pool.put(Priority.IDLE, caches.give_back)
+
     def _drop_arrays(self, gone: set[Identity]) -> None:
         for identity in gone:
             self.cache.drop_array(identity)
@@ -455,7 +476,7 @@ def shared() -> ChunkLoader:
     if _shared is None:
         with _guard:
             if _shared is None:
-                _shared = ChunkLoader(limit=default_limit())
+                _shared = ChunkLoader(limit=caches.default_limit())
     return _shared
 
 
