@@ -128,6 +128,7 @@ class Session:
         self._writable = writable
         self._lenient = self._passable = False
         self._hierarchy: Any = None
+        self._held: str | None = None
         self._closed = False
         self._status = SessionStatus.OPENING
         self._path = path or "/"
@@ -176,6 +177,7 @@ class Session:
                 return
             hierarchy, entry, kind = outcome.value
             self._hierarchy = hierarchy
+            self._hold(hierarchy.url)
             self._status = SessionStatus.READY
             for warning in getattr(hierarchy, "warnings", ()):
                 self.problems.add(words.warning(warning, place=hierarchy.url))
@@ -190,6 +192,14 @@ class Session:
 
         self._ticket = self.owner.fetch(work, done)
         self._refresh()
+
+    def _hold(self, url: str | None) -> None:
+        """Which store's chunks are worth keeping for this session."""
+        held, self._held = self._held, url
+        if url is not None:
+            self.loader.opened(url)
+        if held is not None:
+            self.loader.closed(held)
 
     def _stop(self) -> None:
         if self._ticket is not None:
@@ -242,6 +252,8 @@ class Session:
         """Gives back every request; nothing is called afterwards."""
         self._closed = True
         self.owner.close()
+        self.slice.clear()
+        self._hold(None)
         close = getattr(getattr(self._hierarchy, "store", None), "close", None)
         if close is not None:
             try:
