@@ -71,7 +71,7 @@ def _plane(settings: Settings, volumes: Volumes, server: Slow, peers: Peers, for
         return seconds
 
     figures, unable = peers.rounds(settings.rounds, measure, prepare)
-    note = "requests: " + ", ".join(f"{name} {n}" for name, n in sorted(asked.items()))
+    note = f"{asked.get(OURS, 0)} requests, tensorstore {asked.get('tensorstore', 0)}"
     case, goals = f"plane over HTTP, {1000 * delay:.0f} ms", (Goal(PLANES[form.name]),)
     return Row("http", case, form.name, figures, goals, unable=unable, note=note)
 

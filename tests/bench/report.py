@@ -14,12 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.engines import CORES
+from bench.engines import CASES, CORES
 from bench.results import LIMIT, OURS, Held, Row, Spread
+from bench.volumes import FORMS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 MARKED = re.compile(r"(<!-- measured: bench -->\n).*?(<!-- end -->)", re.S)
 FACTORS = {"s": (1e3, "ms")}
+ORDER = ("http", "cold", "warm", "listing", "write", "memory", "cluster")
+"""Of the groups in the second table; others, those of viewers, come first."""
 
 
 # ------------------------------------------------------------------------------------------------- one row
@@ -102,33 +105,41 @@ def table(about: Mapping[str, Any], rows: Sequence[Row]) -> str:
         f"{' to '.join(dict.fromkeys((dates[0], dates[-1]))) if dates else ''} · {about['cores']} cores "
         f"({about['cpu']}), {about['memory']}, {about['system']}, Python {about['python']} · "
         f"{_versions(about['versions'])}.",
-        f"{len(judged) - missed} of {len(judged)} goals hold; what misses is **bold**.",
+        f"{len(judged) - missed} of {len(judged)} goals hold; what misses is **bold**. Of reading: our time, its ratio "
+        "to the fastest peer (T tensorstore, S zarrs, 3 and 2 zarr-python) with the quartiles over the rounds, and the "
+        "goal where it is not 1.",
     ]
     reading = [row for row in rows if row.group in ("raw", "shards", "tiny")]
     if reading:
         parts.append(_reading(reading))
-    rest = [row for row in rows if row not in reading]
+    rest = sorted((row for row in rows if row not in reading), key=lambda row: _order(row.group))
     if rest:
         parts.append(_others(rest))
     return "\n\n".join(parts)
 
 
+def _order(group: str) -> int:
+    return ORDER.index(group) if group in ORDER else -1
+
+
 def _versions(versions: Mapping[str, Mapping[str, str]]) -> str:
+    """Each engine's own version, and of the zarr-pythons also that of the numcodecs they decode with."""
     shown: dict[str, None] = {}
     for engine, packages in versions.items():
-        for name, version in packages.items():
-            if name in ("tensorstore", "zarrs", "zarr", "numcodecs", "zstandard") and engine != OURS:
-                shown[f"{name} {version}"] = None
+        own = engine.partition(" ")[0]
+        if own in packages and engine != OURS:
+            codecs = f" (numcodecs {packages['numcodecs']})" if "numcodecs" in packages else ""
+            shown[f"{own} {packages[own]}{codecs}"] = None
     return ", ".join(shown)
 
 
 def _reading(rows: Sequence[Row]) -> str:
     """A line per form, a column per case: ours to the fastest peer, and of a full read to the decode limit."""
-    cases = list(dict.fromkeys(row.case for row in rows))
+    cases = [case for case in CASES if any(row.case == case for row in rows)]
     found = {(row.form, row.case): row for row in rows}
-    heads = [part for case in cases for part in ((case, "of the limit") if case == "full" else (case,))]
+    heads = [part for case in cases for part in ((case, "to the limit") if case == "full" else (case,))]
     lines = [f"| form | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-    for form in dict.fromkeys(row.form for row in rows):
+    for form in (form for form in FORMS if any(row.form == form for row in rows)):
         cells = []
         for case in cases:
             row = found.get((form, case))
@@ -139,20 +150,22 @@ def _reading(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+LETTERS = {"tensorstore": "T", "zarrs": "S", "zarr 3": "3", "zarr 2.18": "2"}
+
+
 def _cell(row: Row) -> str:
-    """The ratio to the fastest peer and its quartiles; what it may be, where that is not 1."""
+    """Ours, its ratio to the fastest peer with quartiles, who that is, and the goal where that is not 1."""
     held = [each for each in row.held() if each.peer != LIMIT]
-    if not held:
-        return "no peer"
-    best = next((each for each in held if each.goal.of == "fastest"), held[0])
-    missed = [each for each in held if not each.holds]
-    text = f"{best.spread.median:.2f} ({best.spread.low:.2f}–{best.spread.high:.2f})"
-    if best.goal.most != 1.0:
-        text += f" ≤ {best.goal.most:g}"
+    text = number(statistics.median(row.figures[OURS]), row.unit) if OURS in row.figures else "cannot"
     for each in held:
-        if each is not best:
-            text += f"; {each.spread.median:.2f} of {each.peer} ≤ {each.goal.most:g}"
-    return f"**{text}**" if missed else text
+        ratio = f"{each.spread.median:.2f}"
+        if each.goal.of == "fastest":
+            ratio += f" ({each.spread.low:.2f}–{each.spread.high:.2f})"
+        ratio += f" {LETTERS.get(each.peer or '', each.peer)}"
+        if each.goal.most != 1.0:
+            ratio += f" ≤ {each.goal.most:g}"
+        text += f"; {ratio if each.holds else f'**{ratio}**'}"
+    return text if held else f"{text}; no peer"
 
 
 def _against_limit(row: Row) -> str:

@@ -170,7 +170,7 @@ def test_the_table_shows_what_misses() -> None:
     missed = Row("write", "write full", "v3", {OURS: [3.0], "zarrs": [2.0]}, (Goal(1.0),))
     text = report.table(about, [held, missed])
     assert "1 of 3 goals hold" in text
-    assert "0.50 (0.50–0.50) ≤ 0.75" in text
+    assert "0.50 (0.50–0.50) T ≤ 0.75" in text
     assert "**2.00 ≤ 1.15**" in text
     assert "**1.50 (1.50–1.50) of zarrs ≤ 1**" in text
     assert "tensorstore 0.1" in text
