@@ -184,3 +184,12 @@ def zarr2() -> Path:
     if python is None:
         pytest.skip(_reason(["zarr2"]) or "")
     return python
+
+
+@pytest.fixture(scope="session")
+def ome() -> Path:
+    """A Python that has ome-zarr-py and napari-ome-zarr, to be run as a child process."""
+    python = machine.ome()
+    if python is None:
+        pytest.skip(_reason(["ome"]) or "")
+    return python

@@ -39,6 +39,14 @@ def zarr2() -> Path | None:
     return next((c for c in candidates if c.is_file()), None)
 
 
+def ome() -> Path | None:
+    """A Python that has ome-zarr-py: ZARRSCOPE_OME (interpreter or environment), else .venv-ome."""
+    named = os.environ.get("ZARRSCOPE_OME")
+    place = Path(named) if named else ROOT / ".venv-ome"
+    candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
+    return next((c for c in candidates if c.is_file()), None)
+
+
 @functools.cache
 def missing(thing: str) -> str | None:
     """Why `thing` cannot be had here and how to get it; None when it is here. Raises KeyError for an unknown thing."""
@@ -54,6 +62,7 @@ def missing(thing: str) -> str | None:
         "zarr2": lambda: (
             None if zarr2() else "no zarr-python 2.18: packaging/check makes .venv-zarr2, or set ZARRSCOPE_ZARR2"
         ),
+        "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",
     }[thing]()
 
 
