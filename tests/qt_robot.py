@@ -115,10 +115,18 @@ class QtRobot(Robot):
     def retry_row(self, path: str) -> None:
         self._click(self._note(path))
 
-    def open_anyway(self) -> None:
-        label = command("open-anyway").label
-        found = [b for b in self.window.findChildren(QPushButton) if b.text() == label and b.isVisible()]
-        QTest.mouseClick(found[0], Qt.MouseButton.LeftButton)
+    def show_info(self) -> None:
+        window = self.window
+        window.tabs.setCurrentWidget(window.info)
+        self.wait(lambda: window.info.text.isVisible(), "the pane")
+
+    def take(self, offer: str) -> None:
+        def buttons() -> list[QPushButton]:
+            found = self.window.findChildren(QPushButton)
+            return [button for button in found if button.text() == command(offer).label and button.isVisible()]
+
+        self.wait(lambda: bool(buttons()), f"the button of {offer}")
+        QTest.mouseClick(buttons()[0], Qt.MouseButton.LeftButton)
 
     # -------------------------------------------------- picture
     def slide(self, axis: str, indices: Sequence[int]) -> None:

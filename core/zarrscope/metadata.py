@@ -214,6 +214,9 @@ class ExtensionReport:
     configuration: Configuration = field(default_factory=Configuration)
     passable: bool = False
     """Opening leniently passes it over: what is shown may then be wrong, and nothing may be written."""
+    fallback: str = ""
+    """Of a data type: the one that the document offers in its place, and that fits. FELL_BACK: it is in use; REFUSED:
+    falling back is switched off."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from zarrscope.array import Array
 from zarrscope.dialects import Dialect, Source, dialect_named
-from zarrscope.errors import BadMetadata, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.finding import Finding, Severity, descendant, finding_of
 from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
@@ -31,6 +31,8 @@ from zarrscope.walking import MAX_DEPTH
 
 OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
 """Attributes that say a group is OME-Zarr's ("labels" alone may be anybody's)."""
+MAX_LEFT_OVER = 1000
+"""So many unfinished files are named."""
 MAX_BENEATH = 1000
 """So many names beneath an array are looked at for nodes that should not be there, where chunks are not listed."""
 
@@ -115,12 +117,18 @@ class _Check:
         if self.given.consolidated:
             self._take_copies()
             if store.listable:
+                dialect = self.given.dialect
                 self.hierarchy = open_hierarchy(
-                    store, dialect=self.given.dialect.name, lenient=self.given.dialect.lenient, consolidated=False
+                    store,
+                    dialect=dialect.name,
+                    lenient=dialect.lenient,
+                    consolidated=False,
+                    fallbacks=dialect.fallbacks,
                 )
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
             first += self._compared_copies(path)
+            first += self._left_over(path)
             self.journal.reach("", 0, first)
             yield from first
         try:
@@ -129,6 +137,19 @@ class _Check:
             node = error
         self.tree = self.hierarchy.tree(path, self.cancelled)
         yield from self._node(path, node)
+
+    def _left_over(self, path: str) -> list[Finding]:
+        """What killed writers left behind, under names that nobody reads."""
+        advice = "Nothing has to be done: the next who writes there removes it."
+        prefixes = ("",) if path == "/" else self.given.dialect.erase(path, "group").prefixes
+        try:
+            names = sorted(
+                islice((name for each in prefixes for name in self.given.store.left_over(each)), MAX_LEFT_OVER)
+            )
+        except ZarrscopeError as error:
+            return [finding_of(error, path)]
+        message = "A writer was stopped here and left an unfinished file"
+        return [Finding("information", "left-over", path, message, name, advice=advice) for name in names]
 
     # ------------------------------------------------------------------ walking
     def _node(self, path: str, node: Group | Array | ZarrscopeError | None = None) -> Iterator[Finding]:
@@ -217,6 +238,10 @@ class _Check:
 
     def _documents(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
         """What the node's own documents say of themselves, and whether they agree on what it is."""
+        if isinstance(node, NotFound) and path != "/":
+            message = "A prefix is listed here, but nothing lies beneath it: a writer or an erasure was stopped"
+            advice = "Nothing has to be done: it goes when something is written and erased there."
+            return [Finding("information", "left-over", path, message, advice=advice)]
         if isinstance(node, ZarrscopeError):
             key = self.hierarchy.dialect.documents(path)[0]
             return [finding_of(node, path, key), *self._two_kinds(path, self.hierarchy.dialect)]

@@ -120,3 +120,15 @@ def test_no_address_in_a_draft_is_ever_opened(
     assert URI in out
     assert zarrscope.open(place)["/a"][...].tolist() == [1, 2, 3]  # type: ignore[index]
     assert not network_cut
+
+
+def test_a_fallback_is_told_and_can_be_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    place = stored(tmp_path / "s", data_type={"name": URI, "fallback": "int8"})
+    told = [json.loads(info(capsys, place, "a", "--json", *how)[1]) for how in ((), ("--no-fallbacks",))]
+    assert [(e["outcome"], e["fallback"]) for t in told for e in t["extensions"]] == [
+        ("fell back", "int8"),
+        ("refused", "int8"),
+    ]
+    assert run(["read", place, "a"]) == 0
+    assert run(["read", place, "a", "--no-fallbacks"]) == 1
+    assert "switched off" in capsys.readouterr().err

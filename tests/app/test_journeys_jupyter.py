@@ -60,8 +60,7 @@ class Browser:
         state = view["session"]
         yield from (state["facts"], state["sentence"], state["details"], state["status_text"])
         yield from (label for label, _ in state["crumbs"])
-        if state["offers_lenient"]:
-            yield view["words"]["open-anyway"]
+        yield from (view["words"][offer] for offer in state["offers"])
         for row in view["rows"]:
             yield from (row["name"], row["badge"], row["detail"] or (row["sentence"] if row["expanded"] else ""))
         probe = self.widget.probe
@@ -130,9 +129,12 @@ class JupyterRobot(Robot):
         assert row["retry"]
         self.page.send("tree.retry", row["id"])
 
-    def open_anyway(self) -> None:
-        assert self.page.view["session"]["offers_lenient"]
-        self.page.send("session.open_anyway")
+    def take(self, offer: str) -> None:
+        assert offer in self.page.view["session"]["offers"]
+        self.page.send("command", offer)
+
+    def show_info(self) -> None:
+        self.page.send("session.set_tab", "info")
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         for index in indices:

@@ -55,9 +55,12 @@ class ScriptRobot(Robot):
     def retry_row(self, path: str) -> None:
         self.session.tree.retry(self._id(path))
 
-    def open_anyway(self) -> None:
-        assert self.session.state.offers_lenient
-        assert perform(self.session, "open-anyway")
+    def take(self, offer: str) -> None:
+        assert offer in self.session.state.offers
+        assert perform(self.session, offer)
+
+    def show_info(self) -> None:
+        self.session.set_tab("info")
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         for index in indices:
@@ -98,8 +101,7 @@ class ScriptRobot(Robot):
         session = self.session
         state = session.state
         yield from (state.title, state.address, state.facts, state.sentence, state.status_text)
-        if state.offers_lenient:
-            yield command("open-anyway").label
+        yield from (command(offer).label for offer in state.offers)
         tree = session.tree
         for row in tree.flat(ROOT, tree.flat_count):
             yield from (row.name, row.detail, row.badge, row.sentence)

@@ -102,9 +102,14 @@ class TextualRobot(Robot):
         assert self.app is not None
         return self.app.query_one("#picture", Picture)
 
-    def open_anyway(self) -> None:
+    def take(self, offer: str) -> None:
         self.focus("#tree")
-        self.press(command("open-anyway").keys[0].lower())
+        self.press(command(offer).keys[0].lower())
+
+    def show_info(self) -> None:
+        self.focus("#tree")
+        while self.session.state.tab != "info":
+            self.press("]")
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         self.focus("#picture")

@@ -76,16 +76,16 @@ def test_open_anyway_is_given_up_by_opening_for_writing(shelf: Shelf, workspace:
     guarded_group(shelf)
     session = at(workspace, mailbox, shelf.address, "/guarded")
     assert DEMAND in session.state.sentence
-    assert session.state.offers_lenient
+    assert session.state.offers == ("open-anyway",)
     session.open_anyway()
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.state.facts == "v3 · opened anyway, read-only"
-    assert not session.state.offers_lenient
+    assert not session.state.offers
     assert any("what is shown may be wrong" in problem.headline for problem in session.problems.items)
     session.set_writable(True)
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.state.writable
-    assert session.state.offers_lenient
+    assert session.state.offers == ("open-anyway",)
 
 
 def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(
@@ -100,12 +100,12 @@ def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(
     shelf.erase("a/0.0")
     session = at(workspace, mailbox, shelf.address, "/a")
     assert any("no chunk a/0.0, but a/0/0" in warning for warning in session.metadata.state.warnings)
-    assert session.state.offers_lenient
+    assert session.state.offers == ("open-anyway",)
     assert session.node[...].tolist() == [[0, 0], [0, 0]]
     session.open_anyway()
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.node[...].tolist() == [[9, 9], [9, 9]]
-    assert not session.state.offers_lenient
+    assert not session.state.offers
 
 
 def test_a_store_of_two_formats_says_which_is_shown(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:

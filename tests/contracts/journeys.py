@@ -173,6 +173,10 @@ DEMAND = "https://example.com/zarr/mirrored"
 """The name of an extension that nobody knows."""
 
 
+PRICE = "https://example.com/zarr/price"
+"""The name of a data type that nobody knows."""
+
+
 def guarded_group(shelf: Shelf) -> Hierarchy:
     """A group "/guarded" that demands an extension nobody knows, with an array "inside" beneath it."""
     hierarchy = open_hierarchy(shelf, "a")
@@ -181,6 +185,16 @@ def guarded_group(shelf: Shelf) -> Hierarchy:
     document = json.loads(shelf.get(key) or b"")
     document["extensions"] = [{"name": DEMAND, "configuration": {"axis": 0}}]
     shelf.set(key, json.dumps(document, indent=2).encode())
+    return hierarchy
+
+
+def array_with_fallback(shelf: Shelf) -> Hierarchy:
+    """An array "/priced" whose data type nobody knows, and whose document offers int16 in its place."""
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_array("/priced", shape=(4, 6), dtype="int16", chunks=(2, 3))[...] = 5
+    document = json.loads(shelf.get("priced/zarr.json") or b"")
+    document["data_type"] = {"name": PRICE, "fallback": "int16"}
+    shelf.set("priced/zarr.json", json.dumps(document, indent=2).encode())
     return hierarchy
 
 
@@ -224,9 +238,13 @@ class Robot(abc.ABC):
     def retry_row(self, path: str) -> None:
         """The row's retry."""
 
-    def open_anyway(self) -> None:
-        """Uses what the host offers to open, read-only, what demands an extension that is not understood."""
-        raise NotImplementedError
+    @abc.abstractmethod
+    def take(self, offer: str) -> None:
+        """Uses what the host offers for the selected node: a command of SessionState.offers."""
+
+    @abc.abstractmethod
+    def show_info(self) -> None:
+        """Brings what is told about the selected node to the front."""
 
     # -------------------------------------------------- picture
     @abc.abstractmethod
@@ -352,7 +370,7 @@ class Journeys:
         robot.expand("/guarded")
         robot.wait(lambda: self.row(robot, "/guarded").state is RowState.FAILED, "the listing to be refused")
         assert "inside" not in robot.rows()
-        robot.open_anyway()
+        robot.take("open-anyway")
         robot.wait(lambda: words.OPENED_ANYWAY in robot.session.state.facts, "the session to open anew")
         self.ready(robot)
         robot.wait(lambda: robot.sees(words.OPENED_ANYWAY), "that it is read-only now")
@@ -360,6 +378,29 @@ class Journeys:
         robot.expand("/guarded")
         robot.wait(lambda: "inside" in robot.rows(), "what lies beneath")
         assert stored == {key: shelf.get(key) for key in shelf.list()}
+
+    def test_a_fallback_is_told_and_can_be_switched_off(self, robot: Robot, shelf: Shelf) -> None:
+        array_with_fallback(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/priced")
+        robot.wait(lambda: robot.sees(f"{PRICE} is not understood here. Shown as int16"), "what is shown in its place")
+        robot.wait(lambda: robot.sees(command("fallback").label), "the offer to do without")
+        assert robot.session.node.problem is None
+        robot.take("fallback")
+        robot.wait(lambda: robot.sees("Its fallback int16 is switched off."), "that it is not shown any more")
+        self.ready(robot)
+        assert robot.session.node.problem is not None
+        robot.take("fallback")
+        robot.wait(lambda: robot.sees("Shown as int16"), "that it is shown again")
+
+    def test_every_host_tells_of_extensions_in_words(self, robot: Robot, shelf: Shelf) -> None:
+        guarded_group(shelf)
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/guarded")
+        robot.show_info()
+        robot.wait(lambda: robot.sees(f"{DEMAND}: not understood, and needed to read the data."), "the report")
 
     # -------------------------------------------------- 2. slide
     def test_forty_quick_moves_read_one_plane(self, robot: Robot, shelf: Shelf) -> None:

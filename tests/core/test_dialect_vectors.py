@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import zarrscope
 from zarrscope import plugins
 from zarrscope.dialects import DIALECTS, Node, detect, detect_listed, dialect_named
 from zarrscope.dialects.extensions import inherited
@@ -18,6 +19,7 @@ from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import Fill, data_type
 from zarrscope.errors import BadMetadata, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, CodecSpec, Configuration, Outcome, RectilinearGrid, RegularGrid
+from zarrscope.stores.memory import MemoryStore
 
 LITTLE = {"endian": "little"}
 URI = "https://example.com/zarr/"
@@ -751,6 +753,30 @@ def test_fallbacks_are_used_and_told(name: str) -> None:
     assert array(node).dtype.name == "int16"
     assert array(node).extensions[0].outcome is Outcome.FELL_BACK
     assert any("shown as" in note for note in node.warnings)
+
+
+@every_draft
+def test_fallbacks_can_be_switched_off_and_must_be_of_the_size_that_the_type_tells(name: str) -> None:
+    form = {"extension": URI + "t", "type": "<M8[ns]", "fallback": ["<i4", "<i8"]}
+    report = array(draft(name, data_type=form, fill_value=5)).extensions[0]
+    assert (report.outcome, report.fallback) == (Outcome.FELL_BACK, "<i8")
+    report = array(draft(name, data_type=form | {"fallback": ["<i4"]}, fill_value=5)).extensions[0]
+    assert (report.outcome, report.fallback) == (Outcome.REFUSED, "")
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect=name)
+    h.create_array("/a", shape=(2,), dtype="i2")[...] = 3
+    key = h.dialect.documents("/a", "array")[0]
+    document = json.loads(store.get(key) or b"") | {
+        "data_type": {"extension": URI + "t", "type": "x", "fallback": "<i2"}
+    }
+    store.set(key, json.dumps(document).encode())
+    assert zarrscope.open(store)["/a"][...].tolist() == [3, 3]  # type: ignore[index]
+    strict = zarrscope.open(store, fallbacks=False)["/a"]
+    assert isinstance(strict, zarrscope.Array)
+    assert [report.fallback for report in strict.extensions] == ["<i2"]
+    with pytest.raises(zarrscope.Unsupported, match="switched off") as caught:
+        strict[...]
+    assert caught.value.pointer == "/data_type"
 
 
 @every_draft

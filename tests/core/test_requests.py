@@ -240,3 +240,22 @@ def test_keys_list_as_a_store_does() -> None:
     at_hand = Keys(keys)
     for prefix in ("", "b/", "b/d/", "b/d/f/", "h.i/", "none/"):
         assert {*at_hand.list_dir(prefix)} == {Entry(e.name, e.is_prefix) for e in store.list_dir(prefix)}
+
+
+@pytest.mark.parametrize("dialect", DRAFTS)
+def test_who_goes_through_a_whole_hierarchy_lists_it_once(dialect: str) -> None:
+    from zarrscope.convert import plan
+    from zarrscope.difference import diff
+    from zarrscope.verify import check
+
+    store = example(dialect)
+    h = zarrscope.open(store)
+    acts: tuple[Callable[[], Any], ...] = (
+        lambda: [*check(h, chunks=False)],
+        lambda: [*diff(h, zarrscope.open(example(dialect)))],
+        lambda: plan(h, MemoryStore(), "v3"),
+    )
+    for act in acts:
+        store.asked(act)
+        assert store.requests["list_prefix"] == 1
+        assert not [key for path in ("/", "/g") if store.keys[key := ("list_dir", h.dialect.listing(path))]]

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,15 @@ class DefaultGroup(click.Group):
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
 
 
-LENIENT = click.option(
-    "--lenient", is_flag=True, help="Open what demands extensions that are not understood; it may look wrong."
-)
+def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say how to open what is not understood; `opened` takes them as they are."""
+    fallbacks = click.option(
+        "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
+    )
+    lenient = click.option(
+        "--lenient", is_flag=True, help="Open what demands extensions that are not understood; it may look wrong."
+    )
+    return lenient(fallbacks(verb))
 
 
 def say(message: str) -> None:
@@ -102,11 +108,11 @@ def _strict(value: Any) -> Any:
     return str(value)
 
 
-def opened(url: str, node: str | None = None, *, write: bool = False, lenient: bool = False) -> tuple[Any, Any]:
+def opened(url: str, node: str | None = None, *, write: bool = False, **how: Any) -> tuple[Any, Any]:
     """(hierarchy, node): `node` as given, else the one that the address itself names, else the root."""
     import zarrscope
 
-    hierarchy = zarrscope.open(url, "r+" if write else "r", lenient=lenient)
+    hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
     return hierarchy, hierarchy[place(hierarchy, node)]

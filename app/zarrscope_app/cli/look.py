@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import LENIENT, Failed, opened, say, show, show_json, summary
+from zarrscope_app.cli.console import Failed, opened, opening, say, show, show_json, summary
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
@@ -80,9 +80,9 @@ def _terminal(url: str, write: bool) -> int:
 @click.command("ls")
 @click.argument("url")
 @click.argument("node", required=False)
-@LENIENT
+@opening
 @JSON
-def ls(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
+def ls(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Lists the children of a group.
 
     \b
@@ -90,7 +90,7 @@ def ls(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
       zarrscope ls cells.zarr
       zarrscope ls cells.zarr labels --json
     """
-    _, group = opened(url, node, lenient=lenient)
+    _, group = opened(url, node, **how)
     if group.kind == "array":
         children = [(group.path, group.kind, group.metadata, group.problem)]
     else:
@@ -128,9 +128,9 @@ def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, 
 @click.argument("node", required=False)
 @click.option("--depth", type=click.IntRange(1, 64), default=64, help="How many levels down.")
 @click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Children shown of one group.")
-@LENIENT
+@opening
 @JSON
-def tree(url: str, node: str | None, depth: int, most: int, lenient: bool, as_json: bool) -> None:
+def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how: Any) -> None:
     """Draws the hierarchy.
 
     \b
@@ -138,7 +138,7 @@ def tree(url: str, node: str | None, depth: int, most: int, lenient: bool, as_js
       zarrscope tree cells.zarr
       zarrscope tree cells.zarr labels --depth 1
     """
-    hierarchy, top = opened(url, node, lenient=lenient)
+    hierarchy, top = opened(url, node, **how)
     tree = hierarchy.tree(top.path) if depth > 1 else None  # which lists all levels at once where that is cheaper
     if as_json:
         show_json(_branch(top, tree, depth))
@@ -206,9 +206,9 @@ def _branch(node: Any, tree: Any, depth: int) -> dict[str, Any]:
 @click.command("info")
 @click.argument("url")
 @click.argument("node", required=False)
-@LENIENT
+@opening
 @JSON
-def info(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
+def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Says what a node is: shape, type, chunks, codecs, image.
 
     \b
@@ -216,7 +216,7 @@ def info(url: str, node: str | None, lenient: bool, as_json: bool) -> None:
       zarrscope info cells.zarr
       zarrscope info cells.zarr 0 --json
     """
-    hierarchy, found = opened(url, node, lenient=lenient)
+    hierarchy, found = opened(url, node, **how)
     image, collection, warnings = _meaning(found)
     stored = _stored_bytes(hierarchy, found)
     if as_json:
@@ -281,6 +281,7 @@ def _extension(report: Any) -> dict[str, Any]:
         "advice": report.advice,
         "pointer": report.pointer,
         "configuration": dict(report.configuration),
+        **({"fallback": report.fallback} if report.fallback else {}),
     }
 
 

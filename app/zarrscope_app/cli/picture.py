@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import LENIENT, Failed, opened, show, show_json, write_whole
+from zarrscope_app.cli.console import Failed, opened, opening, show, show_json, write_whole
 
 PRINT_LIMIT = 10_000
 RENDER_LIMIT = 1 << 28
@@ -44,9 +44,9 @@ def parse_selection(text: str | None) -> tuple[Any, ...]:
 @click.argument("node", required=False)
 @SELECT
 @click.option("-o", "--output", help="A .npy file to write; - for stdout.")
-@LENIENT
+@opening
 @click.option("--json", "as_json", is_flag=True, help="The values as nested JSON lists.")
-def read(url: str, node: str | None, selection: str | None, output: str | None, lenient: bool, as_json: bool) -> None:
+def read(url: str, node: str | None, selection: str | None, output: str | None, as_json: bool, **how: Any) -> None:
     """Reads values of an array, to print or into a .npy file.
 
     \b
@@ -57,7 +57,7 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     import numpy as np
 
     chosen = parse_selection(selection)
-    _, array = opened(url, node, lenient=lenient)
+    _, array = opened(url, node, **how)
     if array.kind != "array":
         raise Failed(f"{array.path} is a group. Name one of its arrays; zarrscope ls {url} lists them.")
     if output and output != "-" and not output.endswith(".npy"):
@@ -97,7 +97,7 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
 @click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits --size.")
 @click.option("--labels", is_flag=True, help="Lay the first label image over it.")
-@LENIENT
+@opening
 def render(
     url: str,
     node: str | None,
@@ -106,7 +106,7 @@ def render(
     size: int,
     level: int | None,
     labels: bool,
-    lenient: bool,
+    **how: Any,
 ) -> None:
     """Draws one plane as a PNG, all active channels together. Needs no display.
 
@@ -122,7 +122,7 @@ def render(
     from zarrscope.pyramid import default_image
 
     chosen = parse_selection(selection)
-    _, found = opened(url, node, lenient=lenient)
+    _, found = opened(url, node, **how)
     image = default_image(found)
     if image is None:
         raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")

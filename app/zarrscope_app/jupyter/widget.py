@@ -42,7 +42,7 @@ CALLS = {
     },
     "edit": {"edit", "edit_json", "retype", "add", "rename", "remove", "move", "undo", "redo", "revert", "fold",
              "save", "resolve", "reload"},
-    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "open_anyway"},
+    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose"},
 }  # fmt: skip

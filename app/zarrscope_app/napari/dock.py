@@ -1,4 +1,4 @@
-"""The dock: address, tree, form, "Add to viewer". Tree and form are the desktop window's; layers are napari's."""
+"""The dock: address, tree, form, info, "Add to viewer". The panes are the desktop window's; layers are napari's."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QColor, QPalette
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import as_napari
-from zarrscope_app.presenters import Session, words
+from zarrscope_app.presenters import TABS, Session, words
 from zarrscope_app.presenters.actions import perform
-from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.layers import Layer, Layers
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.look import follow
+from zarrscope_app.qt.panes import InfoPane
 from zarrscope_app.qt.tree import TreePane
 
 if TYPE_CHECKING:
@@ -41,25 +51,32 @@ class Explorer(QWidget):
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
         self.facts = QLabel()
         self.facts.setWordWrap(True)
-        self.anyway = QPushButton(command("open-anyway").label)
-        self.anyway.clicked.connect(lambda: self._asked("open-anyway"))
-        self.anyway.hide()
+        self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
+        for name, button in self.offers.items():
+            button.clicked.connect(partial(self._asked, name))
+            button.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.opened.connect(self._opened)
         self.form = AttributesPane()
         self.form.asked.connect(self._asked)
+        self.info = InfoPane()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        for name, pane in (("attributes", self.form), ("info", self.info)):
+            self.tabs.addTab(pane, dict(TABS)[name])
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self.add)
         self.button.setEnabled(False)
         split = QSplitter()
         split.setOrientation(split.orientation().Vertical)
         split.addWidget(self.tree)
-        split.addWidget(self.form)
+        split.addWidget(self.tabs)
         column = QVBoxLayout(self)
         column.addWidget(self.address)
         column.addWidget(self.facts)
-        column.addWidget(self.anyway)
+        for button in self.offers.values():
+            column.addWidget(button)
         column.addWidget(split, 1)
         row = QHBoxLayout()
         row.addWidget(self.button)
@@ -105,6 +122,7 @@ class Explorer(QWidget):
         session.problems.changed.connect(self._show, check_nargs=False)
         self.tree.attach(session.tree)
         self.form.attach(session.edit)
+        self.info.attach(session.metadata)
         self._show()
 
     def _show(self) -> None:
@@ -113,7 +131,8 @@ class Explorer(QWidget):
         state = self.session.state
         problems = self.session.problems.items
         self.facts.setText(state.sentence or words.joined(state.facts, problems[-1].headline if problems else ""))
-        self.anyway.setVisible(state.offers_lenient)
+        for name, button in self.offers.items():
+            button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
 
     def _select(self, path: str) -> None:
@@ -158,6 +177,7 @@ class Explorer(QWidget):
         if self.session is not None:
             self.tree.attach(None)
             self.form.attach(None)
+            self.info.attach(None)
             self.session.close()
             self.session = None
 

@@ -42,6 +42,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "revert": lambda s: s.edit.revert(),
     "edit": lambda s: s.set_tab("attributes"),
     "open-anyway": lambda s: s.open_anyway(),
+    "fallback": lambda s: s.set_fallbacks(not s.fallbacks),
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("save", "Save", "file", ("Ctrl+S",), 1, "save"),
     Command("writable", "Open for writing", "file", (), 1, "edit"),
     Command("open-anyway", "Open anyway, read-only", "file", ("O",), 1),
+    Command("fallback", "Fallback on or off", "file", ("B",), 1),
     Command("refresh", "Refresh", "file", ("F5", "R"), 1, "retry"),
     Command("close", "Close", "file", ("Ctrl+W",), 2, "close"),
     Command("quit", "Quit", "file", ("Ctrl+Q",), 2),
@@ -74,6 +75,9 @@ COMMANDS = (
     Command("keys", "Keys", "help", ("?", "F1"), 0),
     Command("about", "About zarrscope", "help", (), 0, "info"),
 )
+
+OFFERS = ("open-anyway", "fallback")
+"""Commands that a session offers where the selected node demands it (SessionState.offers)."""
 
 MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
 """For the key sheet: keys that are no commands of their own."""

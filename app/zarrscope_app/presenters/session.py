@@ -19,12 +19,11 @@ from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
-from zarrscope.metadata import Outcome as Found
-from zarrscope.pyramid import Image, default_image, find_collection, find_images
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
-from zarrscope_app.presenters.metadata import Info, MetadataPresenter, describe
+from zarrscope_app.presenters.looking import Selection, drawable, look_at
+from zarrscope_app.presenters.metadata import Info, MetadataPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.slice import SlicePresenter
 from zarrscope_app.presenters.tree import TreePresenter
@@ -81,25 +80,13 @@ class SessionState:
     details: str
     retry: bool
     writable: bool
-    offers_lenient: bool
-    """What the selected node demands is not understood here; `open_anyway` shows it all the same, read-only."""
+    offers: tuple[str, ...]
+    """Commands that fit what the selected node demands: "open-anyway" where that is not understood here and may be
+    passed over, "fallback" where its data type is not and its document offers another."""
     unsaved: str
     """ "2 changes", or ""."""
     status_text: str
     """The rest of the status bar: level, tiles loading, changes."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Selection:
-    """A node and what was read about it, all in the background."""
-
-    node: Any
-    info: Info
-    image: Image | None = None
-    labels: dict[str, Image | None] | None = None
-    icon: str = ""
-    passable: bool = False
-    """Opened leniently, it would be shown, or more of it."""
 
 
 class Session:
@@ -119,14 +106,16 @@ class Session:
         opener: Callable[..., Any] | None = None,
     ) -> None:
         """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy,
-        `opener(url, "r", lenient=True)` one that passes over demands that are not understood."""
+        `opener(url, "r", lenient=True)` one that passes over demands that are not understood, with `fallbacks=False`
+        one that shows no data type as another."""
         self.url = url
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
         self._opener = opener or _open
         self._wanted = path
         self._writable = writable
-        self._lenient = self._passable = False
+        self._lenient = self._passable = self._falls_back = False
+        self._fallbacks = True
         self._hierarchy: Any = None
         self._held: str | None = None
         self._closed = False
@@ -165,6 +154,8 @@ class Session:
         self._status, self._strip = SessionStatus.OPENING, words.Problem("", "")
         opener, url, mode = self._opener, self.url, "r+" if self._writable else "r"
         options = {"lenient": True} if self._lenient else {}
+        if not self._fallbacks:
+            options["fallbacks"] = False
         self._stop()
 
         def done(outcome: Outcome[tuple[Any, str, Any]]) -> None:
@@ -243,6 +234,17 @@ class Session:
             self._writable, self._lenient = False, True
             self.reload()
 
+    @property
+    def fallbacks(self) -> bool:
+        """Data types that are not understood are shown as the fallback their document offers."""
+        return self._fallbacks
+
+    def set_fallbacks(self, on: bool) -> None:
+        """Opens the same place with fallbacks of data types, or without."""
+        if on != self._fallbacks:
+            self._fallbacks = on
+            self.reload()
+
     def dismiss(self) -> None:
         """Clears the strip."""
         self._strip = words.Problem("", "")
@@ -283,11 +285,12 @@ class Session:
     def _select(self, path: str) -> None:
         hierarchy = self._hierarchy
         self._stop()
-        self._path, self._node, self._passable = path, None, False
+        self._path, self._node = path, None
+        self._passable = self._falls_back = False
         self._strip = words.Problem("", "")
         self.tree.reveal(path)
 
-        def done(outcome: Outcome[_Selection]) -> None:
+        def done(outcome: Outcome[Selection]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
                 self._strip = self.problems.add(outcome.error or RuntimeError(), path)
@@ -296,7 +299,7 @@ class Session:
                 self._show(outcome.value)
             self._refresh()
 
-        self._ticket = self.owner.fetch(lambda: _look_at(hierarchy, path), done)
+        self._ticket = self.owner.fetch(lambda: look_at(hierarchy, path), done)
         self._refresh()
 
     def _nothing(self, sentence: str) -> None:
@@ -305,17 +308,19 @@ class Session:
         self.slice.clear(sentence)
         self.values.clear(sentence)
 
-    def _show(self, found: _Selection) -> None:
+    def _show(self, found: Selection) -> None:
         node = found.node
-        self._node, self._passable = node, found.passable
+        self._node, self._passable, self._falls_back = node, found.passable, found.fallback is not None
         self.metadata.show(node, found.info)
         self.edit.select(node.path, node.kind)
         for warning in found.info.warnings:
             self.problems.add(words.warning(warning, node.path))
         if found.info.problem:
             problem = self.problems.add(node.problem, node.path)
-            if found.passable:
+            if found.passable or found.fallback is not None:
                 self._strip = replace(problem, retry=False)
+        elif found.fallback is not None:
+            self._strip = words.fell_back(found.fallback.name, found.fallback.advice, node.path)
         if found.icon:
             self.tree.mark(node.path, found.icon)
         can = {"attributes", "info"}
@@ -325,7 +330,7 @@ class Session:
         else:
             self.values.clear(words.NO_TABLE)
         self._version = found.image.version if found.image is not None else ""
-        if found.image is not None and (_drawable(found.image) or found.image.levels[0].array.problem is not None):
+        if found.image is not None and (drawable(found.image) or found.image.levels[0].array.problem is not None):
             can.add("image")
             self.slice.set_image(found.image, found.labels or {})
             if self._view is not None:
@@ -407,7 +412,7 @@ class Session:
             self._strip.details,
             self._strip.retry,
             writable,
-            self._passable,
+            self._offers(),
             unsaved,
             words.joined(
                 self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
@@ -415,6 +420,10 @@ class Session:
                 f"✎ {unsaved}" if unsaved else "",
             ),
         )
+
+    def _offers(self) -> tuple[str, ...]:
+        found = {"open-anyway": self._passable, "fallback": self._falls_back}
+        return tuple(command for command, offered in found.items() if offered)
 
     def _edited(self) -> None:
         self.tree.set_dirty(self.edit.dirty_paths)
@@ -439,58 +448,5 @@ class Session:
         self._view = view
 
 
-def _open(url: str, mode: Any, *, lenient: bool = False) -> Hierarchy:
-    return open_hierarchy(url, mode, lenient=lenient)
-
-
-def _is_passable(node: Any) -> bool:
-    """Whether opening leniently would pass over something that the node demands."""
-    return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
-
-
-def _look_at(hierarchy: Any, path: str) -> _Selection:
-    """Reads all that the presenters of a node want to know at once. Blocks."""
-    node = hierarchy[path]
-    image, collection, icon = None, None, ""
-    warnings: list[str] = []
-    labels: dict[str, Image | None] = {}
-    misplaced = None
-    try:
-        collection = find_collection(node)
-        image = default_image(node)
-        if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
-            warnings.append(misplaced)
-        if image is not None:
-            # Touched here, so that the host's thread never waits for a store.
-            _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
-            for label in image.labels:
-                labels[label] = _label_image(hierarchy, label)
-            if node.kind == "group":
-                icon = "labels" if image.is_label else "image" if find_images(node) else ""
-    except ZarrscopeError as error:
-        warnings.append(words.problem(error).headline)
-        image = None
-    info = describe(node, image, collection, hierarchy.extensions(node.path))
-    if warnings:
-        info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
-    return _Selection(node, info, image, labels, icon, bool(misplaced) or _is_passable(node))
-
-
-def _label_image(hierarchy: Any, path: str) -> Image | None:
-    try:
-        found = find_images(hierarchy[path])
-        if found:
-            _ = (found[0].levels, found[0].axes, found[0].channels)
-            return found[0] if found[0].levels[0].array.problem is None else None
-    except ZarrscopeError:
-        pass
-    return None
-
-
-def _drawable(image: Image) -> bool:
-    """Whether there is a picture or a line to show."""
-    array = image.levels[0].array
-    if array.problem is not None:
-        return False
-    dtype = array.dtype
-    return dtype.names is None and dtype.kind in "buifcmM" and array.size > 0
+def _open(url: str, mode: Any, *, lenient: bool = False, fallbacks: bool = True) -> Hierarchy:
+    return open_hierarchy(url, mode, lenient=lenient, fallbacks=fallbacks)

@@ -336,5 +336,10 @@ def problem(error: BaseException, path: str = "") -> Problem:
     )
 
 
+def fell_back(name: str, advice: str, path: str) -> Problem:
+    """A data type that is shown as another: nobody shall take the values for what they are not."""
+    return warning(f"The data type {clean(name, 120)} is not understood here. {advice}", path)
+
+
 def warning(text: str, path: str = "", place: str = "") -> Problem:
     return Problem("warning", clean(text), clean(text), path=path, place=clean(place))

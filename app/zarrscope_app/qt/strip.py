@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import Qt
@@ -28,7 +28,7 @@ class ErrorStrip(QFrame):
     def __init__(self, words: dict[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._retry: Callable[[], None] | None = None
-        self._anyway: Callable[[], None] | None = None
+        self._offers: list[QPushButton] = []
         self._dismissed: Callable[[], None] | None = None
         self.setAutoFillBackground(True)
         self._icon = QLabel()
@@ -43,8 +43,6 @@ class ErrorStrip(QFrame):
         self._details_button.toggled.connect(self._show_details)
         self._retry_button = QPushButton(icon("retry"), words["retry"])
         self._retry_button.clicked.connect(self._try_again)
-        self._anyway_button = QPushButton(words["open-anyway"])
-        self._anyway_button.clicked.connect(self._open_anyway)
         copy = QPushButton(icon("copy"), words["copy"])
         copy.clicked.connect(self._copy)
         close = QToolButton()
@@ -58,9 +56,9 @@ class ErrorStrip(QFrame):
         self._details.setFont(fixed_font())
         self._details.setMaximumHeight(120)
         self._details.hide()
-        row = QHBoxLayout()
+        row = self._row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        buttons = (self._details_button, self._anyway_button, self._retry_button, copy, close)
+        buttons = (self._details_button, self._retry_button, copy, close)
         for widget in (self._icon, self._sentence, *buttons):
             row.addWidget(widget)
         row.setStretch(1, 1)
@@ -77,16 +75,21 @@ class ErrorStrip(QFrame):
         details: str,
         retry: Callable[[], None] | None = None,
         dismissed: Callable[[], None] | None = None,
-        anyway: Callable[[], None] | None = None,
+        offers: Sequence[tuple[str, Callable[[], None]]] = (),
     ) -> None:
-        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross, `anyway` opens
-        what is not understood."""
+        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross; each of `offers`
+        is another button: its label, and what it calls."""
         self._sentence.setText(sentence)
         self._details.setPlainText(details)
         self._details_button.setVisible(bool(details) and details != sentence)
         self._details_button.setChecked(False)
-        self._retry, self._dismissed, self._anyway = retry, dismissed, anyway
-        self._anyway_button.setVisible(anyway is not None)
+        self._retry, self._dismissed = retry, dismissed
+        self._drop_offers()
+        for label, act in offers:
+            button = QPushButton(label)
+            button.clicked.connect(lambda _=False, act=act: self._accept(act))
+            self._offers.append(button)
+            self._row.insertWidget(self._row.indexOf(self._retry_button), button)
         self._retry_button.setVisible(retry is not None)
         self._tint()
         self.show()
@@ -98,7 +101,8 @@ class ErrorStrip(QFrame):
 
     def clear(self) -> None:
         """The trouble is over: hide without telling anybody."""
-        self._retry = self._dismissed = self._anyway = None
+        self._retry = self._dismissed = None
+        self._drop_offers()
         self.hide()
 
     def dismiss(self) -> None:
@@ -130,11 +134,15 @@ class ErrorStrip(QFrame):
         if retry is not None:
             retry()
 
-    def _open_anyway(self) -> None:
-        anyway = self._anyway
+    def _accept(self, act: Callable[[], None]) -> None:
         self.clear()
-        if anyway is not None:
-            anyway()
+        act()
+
+    def _drop_offers(self) -> None:
+        for button in self._offers:
+            button.hide()
+            button.deleteLater()
+        self._offers.clear()
 
     def _copy(self) -> None:
         clipboard = QGuiApplication.clipboard()

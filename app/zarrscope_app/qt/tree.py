@@ -38,6 +38,8 @@ class TreeModel(QAbstractItemModel):
         self._children: dict[int, list[int]] = {}
         self._parents: dict[int, int] = {}
         self._limits: dict[int, int] = {}
+        self.removing = False
+        """Rows are going: what becomes current instead, nobody chose."""
         presenter.changed.connect(self._changed)
         self._sync(ROOT)
 
@@ -121,12 +123,14 @@ class TreeModel(QAbstractItemModel):
             # Another order: rare (a refresh), so everything beneath goes and comes again.
             kept = set()
         for first, last in reversed(_runs([child not in kept for child in stays])):
+            self.removing = True
             self.beginRemoveRows(index, first, last)
             for child in stays[first : last + 1]:
                 self._forget(child)
             del stays[first : last + 1]
             self._children[id] = stays
             self.endRemoveRows()
+            self.removing = False
         present = set(stays)
         for first, last in _runs([child not in present for child in wanted]):
             self.beginInsertRows(index, first, last)
@@ -250,6 +254,7 @@ class TreePane(QWidget):
         column.addWidget(self.view)
         self._following = False
         self._awaited: str | None = None
+        self._path: str | None = None
 
     def attach(self, presenter: TreePresenter | None) -> None:
         """Show another tree."""
@@ -275,10 +280,12 @@ class TreePane(QWidget):
             assert selection is not None
             selection.currentChanged.connect(self._current)
             self.model.rowsInserted.connect(self._arrived)
+            self.model.rowsRemoved.connect(self._gone)
             self._unfold(ROOT, presenter.row(ROOT).expanded)
 
     def show_path(self, path: str) -> None:
         """Make the node current without telling anybody; as soon as its row is there."""
+        self._path = path
         current = self.current_row()
         if current is not None and current.path == path:
             self._awaited = None
@@ -326,9 +333,16 @@ class TreePane(QWidget):
 
     def _current(self, index: QModelIndex) -> None:
         row = self.model.row_of(index) if self.model is not None else None
-        if row is not None and not self._following:
-            self._awaited = None
-            self.chosen.emit(row.path)
+        if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
+            return
+        self._path, self._awaited = row.path, None
+        self.chosen.emit(row.path)
+
+    def _gone(self) -> None:
+        """Rows were removed: where the node went on being read, its row comes back."""
+        current = self.current_row()
+        if current is None or current.path != self._path:
+            self._awaited = self._path
 
     def _clicked(self, index: QModelIndex) -> None:
         if self.model is not None and self.model.is_note(index):
@@ -372,6 +386,13 @@ class _View(QTreeView):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setIndentation(14)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.taking_focus = False
+
+    def focusInEvent(self, event: Any) -> None:
+        # While the tree is read anew, no row is current, and Qt makes the first one it: nobody chose that.
+        self.taking_focus = True
+        super().focusInEvent(event)
+        self.taking_focus = False
 
     def keyPressEvent(self, event: Any) -> None:
         # These two belong to the window even here; other letters look for a name, as in every tree. Copying is the

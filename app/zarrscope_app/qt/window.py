@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QByteArray, Qt, QUrl
@@ -27,7 +28,7 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace, words
 from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import ABOUT, LABELS, command, key_sheet, making_demo, python_text
+from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo, python_text
 
 from .address import AddressLine
 from .bridge import Bridge
@@ -43,7 +44,7 @@ from .tray import JobsTray
 from .tree import TreePane
 
 _NEEDS_SESSION = (
-    "open-anyway",
+    *OFFERS,
     "close",
     "refresh",
     "writable",
@@ -85,8 +86,7 @@ class Window(QMainWindow):
         self.address.entered.connect(self.open)
         self.address.went.connect(self._select)
         self.address.asked.connect(self.run)
-        labels = {name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")}
-        self.strip = ErrorStrip(labels | {"open-anyway": command("open-anyway").label})
+        self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.view.customContextMenuRequested.connect(self._tree_menu)
@@ -213,7 +213,7 @@ class Window(QMainWindow):
                     state.details,
                     session.retry if state.retry else None,
                     session.dismiss,
-                    session.open_anyway if state.offers_lenient else None,
+                    [(command(offer).label, partial(self.run, offer)) for offer in state.offers],
                 )
         else:
             self.strip.clear()
@@ -227,7 +227,8 @@ class Window(QMainWindow):
         self.tabs.blockSignals(False)
         if state.status is SessionStatus.READY:
             self.tree.show_path(state.path)
-        self.menus.enable(("open-anyway",), state.offers_lenient)
+        for offer in OFFERS:
+            self.menus.enable((offer,), offer in state.offers)
         self.menus.actions["writable"].setCheckable(True)
         self.menus.actions["writable"].setChecked(state.writable)
         self._slice_changed()

@@ -38,7 +38,6 @@ def _textual_key(keys: str) -> str:
 
 
 KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
-OPEN_ANYWAY = command("open-anyway")
 
 
 class Call(Message):
@@ -142,7 +141,7 @@ class Explorer(App[int]):
         crumbs = " ▸ ".join(label for label, _ in state.crumbs)
         self._say("head", _apart(f" {crumbs}", state.facts, self.size.width))
         acts = [f"  [r] {words.RETRY}"] if state.retry else []
-        acts += [f"  [{OPEN_ANYWAY.keys[0].lower()}] {OPEN_ANYWAY.label}"] if state.offers_lenient else []
+        acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
         self._say("strip", f"! {state.sentence}{''.join(acts)}")
         self._shown["strip"].display = bool(state.sentence)
         self._say("tabs", _tab_line(s))

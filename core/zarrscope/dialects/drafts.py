@@ -230,7 +230,7 @@ class Draft(Dialect):
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """zarr-python 2 makes a group of the place where it puts the copies, too, and reads zarr.json from among them."""
+        """As zarr-python 2: the place of the copies is a group as well, and zarr.json is among them."""
         group = document({"attributes": {}}, indent=4)
         key = self.key("/consolidated", "group")
         inner = copies({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), key: group.decode(), **texts})

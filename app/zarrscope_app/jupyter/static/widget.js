@@ -254,9 +254,9 @@ function render({ model, el: root }) {
     head.replaceChildren(el("button", { class: "bare", title: view.words.tree, "aria-label": view.words.tree, onclick: () => { side.hidden = !side.hidden; side.style.display = side.hidden ? "none" : ""; } }, "☰"),
       el("span", { class: "zs-crumbs" }, ...s.crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("a", { onclick: () => send("session.select", path) }, label)])),
       el("span", { class: "zs-facts" }, s.facts));
-    strip.style.display = s.sentence || s.offers_lenient ? "" : "none";
+    strip.style.display = s.sentence || s.offers.length ? "" : "none";
     strip.replaceChildren(el("span", { title: s.details }, s.sentence || view.info.problem), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
-      s.offers_lenient ? el("button", { onclick: () => send("session.open_anyway") }, view.words["open-anyway"]) : "",
+      ...s.offers.map((offer) => el("button", { onclick: () => send("command", offer) }, view.words[offer])),
       el("button", { class: "bare", title: view.words.dismiss, "aria-label": view.words.dismiss, onclick: () => send("session.dismiss") }, "×"));
     filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
     tabs.replaceChildren(...s.tabs.map((t) => el("button", { role: "tab", class: t.id === s.tab ? "on" : "", disabled: !t.enabled, "data-tab": t.id,

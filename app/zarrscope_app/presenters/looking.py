@@ -1,0 +1,82 @@
+"""All that the presenters of one node want to know at once, read in the background in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.metadata import ExtensionReport
+from zarrscope.metadata import Outcome as Found
+from zarrscope.pyramid import Image, default_image, find_collection, find_images
+from zarrscope_app.presenters import words
+from zarrscope_app.presenters.metadata import Info, describe
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A node and what was read about it, all in the background."""
+
+    node: Any
+    info: Info
+    image: Image | None = None
+    labels: dict[str, Image | None] | None = None
+    icon: str = ""
+    passable: bool = False
+    """Opened leniently, it would be shown, or more of it."""
+    fallback: ExtensionReport | None = None
+    """What is told of its data type, where that has a fallback, used or not."""
+
+
+def _is_passable(node: Any) -> bool:
+    """Whether opening leniently would pass over something that the node demands."""
+    return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
+
+
+def look_at(hierarchy: Any, path: str) -> Selection:
+    """Reads all that the presenters of a node want to know at once. Blocks."""
+    node = hierarchy[path]
+    image, collection, icon = None, None, ""
+    warnings: list[str] = []
+    labels: dict[str, Image | None] = {}
+    misplaced = None
+    try:
+        collection = find_collection(node)
+        image = default_image(node)
+        if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
+            warnings.append(misplaced)
+        if image is not None:
+            # Touched here, so that the host's thread never waits for a store.
+            _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
+            for label in image.labels:
+                labels[label] = _label_image(hierarchy, label)
+            if node.kind == "group":
+                icon = "labels" if image.is_label else "image" if find_images(node) else ""
+    except ZarrscopeError as error:
+        warnings.append(words.problem(error).headline)
+        image = None
+    info = describe(node, image, collection, hierarchy.extensions(node.path))
+    if warnings:
+        info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
+    fallback = next((report for report in node.metadata.extensions if report.fallback), None)
+    return Selection(node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
+
+
+def _label_image(hierarchy: Any, path: str) -> Image | None:
+    try:
+        found = find_images(hierarchy[path])
+        if found:
+            _ = (found[0].levels, found[0].axes, found[0].channels)
+            return found[0] if found[0].levels[0].array.problem is None else None
+    except ZarrscopeError:
+        pass
+    return None
+
+
+def drawable(image: Image) -> bool:
+    """Whether there is a picture or a line to show."""
+    array = image.levels[0].array
+    if array.problem is not None:
+        return False
+    dtype = array.dtype
+    return dtype.names is None and dtype.kind in "buifcmM" and array.size > 0
