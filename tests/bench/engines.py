@@ -52,15 +52,31 @@ class Zarrscope:
         return [(child.name, child.kind) for child in self.library.open(path)["/"].children()]
 
 
+class Viewer(Zarrscope):
+    """As the viewers read: through the loader of chunks and its bounded cache, empty at first."""
+
+    def open(self, path: str, node: str) -> Any:
+        from zarrscope.chunks import ChunkLoader
+
+        self.loader = ChunkLoader()
+        return super().open(path, node)
+
+    def read(self, array: Any, selection: Selection) -> Any:
+        return self.loader.read(array, selection)
+
+
 class TensorStore:
     packages: ClassVar = ("tensorstore",)
     requests: int | None = None
+    cache: int | None = None
 
     def __init__(self) -> None:
         import tensorstore
 
         self.library = tensorstore
-        shared = {"http_request_concurrency": {"limit": self.requests}} if self.requests else {}
+        shared: dict[str, Any] = {"http_request_concurrency": {"limit": self.requests}} if self.requests else {}
+        if self.cache:
+            shared["cache_pool"] = {"total_bytes_limit": self.cache}
         self.context = tensorstore.Context(shared)
 
     def open(self, path: str, node: str) -> Any:
@@ -114,6 +130,12 @@ class TensorStore128(TensorStore):
     """For remote stores: 128 requests at once."""
 
     requests = 128
+
+
+class TensorStoreCaching(TensorStore):
+    """Told to keep 1 GiB of decoded chunks, as our viewers do."""
+
+    cache = 1 << 30
 
 
 class Zarr3:
@@ -212,7 +234,9 @@ def _limit() -> Any:
 
 ENGINES: dict[str, Callable[[], Any]] = {
     "zarrscope": Zarrscope,
+    "zarrscope viewer": Viewer,
     "tensorstore": TensorStore,
+    "tensorstore caching": TensorStoreCaching,
     "tensorstore-128": TensorStore128,
     "zarrs": Zarrs,
     "zarr 3": Zarr3,
@@ -292,6 +316,17 @@ class Server:
             seconds += time.perf_counter() - began
             del result
         return {"seconds": seconds / len(chosen), "cpu": (time.process_time() - cpu) / len(chosen)}
+
+    def walk(self, start: int, stop: int) -> dict[str, Any]:
+        """Seconds of each plane, from one to the next along the third axis from the end: a slider that is moved."""
+        seconds = []
+        front = (0,) * (len(self.array.shape) - 3)
+        for z in range(start, stop):
+            began = time.perf_counter()
+            result = self.engine.read(self.array, (*front, z, slice(None), slice(None)))
+            seconds.append(time.perf_counter() - began)
+            del result
+        return {"seconds": seconds}
 
     def reopen(self, path: str, node: str, times: int = 5) -> dict[str, Any]:
         began = time.perf_counter()
