@@ -104,27 +104,29 @@ def _repeat(
     """Repeats what concerns them in the copies that the group at the prefix `within` holds. Raises Conflict,
     Unreadable, BadMetadata."""
     holder = _need_holder(dialect)
-    for _ in range(ATTEMPTS):
-        found = store.get_versioned(within + holder)
-        if found is None:
-            return
-        copies = dialect.consolidated({holder: found[0]})
-        if copies is None:
-            return
-        document = Document(found[0], within + holder, found[1], limit=CONSOLIDATED_LIMIT)
-        held = [within + key for key in copies]
-        told: dict[str, bytes | None] = dict.fromkeys(
-            key for key in held if key in gone[0] or key.startswith(tuple(gone[1]))
-        )
-        told |= {key: value for key, value in changes.items() if key.startswith(within)}
-        changed = _changed(document, dialect, within, told)
-        if changed is document:
-            return
-        try:
-            store.set(within + holder, changed.bytes, expect=found[1])
-            return
-        except Conflict as conflict:
-            lost = conflict
+    with store.turn(within + holder):
+        for _ in range(ATTEMPTS):
+            found = store.get_versioned(within + holder)
+            if found is None:
+                return
+            copies = dialect.consolidated({holder: found[0]})
+            if copies is None:
+                return
+            document = Document(found[0], within + holder, found[1], limit=CONSOLIDATED_LIMIT)
+            held = [within + key for key in copies]
+            told: dict[str, bytes | None] = dict.fromkeys(
+                key for key in held if key in gone[0] or key.startswith(tuple(gone[1]))
+            )
+            # As stored now: who changed a document after us may have had his turn before us.
+            told |= {key: store.get(key) for key in changes if key.startswith(within)}
+            changed = _changed(document, dialect, within, told)
+            if changed is document:
+                return
+            try:
+                store.set(within + holder, changed.bytes, expect=found[1])
+                return
+            except Conflict as conflict:
+                lost = conflict
     raise lost
 
 

@@ -2,7 +2,8 @@
 
 Each document is stored atomically and only over the version that was read. A node appears with the document that makes
 it, written last, and vanishes with it, erased first: what a crash leaves behind is never taken for a node, and where
-anything lies already no new array is made over it. The consolidated copies follow every edit, second: when that fails,
+anything lies already no new array is made over it. Those who create and erase take turns (Store.turn): of two who make
+the same node one wins, and the other sees it. The consolidated copies follow every edit, second: when that fails,
 the hierarchy's `warnings` say that they are stale. Nothing is written to a node that demands an extension unknown here.
 
 Specification: v3 core "Operations", dialects.md A.6 "Delete", "Existence", A.9, D.1.6.
@@ -34,21 +35,23 @@ def create_node(
     hierarchy: Hierarchy, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
 ) -> None:
     """Writes the documents of a new node, and of the groups above it that are missing. See Hierarchy.create_group."""
-    above = need_place(hierarchy, path)
-    taken = hierarchy.own_node(path)
-    if taken is not None:
-        raise Conflict(
-            f"There is a node {path} already: {'an array' if taken.metadata.kind == 'array' else 'a group'}",
-            store=hierarchy.url,
-            key=hierarchy.dialect.documents(path)[0],
-            advice="Choose another path, or erase that node first.",
-        )
-    if metadata.kind == "array":
-        need_nothing_beneath(hierarchy, path)
-    documents = hierarchy.dialect.write(path, metadata, attributes)
-    create_groups(hierarchy, above)
-    _store_new(hierarchy, path, metadata.kind, documents)  # type: ignore[arg-type]
-    hierarchy.forget()
+    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    with hierarchy.store.turn():
+        above = need_place(hierarchy, path)
+        taken = hierarchy.own_node(path)
+        if taken is not None:
+            raise Conflict(
+                f"There is a node {path} already: {'an array' if taken.metadata.kind == 'array' else 'a group'}",
+                store=hierarchy.url,
+                key=hierarchy.dialect.documents(path)[0],
+                advice="Choose another path, or erase that node first.",
+            )
+        if metadata.kind == "array":
+            need_nothing_beneath(hierarchy, path)
+        documents = hierarchy.dialect.write(path, metadata, attributes)
+        create_groups(hierarchy, above)
+        _store_new(hierarchy, path, metadata.kind, documents)  # type: ignore[arg-type]
+        hierarchy.forget()
 
 
 def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list[str]:
@@ -88,8 +91,9 @@ def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
     """Raises Conflict where keys lie at which an array at `path` would have its chunks, or nodes beneath it."""
     if not hierarchy.store.listable or path == "/":
         return
+    own = hierarchy.dialect.documents(path)  # attributes alone are what a creation left that was killed: see _store_new
     for prefix in hierarchy.dialect.erase(path, "array").prefixes:
-        entry = next(hierarchy.store.list_dir(prefix), None)
+        entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
         if entry is not None:
             raise Conflict(
                 f"There is no node {path}, but something lies beneath it",
@@ -100,7 +104,7 @@ def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
 
 
 def create_groups(hierarchy: Hierarchy, paths: list[str]) -> None:
-    """Writes the groups; one that others make meanwhile is as good as ours."""
+    """Writes the groups, in a turn to change nodes; one that others made meanwhile is as good as ours."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
         try:
@@ -113,7 +117,14 @@ def _store_new(hierarchy: Hierarchy, path: str, kind: Kind, documents: Mapping[s
     """A document of attributes first: the node appears with them, not before them."""
     first = hierarchy.dialect.attributes_at(path, kind)[0]
     for key, value in sorted(documents.items(), key=lambda item: item[0] != first):
-        hierarchy.store.set(key, value, expect=ABSENT)
+        try:
+            hierarchy.store.set(key, value, expect=ABSENT)
+        except Conflict:
+            left = hierarchy.store.get_versioned(key)
+            if key != first or len(documents) == 1 or left is None:
+                raise
+            # There is no node, and it is our turn: a creation was killed after it had written the attributes.
+            hierarchy.store.set(key, value, expect=left[1])
     follow(hierarchy, {**documents})
 
 
@@ -182,16 +193,17 @@ def erase_node(hierarchy: Hierarchy, dialect: Dialect, path: str, kind: Kind) ->
 
     erasure = dialect.erase(path, kind)
     own = [key for key in dialect.documents(path) if key not in erasure.keys]
-    keys = (*sorted(fetch(hierarchy.store, own)), *erasure.keys)
-    hierarchy.store.erase_values(keys)
-    for prefix in erasure.prefixes:
-        hierarchy.store.erase_prefix(prefix)
-    hierarchy.forget()
-    forget_beneath(hierarchy.url, path)
-    if path == "/":
-        hierarchy.copies = None
-    else:
-        follow(hierarchy, {}, gone=(keys, erasure.prefixes))
+    with hierarchy.store.turn():
+        keys = (*sorted(fetch(hierarchy.store, own)), *erasure.keys)
+        hierarchy.store.erase_values(keys)
+        for prefix in erasure.prefixes:
+            hierarchy.store.erase_prefix(prefix)
+        hierarchy.forget()
+        forget_beneath(hierarchy.url, path)
+        if path == "/":
+            hierarchy.copies = None
+        else:
+            follow(hierarchy, {}, gone=(keys, erasure.prefixes))
 
 
 def need_node(hierarchy: Hierarchy, path: str, *, remains: bool = False) -> tuple[Dialect, Kind]:

@@ -15,7 +15,7 @@ until it is erased (`replace`). Specification: dialects.md A.2 (keys), A.6 "Dele
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice, product
 from threading import Lock
@@ -183,7 +183,8 @@ class _Carrying:
     # ------------------------------------------------------------------ doing it
     def copy(self) -> Moved:
         self._check(moving=False)
-        self._make_room(moving=False)
+        with self.target.store.turn():
+            self._make_room(moving=False)
         try:
             self._carry()
         except _Stopped:
@@ -193,8 +194,9 @@ class _Carrying:
     def move(self) -> Moved:
         self._check(moving=True)
         notes = self._mentions()
-        self._make_room(moving=True)
-        moved = self._renamed()
+        with self._turns():
+            self._make_room(moving=True)
+            moved = self._renamed()
         if not moved:
             try:
                 self._carry()
@@ -203,6 +205,15 @@ class _Carrying:
                 return self._result(cancelled=True)
             erase_node(self.source, self.dialect, self.path, self.kind)
         return self._result(at_once=moved, notes=notes)
+
+    @contextmanager
+    def _turns(self) -> Iterator[None]:
+        """One's turn in both stores, in an order that all keep to."""
+        with ExitStack() as held:
+            stores = {store.url: store for store in (self.source.store, self.target.store)}
+            for url in sorted(stores):
+                held.enter_context(stores[url].turn())
+            yield
 
     def _result(self, *, at_once: bool = False, cancelled: bool = False, notes: tuple[str, ...] = ()) -> Moved:
         return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes)

@@ -16,9 +16,10 @@ import os
 import re
 import stat
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.reader import Reader, Room
@@ -46,6 +47,9 @@ _MOST = 1 << 30
 """Bytes per system call: Linux transfers a little less than 2 GiB at once."""
 _VECTORS = 512
 """Pieces per system call: POSIX promises 16, all systems take 1,024."""
+
+_later = threading.local()
+"""`paths`: what is to be removed for good when this thread's turn is over."""
 
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?")
 _FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
@@ -311,13 +315,27 @@ class LocalStore(Store):
             os.sync()
 
     def _turn(self, key: str) -> AbstractContextManager[object]:
-        if key:
-            return key_turn(f"{self.root}{os.sep}{key}")
+        return key_turn(f"{self.root}{os.sep}{key}") if key else self._changing()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """The turn of those who change which nodes there are. What they remove is removed for good when it is over:
+        that may take long."""
         try:
             _make_folders(self.root)
         except OSError as error:
-            raise self._failure(error, key, "written") from error
-        return folder_lock(self.root, on_folder=self._lock_on_folder)
+            raise self._failure(error, "", "written") from error
+        outer: list[str] | None = getattr(_later, "paths", None)
+        if outer is None:
+            _later.paths = []
+        try:
+            with folder_lock(self.root, on_folder=self._lock_on_folder):
+                yield
+        finally:
+            if outer is None:
+                paths, _later.paths = _later.paths, None
+                for path in paths:
+                    remove(path)
 
     def _left_over(self, prefix: str) -> Iterator[str]:
         for path in left_over_beneath(self._folder(prefix)):
@@ -497,7 +515,11 @@ class LocalStore(Store):
             return
         if self.sync:
             _sync_folder(os.path.dirname(folder))
-        remove(aside)
+        later: list[str] | None = getattr(_later, "paths", None)
+        if later is None:
+            remove(aside)
+        else:
+            later.append(aside)
 
     def _size_of(self, key: str) -> int | None:
         try:
