@@ -1,4 +1,4 @@
-"""What a hierarchy of the kill trials holds: by zarrscope, and by the bytes of its files with numcodecs and json alone."""
+"""What a hierarchy of the kill trials holds: by zarrscope, and by the bytes of its files with numcodecs and json."""
 
 from __future__ import annotations
 

@@ -1,0 +1,199 @@
+"""Many hands at once, as the slides of 2019 ask: processes that create, write and save in one hierarchy, and Dask."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from kill.hands import Hands, count, create, fill, watch
+from kill.writers import CONSOLIDATED, SHARDED, WRITTEN
+from zarrscope.errors import Conflict, Refused
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.verify import check
+
+ROUNDS = 8
+"""How often two processes meet at the same moment."""
+
+
+def made(path: Path, dialect: str, *, consolidated: bool = False) -> str:
+    h = zarrscope.open(path, "w-", dialect=dialect)
+    h.create_group("/first", {"shared": 0})
+    if consolidated:
+        h.consolidate()
+    return str(path)
+
+
+def errors(url: str) -> list[Any]:
+    return [each for each in check(zarrscope.open(url)) if each.severity != "information"]
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_two_processes_create_siblings_at_once(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect, consolidated=dialect in CONSOLIDATED)
+    ours = [("array" if i % 2 else "group", f"/foo{i}/bar") for i in range(ROUNDS)]
+    theirs = [("array", f"/foo{i}/baz") for i in range(ROUNDS)]
+    told = Hands((create, (url, ours)), (create, (url, theirs))).finish()
+    assert told == [["made"] * ROUNDS] * 2
+    h = zarrscope.open(url)
+    assert h.consolidated == (dialect in CONSOLIDATED)
+    for i in range(ROUNDS):
+        assert {(child.name, child.kind) for child in h[f"/foo{i}"].children()} == {  # type: ignore[union-attr]
+            ("bar", ours[i][0]),
+            ("baz", "array"),
+        }
+    assert errors(url) == []
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_of_two_who_create_the_same_node_one_wins(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect)
+    kinds = [("array", "array"), ("array", "group"), ("group", "group"), ("group", "array")] * 2
+    ours = [(kind, f"/same{i}") for i, (kind, _) in enumerate(kinds)]
+    theirs = [(kind, f"/same{i}") for i, (_, kind) in enumerate(kinds)]
+    told = Hands((create, (url, ours)), (create, (url, theirs))).finish()
+    h = zarrscope.open(url)
+    for i, (one, other) in enumerate(zip(*told, strict=True)):
+        assert sorted((one, other)) == ["Conflict", "made"]
+        node = h[f"/same{i}"]
+        assert node.kind == kinds[i][one != "made"]
+        assert node.attributes == {"kind": node.kind}
+    assert errors(url) == []
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_nobody_creates_a_node_beneath_an_array_that_is_just_made(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect)
+    ours = [("array", f"/a{i}") for i in range(ROUNDS)]
+    theirs = [("group", f"/a{i}/b") for i in range(ROUNDS)]
+    told = Hands((create, (url, ours)), (create, (url, theirs))).finish()
+    h = zarrscope.open(url)
+    for i, (array, beneath) in enumerate(zip(*told, strict=True)):
+        assert (array, beneath) in (("made", "Refused"), ("Conflict", "made"))
+        assert h[f"/a{i}"].kind == ("array" if array == "made" else "group")
+    assert errors(url) == []
+
+
+STORED = [(dialect, False) for dialect in WRITTEN] + [(dialect, True) for dialect in SHARDED]
+NAMES = [f"{dialect}{' shards' if sharded else ''}" for dialect, sharded in STORED]
+
+
+def array_of(url: str, sharded: bool, shape: tuple[int, int] = (8, 128), rows: int = 8) -> None:
+    settings: dict[str, Any] = {"shards": (rows, 64), "chunks": (2, 16)} if sharded else {"chunks": (rows, 64)}
+    zarrscope.open(url, "r+").create_array("/a", shape=shape, dtype="u4", **settings)
+
+
+@pytest.mark.parametrize(("dialect", "sharded"), STORED, ids=NAMES)
+def test_parts_of_one_chunk_written_by_many_are_all_there(dialect: str, sharded: bool, tmp_path: Path) -> None:
+    """Each process writes rows of its own into chunks that all share; somebody reads at the same time."""
+    url = made(tmp_path / "x", dialect)
+    array_of(url, sharded)
+    times = 6
+    rows = [[np.s_[n, :64], np.s_[n, 64:]] for n in range(3)]
+    bases = [1000 * (n + 1) for n in range(3)]
+    places = [place for each in rows for place in each]
+    hands = Hands(
+        *((fill, (url, "/a", rows[n], times, bases[n])) for n in range(3)),
+        (watch, (url, "/a", places, times, [base for base in bases for _ in range(2)])),
+    )
+    assert hands.finish()[-1] > 1
+    found = zarrscope.open(url)["/a"][...]  # type: ignore[index]
+    for n in range(3):
+        assert (found[n] == bases[n] + times).all()
+    assert not found[3:].any()
+    assert errors(url) == []
+
+
+@pytest.mark.parametrize(("dialect", "sharded"), [STORED[0], STORED[2], *STORED[-2:]], ids=str)
+def test_whole_chunks_and_parts_of_them_at_once(dialect: str, sharded: bool, tmp_path: Path) -> None:
+    """Who writes a chunk whole and who writes parts of it go one after the other: nobody sees half of either."""
+    url = made(tmp_path / "x", dialect)
+    array_of(url, sharded, shape=(8, 64))
+    hands = Hands(
+        (fill, (url, "/a", [np.s_[...]], 12, 1000)),
+        (fill, (url, "/a", [np.s_[0], np.s_[1:3]], 12, 2000)),
+    )
+    hands.finish()
+    found = zarrscope.open(url)["/a"][...]  # type: ignore[index]
+    assert (found[3:] == 1012).all()
+    for rows in (found[0], found[1:3]):
+        assert rows.min() == rows.max()
+        assert rows.min() in (1012, 2012)
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_chunks_of_one_array_written_by_many(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect)
+    array_of(url, False, shape=(64, 128))
+    blocks = [[np.s_[8 * n : 8 * n + 8, :64], np.s_[8 * n : 8 * n + 8, 64:]] for n in range(8)]
+    places = [place for each in blocks for place in each]
+    works = [(fill, (url, "/a", [*blocks[n], *blocks[n + 4]], 10, 100 * n)) for n in range(4)]
+    bases = [100 * (n % 4) for n in range(8) for _ in range(2)]
+    Hands(*works, (watch, (url, "/a", places, 10, bases))).finish()
+    found = zarrscope.open(url)["/a"][...]  # type: ignore[index]
+    assert (found == np.repeat([100 * (n % 4) + 10 for n in range(8)], 8)[:, None]).all()
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_saves_of_many_are_all_there_and_copies_keep_step(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect, consolidated=dialect in CONSOLIDATED)
+    Hands(*((count, (url, "/first", f"w{n}", 8)) for n in range(3))).finish()
+    for consolidated in (True, False):
+        h = zarrscope.open(url, consolidated=consolidated)
+        assert h["/first"].attributes == {"shared": 24, "w0": 8, "w1": 8, "w2": 8}
+    assert errors(url) == [], "the consolidated copy says the same"
+
+
+def test_threads_share_a_store_in_memory() -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "a")
+    array = h.create_array("/a", shape=(8, 64), chunks=(2, 16), shards=(8, 64), dtype="u4")
+    told: list[str] = []
+    start = threading.Barrier(4)
+
+    def work(n: int) -> None:
+        start.wait()
+        for turn in range(20):
+            array[n] = turn + 1
+        start.wait()
+        try:
+            h.create_array("/b", shape=(n + 1,), dtype="u4")
+            told.append("made")
+        except Conflict as error:
+            told.append(str(error.key))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (array[:4] == 20).all()
+    assert sorted(told) == ["b/zarr.json"] * 3 + ["made"]
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_what_a_killed_creator_left_does_not_stop_the_next(dialect: str, tmp_path: Path) -> None:
+    """Each document that a creation writes is the last one that gets written."""
+    url = made(tmp_path / "x", dialect)
+    h = zarrscope.open(url, "r+")
+    documents = h.dialect.write("/new", h.create_group("/other", {"a": 1}).metadata, {"a": 1})
+    first = h.dialect.attributes_at("/new", "group")[0]
+    if len(documents) > 1:
+        h.store.set(first, documents[first])
+        assert "/new" not in h
+    h.create_group("/new", {"b": 2})
+    assert h["/new"].attributes == {"b": 2}
+    with pytest.raises(Conflict):
+        h.create_group("/new")
+    assert errors(url) == []
+
+
+def test_nothing_is_made_beneath_an_array(tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path / "x", "a")
+    h.create_array("/a", shape=(2,), dtype="u1")
+    with pytest.raises(Refused):
+        h.create_group("/a/b")
