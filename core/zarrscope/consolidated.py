@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from zarrscope.dialects import Dialect, Source
 from zarrscope.document import Document
-from zarrscope.errors import Conflict, Unsupported, ZarrscopeError
+from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.probing import fetch
 from zarrscope.store import ABSENT, Entry, Store, never
@@ -170,8 +170,8 @@ def _without_copies(document: Document) -> Document:
 def consolidate(hierarchy: Hierarchy, cancelled: Callable[[], bool] = never) -> int | None:
     """Writes a copy of all documents at the root, in place of one that is there; how many, None when cancelled.
 
-    Every byte of each document is as in its own place. Raises Unsupported (the dialect has none), ReadOnly, BadMetadata
-    (a document is broken), Conflict (the root changed meanwhile).
+    Every byte of each document is as in its own place. Raises Unsupported (the dialect has none), Refused (the root is
+    an array), ReadOnly, BadMetadata (a document is broken), Conflict (the root changed meanwhile).
     """
     dialect, store = hierarchy.dialect, hierarchy.store
     if len(hierarchy.dialects) > 1:
@@ -180,6 +180,8 @@ def consolidate(hierarchy: Hierarchy, cancelled: Callable[[], bool] = never) -> 
         )
     holder = _need_holder(dialect)
     hierarchy.need_writing(holder)
+    if hierarchy.root.kind == "array":
+        raise Refused("The root is an array: there are no documents beneath it to copy", store=hierarchy.url)
     found = store.get_versioned(holder)
     texts: dict[str, str] = {}
     for key, value in documents_beneath(hierarchy, "/", cancelled).items():

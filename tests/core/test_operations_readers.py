@@ -100,7 +100,7 @@ def test_zarr_python_3_and_tensorstore_read_v3_and_v2(
     values = told(tmp_path / "x", dialect, codecs, shards)
     by_tensorstore(tmp_path / "x", "zarr3" if dialect == "v3" else "zarr", values)
     theirs = zarr.open_group(str(tmp_path / "x"), mode="r", zarr_format=int(dialect[1]))
-    members = {name: member for name, member in theirs.members(max_depth=None)}
+    members = dict(theirs.members(max_depth=None))
     assert {name for name, member in members.items() if isinstance(member, zarr.Group)} == GROUPS
     assert {name for name in members if name not in GROUPS} == set(values)
     for path, expected in values.items():

@@ -1,4 +1,5 @@
-"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, check, diff, convert, demo, tui.
+"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, create, resize, remove, move, copy,
+consolidate, check, diff, convert, demo, tui.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
 ASCII; text from files cannot steer the terminal; `| head` is safe; a mistake of the user is told in one line, without
@@ -17,7 +18,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli import attributes, check, compare, convert, look, picture
+from zarrscope_app.cli import attributes, check, compare, convert, look, nodes, picture
 from zarrscope_app.cli.console import DefaultGroup, Failed, say
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -65,6 +66,7 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope check cells.zarr              what is wrong with it
       zarrscope render cells.zarr -o a.png    a picture, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
+      zarrscope move cells.zarr labels/0 labels/nuclei --dry-run
       zarrscope convert old.zarr new.zarr --to v3 --dry-run
       zarrscope demo                          make a volume to try things on
 
@@ -80,6 +82,7 @@ for command in (
     *look.COMMANDS,
     attributes.attrs,
     *picture.COMMANDS,
+    *nodes.COMMANDS,
     *convert.COMMANDS,
     *check.COMMANDS,
     *compare.COMMANDS,

@@ -1,0 +1,419 @@
+"""Verbs that change nodes: create, resize, remove, move, copy, consolidate. `--dry-run` shows the exact operations.
+
+A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.rehearsal). What takes data away asks
+first where somebody can answer, and needs --yes elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from zarrscope_app.cli.console import Failed, say, show, show_json
+from zarrscope_app.cli.convert import TARGETS, _codecs, _lengths
+
+_ALIASES = {
+    "bzip2": "numcodecs.bz2",
+    "bz2": "numcodecs.bz2",
+    "xz": "numcodecs.lzma",
+    "lzma": "numcodecs.lzma",
+    "zlib": "numcodecs.zlib",
+    "lz4": "numcodecs.lz4",
+    "raw": "none",
+}
+"""What people call codecs that v3 knows by another name."""
+
+DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
+YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
+JSON = click.option("--json", "as_json", is_flag=True, help="What is done, or would be, as JSON.")
+REPLACE = click.option("--replace", is_flag=True, help="Erase first what is at TO.")
+INTO = click.option("--into", metavar="URL2", help="Another hierarchy of the same dialect, in which TO is.")
+
+
+def _codec_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
+    """As convert takes them, and by the names that N5 and v2 use."""
+    named = []
+    for value in values:
+        name, colon, rest = value.partition(":")
+        named.append(value if value.startswith("{") else _ALIASES.get(name, name) + colon + rest)
+    codecs = _codecs(context, parameter, named)
+    for codec in codecs or ():
+        if isinstance(codec, dict) and codec["name"] == "numcodecs.lzma" and "level" in codec.get("configuration", {}):
+            codec["configuration"] = {"preset": codec["configuration"]["level"]}
+    return codecs
+
+
+def _shape(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """ "64,256,256", "0,5"; "" for no axes."""
+    if value is None:
+        return None
+    try:
+        shape = tuple(int(part) for part in value.replace("x", ",").split(",")) if value.strip() else ()
+    except ValueError:
+        shape = (-1,)
+    if any(n < 0 for n in shape):
+        raise click.BadParameter(f"{value!r} is no shape such as 64,256,256", context, parameter)
+    return shape
+
+
+def _parsed(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+# ---------------------------------------------------------------------------------------------- create
+@click.command("create")
+@click.argument("url")
+@click.argument("node")
+@click.option("--shape", callback=_shape, metavar="N,N…", help="Makes an array; without it, a group.")
+@click.option("--dtype", help="uint16, float32, string, <u2, …")
+@click.option("--chunks", callback=_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
+@click.option("--shards", callback=_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
+@click.option(
+    "--codec",
+    "codecs",
+    callback=_codec_names,
+    multiple=True,
+    metavar="CODEC",
+    help="zstd:3, gzip:5, blosc, bzip2, xz, none, or JSON; several are applied in turn.",
+)
+@click.option("--fill", callback=_parsed, default="0", metavar="VALUE", help="The fill value, as JSON; 0 by default.")
+@click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")
+@click.option("--separator", type=click.Choice([".", "/"]), help="Between indices in keys of chunks.")
+@click.option("--attributes", callback=_parsed, metavar="JSON", help="An object.")
+@click.option("--dialect", type=click.Choice(TARGETS), help="Of a new hierarchy, where there is none at URL; v3 else.")
+@DRY
+@JSON
+def create(
+    url: str,
+    node: str,
+    shape: tuple[int, ...] | None,
+    dtype: str | None,
+    attributes: Any,
+    dialect: str | None,
+    axes: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Makes a group, or with --shape and --dtype an array, and the groups above it that are missing.
+
+    Where nothing is at URL, a new hierarchy is made there.
+
+    \b
+    Examples:
+      zarrscope create cells.zarr labels --attributes '{"note": "by hand"}'
+      zarrscope create cells.zarr labels/mask --shape 64,512,512 --dtype uint16 --chunks 16,256,256 --codec zstd:5
+      zarrscope create new.n5 raw --dialect n5 --shape 512,512 --dtype uint8 --codec gzip:6 --dry-run
+    """
+    if (shape is None) != (dtype is None):
+        raise click.UsageError("An array needs both --shape and --dtype; a group neither.")
+    if shape is None and (axes is not None or any(options[name] is not None for name in options if name != "fill")):
+        raise click.UsageError("Chunks, shards, codecs, axes and a separator are an array's: give --shape and --dtype.")
+    if attributes is not None and not isinstance(attributes, dict):
+        raise click.UsageError("--attributes takes a JSON object.")
+
+    def act(hierarchy: Any) -> dict[str, Any]:
+        if shape is None:
+            made = hierarchy.create_group(node, attributes or {})
+        else:
+            made = hierarchy.create_array(
+                node,
+                shape=shape,
+                dtype=dtype,
+                fill_value=options["fill"],
+                dimension_names=axes.split(",") if axes is not None else None,
+                attributes=attributes or {},
+                **{name: options[name] for name in ("chunks", "shards", "codecs", "separator")},
+            )
+        return {"path": made.path, "kind": made.kind}
+
+    log: list[Any] | None = [] if dry_run else None
+    _run(_to_extend(url, dialect, log), act, log, as_json)
+
+
+def _to_extend(url: str, dialect: str | None, log: list[Any] | None) -> Any:
+    """The hierarchy at `url`, a new one where nothing is; over a rehearsal where there is a log."""
+    from zarrscope.dialects import Detected, dialect_named
+    from zarrscope.errors import NotFound
+    from zarrscope.hierarchy import Hierarchy
+    from zarrscope.stores.address import open_store, split_address
+
+    try:
+        hierarchy = _opened(url)
+    except NotFound as error:
+        address = split_address(url)
+        store = open_store(address.store_url, "a")
+        if store.listable and next(iter(store.list_dir("")), None) is not None:
+            raise Failed(f"{error} Nothing is made where other things lie.") from None
+        hierarchy = Hierarchy(store, Detected(dialect_named(dialect or "v3")), {}, writable=True)
+    if dialect is not None and hierarchy.dialect.name != dialect:
+        raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
+    return hierarchy if log is None else hierarchy.rehearse(log)
+
+
+# ---------------------------------------------------------------------------------------------- resize, remove
+@click.command("resize")
+@click.argument("url")
+@click.argument("node")
+@click.argument("shape", callback=_shape)
+@DRY
+@YES
+@JSON
+def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Gives the array NODE another SHAPE. Growing changes the metadata only; shrinking erases the chunks outside.
+
+    A chunk at the new edge keeps what it holds beyond it.
+
+    \b
+    Examples:
+      zarrscope resize cells.zarr 0 2,3,64,1024,1024 --dry-run
+      zarrscope resize cells.zarr 0 1,3,64,1024,1024 --yes
+    """
+
+    def act(hierarchy: Any) -> dict[str, Any]:
+        array = hierarchy[node]
+        if array.kind != "array":
+            raise Failed(f"{array.path} is a group: only arrays have a shape.")
+        if len(shape) != array.ndim:
+            raise click.UsageError(f"{array.path} has {array.ndim} axes, and {len(shape)} lengths were given.")
+        array.resize(shape)
+        return {"path": array.path, "shape": [*shape]}
+
+    _change(url, act, dry_run, yes, as_json)
+
+
+@click.command("remove")
+@click.argument("url")
+@click.argument("node")
+@DRY
+@YES
+@JSON
+def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erases NODE and all beneath it.
+
+    \b
+    Examples:
+      zarrscope remove cells.zarr labels/old --dry-run
+      zarrscope remove cells.zarr labels/old --yes
+    """
+
+    def act(hierarchy: Any) -> dict[str, Any]:
+        from zarrscope.editing import vanishing
+        from zarrscope.naming import clean_path
+
+        path = clean_path(node)
+        if path == "/":
+            raise Failed("The root is the hierarchy itself: erase the folder.")
+        above = vanishing(hierarchy, path)
+        hierarchy.erase(path)
+        return {"path": path, "gone_too": [each for each in above if each not in hierarchy]}
+
+    _change(url, act, dry_run, yes, as_json)
+
+
+# ---------------------------------------------------------------------------------------------- move, copy
+@click.command("move")
+@click.argument("url")
+@click.argument("node")
+@click.argument("to")
+@INTO
+@REPLACE
+@DRY
+@YES
+@JSON
+def move(
+    url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Moves NODE, with all beneath it, to the path TO; a rename where it stays in its group.
+
+    A TO that ends in a slash is the group to move it into. Chunks are never decoded; on a disk folders are renamed at
+    once. Whenever it is stopped, NODE is whole at its old place or at its new one.
+
+    \b
+    Examples:
+      zarrscope move cells.zarr labels/0 labels/nuclei
+      zarrscope move cells.zarr labels/nuclei archive/ --dry-run
+      zarrscope move cells.zarr 0 raw/0 --into other.zarr
+    """
+    _carry("move", url, node, to, into, replace, dry_run, yes, as_json)
+
+
+@click.command("copy")
+@click.argument("url")
+@click.argument("node")
+@click.argument("to")
+@INTO
+@REPLACE
+@DRY
+@YES
+@JSON
+def copy(
+    url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Copies NODE, with all beneath it, to the path TO, byte for byte.
+
+    A TO that ends in a slash is the group to copy it into. To another dialect, convert.
+
+    \b
+    Examples:
+      zarrscope copy cells.zarr labels/nuclei labels/nuclei-before
+      zarrscope copy cells.zip 0 raw/0 --into cells.zarr
+    """
+    _carry("copy", url, node, to, into, replace, dry_run, yes, as_json)
+
+
+def _carry(
+    verb: str, url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    from zarrscope import moving
+    from zarrscope.naming import clean_path
+
+    if to.endswith("/") and to.strip("/") + node.strip("/"):
+        to += clean_path(node).rpartition("/")[2]
+    source = _opened(url, write=verb == "move" or into is None)
+    target = source if into is None else _opened(into)
+
+    def act(first: Any, second: Any, **watched: Any) -> Any:
+        return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
+
+    from zarrscope_app.presenters import changes
+
+    if dry_run or (replace and not yes):
+        log: list[Any] = []
+        tried = source.rehearse(log)
+        told = act(tried, tried if target is source else target.rehearse(log))
+        if dry_run:
+            _show(log, source.url, as_json, told.notes)
+            return
+        _ask(changes.erasing(log, first=True), yes)
+    bar = _Bar() if sys.stderr.isatty() else None
+    try:
+        done = act(source, target, **({"progress": bar} if bar is not None else {}))
+    finally:
+        if bar is not None:
+            bar.end()
+    for note in (*done.notes, *source.warnings, *(target.warnings if target is not source else ())):
+        say(f"Warning: {note}")
+    if as_json:
+        named = ("path", "to", "keys", "nbytes", "at_once")
+        show_json({**{name: getattr(done, name) for name in named}, "notes": [*done.notes]})
+        return
+    from zarrscope_app.presenters import words
+
+    how = "at once" if done.at_once else f"{words.counted(done.keys, 'value')}, {words.size(done.nbytes)}"
+    show(f"{done.path} → {done.to}: {how}.")
+
+
+# ---------------------------------------------------------------------------------------------- consolidate
+@click.command("consolidate")
+@click.argument("url")
+@DRY
+@JSON
+def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
+    """Puts a copy of all documents at the root, so that far readers need one request; in place of one that is stale.
+
+    \b
+    Examples:
+      zarrscope consolidate cells.zarr
+    """
+
+    def act(hierarchy: Any) -> dict[str, Any]:
+        return {"documents": hierarchy.consolidate()}
+
+    _change(url, act, dry_run, True, as_json)
+
+
+# ---------------------------------------------------------------------------------------------- shared
+def _opened(url: str, *, write: bool = True) -> Any:
+    import zarrscope
+
+    hierarchy = zarrscope.open(url, "r+" if write else "r")
+    for warning in hierarchy.warnings:
+        say(f"Warning: {warning}")
+    return hierarchy
+
+
+def _change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Runs `act` on the hierarchy: rehearsed first where it is only to be shown, or takes data away."""
+    hierarchy = _opened(url)
+    if not dry_run and not yes:
+        from zarrscope_app.presenters import changes
+
+        log: list[Any] = []
+        act(hierarchy.rehearse(log))
+        _ask(changes.erasing(log), yes)
+    log = []
+    _run(hierarchy.rehearse(log) if dry_run else hierarchy, act, log if dry_run else None, as_json)
+
+
+def _run(hierarchy: Any, act: Callable[[Any], dict[str, Any]], log: list[Any] | None, as_json: bool) -> None:
+    before = hierarchy.warnings
+    done = act(hierarchy)
+    for each in done.get("gone_too", ()):
+        say(f"{each}, a group without a document of its own, {'went' if log is None else 'would go'} with it.")
+    if log is not None:
+        _show(log, hierarchy.url, as_json)
+        return
+    for warning in hierarchy.warnings:
+        if warning not in before:
+            say(f"Warning: {warning}")
+    if as_json:
+        show_json(done)
+
+
+def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
+    from zarrscope.stores.rehearsal import ordered
+    from zarrscope_app.presenters import changes
+
+    operations = ordered(log)
+    if as_json:
+        show_json({"operations": changes.to_json(operations), "notes": [*notes]})
+    else:
+        for operation in operations:
+            show(changes.line(operation, url))
+        for note in notes:
+            say(f"Note: {note}")
+        show(changes.summary(operations) + ".")
+    say("Nothing was done (--dry-run).")
+
+
+def _ask(erasing: Sequence[Any], yes: bool) -> None:
+    """Raises Failed unless what is to be erased may be."""
+    if not erasing or yes:
+        return
+    from zarrscope_app.presenters import changes
+
+    told = changes.summary(erasing)
+    if not sys.stdin.isatty():
+        raise Failed(f"This would take data away: {told}. --yes does it, --dry-run shows what. Nothing was changed.")
+    if not click.confirm(f"This takes data away: {told}. Go on?", err=True):
+        raise Failed("Nothing was changed.")
+
+
+class _Bar:
+    """One line on a terminal that says how far it is."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, progress: Any) -> None:
+        line = f"{progress.doing} {progress.done:,}"
+        if progress.done % 64 == 0 or not self._last:
+            self._last = line
+            click.echo(f"\r{line:<30}", nl=False, err=True)
+
+    def end(self) -> None:
+        if self._last:
+            click.echo("\r" + " " * 30 + "\r", nl=False, err=True)
+
+
+COMMANDS = (create, resize, remove, move, copy, consolidate)

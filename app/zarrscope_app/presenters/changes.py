@@ -1,0 +1,79 @@
+"""What a change would do to stores, in words: one line per operation, a sentence for all, and whether to ask first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+from zarrscope.stores.rehearsal import Operation
+from zarrscope_app.presenters import words
+
+_ACTS = {"set": "set", "copy": "copy", "move_prefix": "move", "erase": "erase", "erase_prefix": "erase"}
+
+_VERBS = (
+    (("set",), "set"),
+    (("copy",), "copied"),
+    (("move_prefix",), "moved"),
+    (("erase", "erase_prefix"), "erased"),
+)
+
+
+def line(operation: Operation, here: str) -> str:
+    """ "set    a/zarr.json  312 B": one operation; the store is named where it is not `here`."""
+    target = _place(operation.key, operation.store, here)
+    what = target
+    if operation.source is not None:
+        what = f"{_place(operation.source, operation.source_url or here, here)} → {target}"
+    return f"{_ACTS[operation.act]:<5}  {what}  {_amount(operation)}".rstrip()
+
+
+def _place(key: str, store: str, here: str) -> str:
+    inside = words.clean(key) if key else "/"
+    return inside if store == here else f"{words.clean(store)} {inside}"
+
+
+def _amount(operation: Operation) -> str:
+    parts = []
+    if operation.act in ("move_prefix", "erase_prefix"):
+        parts.append(words.counted(operation.keys, "key"))
+    elif operation.act == "erase" and not operation.keys:
+        return "(not stored)"
+    if operation.size is not None:
+        parts.append(words.size(operation.size))
+    return f"({', '.join(parts)})" if parts else ""
+
+
+def summary(operations: Sequence[Operation]) -> str:
+    """ "2 values set (312 B), 12 copied (3.1 MiB), 3 erased": all of them in one sentence."""
+    parts = []
+    for acts, verb in _VERBS:
+        found = [each for each in operations if each.act in acts]
+        keys = sum(each.keys for each in found)
+        if keys:
+            sizes = [each.size for each in found if each.keys]
+            told = "" if None in sizes else f" ({words.size(sum(size or 0 for size in sizes))})"
+            parts.append(f"{words.counted(keys, 'value')} {verb}{told}")
+    return ", ".join(parts) if parts else "Nothing changes"
+
+
+def erasing(operations: Sequence[Operation], *, first: bool = False) -> list[Operation]:
+    """The operations that take away what is stored; with `first`, those before anything is written: what a move or a
+    copy replaces, not the old place of what is moved."""
+    chosen = takewhile(lambda each: each.act.startswith("erase"), operations) if first else operations
+    return [each for each in chosen if each.destroys]
+
+
+def to_json(operations: Sequence[Operation]) -> list[dict[str, Any]]:
+    """For scripts."""
+    return [
+        {
+            "operation": each.act,
+            "key": each.key,
+            "store": each.store,
+            "bytes": each.size,
+            "keys": each.keys,
+            **({"source": each.source, "source_store": each.source_url} if each.source is not None else {}),
+        }
+        for each in operations
+    ]

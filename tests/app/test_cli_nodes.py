@@ -1,0 +1,193 @@
+"""create, resize, remove, move, copy and consolidate as a person or a script runs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import zarrscope
+from zarrscope.dialects import DIALECTS
+from zarrscope_app.cli import run
+from zarrscope_app.cli.nodes import remove
+
+DIALECT_NAMES = [dialect.name for dialect in DIALECTS if dialect.name != "v1"]
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> str:
+    made = zarrscope.open(tmp_path / "cells.zarr", "w-")
+    made.create_array("/g/a", shape=(7, 11), dtype="u2", chunks=(3, 4), attributes={"n": 1})[...] = 5
+    made.create_group("/labels")
+    return str(tmp_path / "cells.zarr")
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr)"""
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def files(place: str) -> dict[str, bytes]:
+    return {str(path.relative_to(place)): path.read_bytes() for path in Path(place).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+def test_a_dry_run_tells_the_keys_that_then_change(
+    dialect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "new")
+    create = ["create", place, "g/a", "--shape", "4,6", "--dtype", "uint16", "--chunks", "2,3", "--codec", "gzip:5"]
+    create += ["--dialect", dialect]
+    Path(place).mkdir()
+    verbs = [create, ["resize", place, "g/a", "4,2", "--yes"], ["move", place, "g/a", "h/b"], ["copy", place, "h", "i"]]
+    verbs += [["remove", place, "h", "--yes"]]
+    for verb in verbs:
+        before = files(place)
+        code, out, err = told(capsys, *verb, "--dry-run", "--json")
+        assert code == 0, err
+        assert files(place) == before
+        shown = json.loads(out)["operations"]
+        assert told(capsys, *verb, "--dry-run")[1].count("\n") == len(shown) + 1
+        assert told(capsys, *verb)[0] == 0
+        after = files(place)
+        known = {each["key"] for each in shown}
+        for key in {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}:
+            sources = {each.get("source") for each in shown} - {None}
+            within = [each for each in known | sources if each == key or (each.endswith("/") and key.startswith(each))]
+            assert within, key
+        for each in shown:
+            if each["operation"] in ("set", "copy") and each["key"] in after:
+                assert each["bytes"] == len(after[each["key"]])
+        if verb is create:
+            zarrscope.open(place, "r+")["/g/a"][...] = 7  # type: ignore[index]
+    found = zarrscope.open(place)
+    assert {path for path, _ in found.walk()} == {"/g", "/i", "/i/b"}
+    assert np.array_equal(found["/i/b"][...], np.full((4, 2), 7))  # type: ignore[index]
+
+
+def test_creating_says_what_it_needs(cells: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(cells)
+    for arguments, code in (
+        (["create", cells, "x", "--shape", "3"], 2),
+        (["create", cells, "x", "--chunks", "3"], 2),
+        (["create", cells, "x", "--axes", "y"], 2),
+        (["create", cells, "x", "--attributes", "[1]"], 2),
+        (["create", cells, "x", "--shape", "3,-1", "--dtype", "u1"], 2),
+        (["create", cells, "x", "--shape", "3", "--dtype", "what"], 1),
+        (["create", cells, "g/a"], 1),
+        (["create", cells, "x", "--dialect", "v2"], 1),
+        (["create", cells, "__x"], 1),
+    ):
+        assert told(capsys, *arguments)[0] == code, arguments
+    assert files(cells) == before
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("1")
+    code, _, err = told(capsys, "create", str(tmp_path / "thesis"), "x")
+    assert code == 1
+    assert "Nothing is made where other things lie" in err
+    assert told(capsys, "create", cells, "x", "--shape", "", "--dtype", "string", "--fill", '"none"')[0] == 0
+    assert zarrscope.open(cells)["/x"][...] == "none"  # type: ignore[index]
+    root = str(tmp_path / "root")
+    assert told(capsys, "create", root, "/", "--shape", "5", "--dtype", "<f4", "--dialect", "v2", "--axes", "t")[0] == 0
+    found = zarrscope.open(root).root
+    assert (found.kind, found.attributes) == ("array", {"_ARRAY_DIMENSIONS": ["t"]})
+
+
+@pytest.mark.parametrize("codec", ["gzip:6", "bzip2:5", "xz:1", "blosc:7", "raw"])
+def test_n5_is_made_with_the_codecs_it_has(codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = str(tmp_path / "x.n5")
+    arguments = ["create", place, "a", "--shape", "5,5", "--dtype", "int16", "--codec", codec, "--dialect", "n5"]
+    assert told(capsys, *arguments)[0] == 0
+    name, _, level = codec.partition(":")
+    stored = json.loads((tmp_path / "x.n5" / "a" / "attributes.json").read_bytes())["compression"]
+    assert stored["type"] == name
+    assert int(level or -1) in (*stored.values(), -1)
+
+
+def test_taking_data_away_asks_first(cells: str, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    before = files(cells)
+    for arguments in (
+        ["remove", cells, "g"],
+        ["resize", cells, "g/a", "2,2"],
+        ["copy", cells, "g/a", "labels", "--replace"],
+    ):
+        code, out, err = told(capsys, *arguments)
+        assert code == 1
+        assert "--yes" in err
+        assert out == ""
+        assert files(cells) == before
+
+    class Terminal:
+        """CliRunner's stdin is none; somebody sits here."""
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("zarrscope_app.cli.nodes.sys", type("S", (), {"stdin": Terminal(), "stderr": sys.stderr}))
+    for answer, gone in (("n\n", False), ("y\n", True)):
+        result = CliRunner().invoke(remove, [cells, "g"], input=answer)
+        assert "11 values erased" in result.output
+        assert (result.exit_code == 0) is gone
+        assert ("/g" not in zarrscope.open(cells)) is gone
+
+
+def test_growing_and_removing_nothing_does_not_ask(cells: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "resize", cells, "g/a", "70,110")[0] == 0
+    assert zarrscope.open(cells)["/g/a"].shape == (70, 110)  # type: ignore[union-attr]
+    assert told(capsys, "resize", cells, "g/a", "70")[0] == 2
+    assert told(capsys, "resize", cells, "labels", "70")[0] == 1
+    assert told(capsys, "remove", cells, "none")[0] == 3
+    assert told(capsys, "remove", cells, "/", "--yes")[0] == 1
+
+
+def test_moving_into_a_group_and_into_another_hierarchy(
+    cells: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = told(capsys, "move", cells, "g/a", "labels/")
+    assert (code, out) == (0, "/g/a → /labels/a: at once.\n")
+    other = str(tmp_path / "other.zarr")
+    assert told(capsys, "create", other, "/")[0] == 0
+    code, out, _ = told(capsys, "copy", cells, "labels/a", "raw/a", "--into", other, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "at_once": False,
+        "keys": 10,
+        "nbytes": sum(len(value) for key, value in files(cells).items() if key.startswith("labels/a/")),
+        "notes": [],
+        "path": "/labels/a",
+        "to": "/raw/a",
+    }
+    assert zarrscope.open(other)["/raw/a"].attributes == {"n": 1}
+    assert told(capsys, "move", cells, "labels/a", "raw/a", "--into", other)[0] == 1
+    assert told(capsys, "move", cells, "labels/a", "raw/a", "--into", other, "--replace", "--yes")[0] == 0
+    assert "/labels/a" not in zarrscope.open(cells)
+
+
+def test_groups_that_go_along_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = zarrscope.open(tmp_path / "x", "w-", dialect="draft-2020")
+    made.create_array("/p/a", shape=(2,), dtype="u1")
+    made.store.erase("meta/root/p.group.json")
+    for arguments, word in ((["--dry-run"], "would go"), (["--yes"], "went")):
+        _, _, err = told(capsys, "remove", str(tmp_path / "x"), "p/a", *arguments)
+        assert f"/p, a group without a document of its own, {word} with it" in err
+
+
+def test_a_stale_copy_is_made_anew(cells: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = told(capsys, "consolidate", cells, "--dry-run")
+    assert code == 0
+    assert "set    zarr.json" in out
+    assert told(capsys, "consolidate", cells)[0] == 0
+    zarrscope.open(cells, "r+", consolidated=False).create_group("/late")
+    assert told(capsys, "check", cells)[0] == 1
+    assert json.loads(told(capsys, "consolidate", cells, "--json")[1]) == {"documents": 4}
+    assert told(capsys, "check", cells)[0] == 0
+    code, _, err = told(capsys, "consolidate", str(Path(cells) / "g" / "a"))
+    assert code == 1
+    assert "is an array" in err
