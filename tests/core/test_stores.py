@@ -14,7 +14,7 @@ import pytest
 from contracts.http_server import WebServer, web_server
 from contracts.store import Reading, Writing, machine
 from zarrscope.store import Store
-from zarrscope.stores.fsspec import HTTPStore, RemoteFile
+from zarrscope.stores.http import HTTPStore, RemoteFile
 from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.rehearsal import Rehearsal

@@ -14,8 +14,9 @@ import pytest
 from contracts.http_server import RESET, SHORT, WebServer, web_server
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import ByteRange
-from zarrscope.stores.fsspec import IN_FLIGHT, HTTPStore, RemoteFile
+from zarrscope.stores.http import HTTPStore, RemoteFile
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.remote import IN_FLIGHT
 from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore
 from zarrscope.stores.zip import ZipStore
 
@@ -178,6 +179,34 @@ def test_one_bad_request_of_many_leaves_the_others(server: WebServer, web: HTTPS
     assert isinstance(answers[0], Unreadable)
     assert answers[0].key == "a"
     assert (answers[1], answers[2]) == (b"b", None)
+
+
+def test_a_server_that_is_asked_too_much_is_asked_less_and_later_more_again(server: WebServer) -> None:
+    server.values.update({f"x/{i}": b"1" for i in range(200)})
+    store = HTTPStore(server.url + "/x", pause=0)
+    wide = store.width
+    for i in range(0, 150, 2):  # all of the first ones at once: one narrowing, not one for each
+        server.faults[f"x/{i}"] = [429]
+    assert all(answer == b"1" for _, answer in store.get_many([(str(i), None) for i in range(200)]))
+    narrow = store.width
+    assert 4 <= narrow < wide
+    for _ in range(64):
+        for _, answer in store.get_many([(str(i), None) for i in range(100)]):
+            assert answer == b"1"
+        if store.width == wide:
+            break
+    assert store.width == wide
+    server.faults["x/0"] = [500]
+    assert store.get("0") == b"1"
+    assert store.width == wide, "a fault of another kind says nothing about how much it was asked"
+
+
+def test_connections_outlive_a_store(server: WebServer) -> None:
+    for _ in range(5):
+        store = HTTPStore(server.url + "/x")
+        assert store.get("a") == b"0123456789"
+        store.close()
+    assert server.connected == 1
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -270,7 +270,7 @@ def store_at(url: str, mode: Mode = "r") -> Store:
     if scheme in ("http", "https"):
         if _is_archive(url):
             return _archive(url, mode)
-        from zarrscope.stores.fsspec import HTTPStore
+        from zarrscope.stores.http import HTTPStore
 
         return HTTPStore(url)
     path = path_of(url)
@@ -296,7 +296,7 @@ def _archive(url: str, mode: Mode) -> Store:
     from zarrscope.stores.zip import ZipStore
 
     if url.startswith(("http://", "https://")):
-        from zarrscope.stores.fsspec import RemoteFile
+        from zarrscope.stores.http import RemoteFile
 
         return ZipStore(RemoteFile(url), url=url)
     path = path_of(url)
