@@ -389,10 +389,13 @@ class Array:
 
     def need_writing(self) -> None:
         """Raises ReadOnly where nothing may be written."""
+        from zarrscope.editing import need_understanding_above
+
         key = self.metadata.keys.key((0,) * self.ndim)
         self.store._need_writing(key)
         if self.hierarchy is not None:
             self.hierarchy.need_writing(key)
+            need_understanding_above(self.hierarchy, self.path)
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Changes the extent; chunks wholly outside are erased, after the metadata says so. Raises as `save` does.

@@ -19,7 +19,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -140,6 +140,12 @@ class _Reading:
         self.blank = out.nbytes >= ZEROED_BYTES and fill_is_zero(array)
         """The result holds the fill value already."""
         self.unit_bytes = prod(self.locator.unit_shape) * array.dtype.itemsize
+        self._regular: CodecPipeline | None = None
+        """The codecs of all units, where all are alike."""
+        if self.locator.tiers or isinstance(array.metadata.grid, RegularGrid):
+            array.check_size(self.locator.unit_shape)
+            self._regular = array.unit_pipeline(self.locator.unit_shape)
+        self._tiny = self.unit_bytes <= TINY_BYTES and self._regular is not None and self._regular.batches
         self.threads = 1
         self._windows: dict[object, Window | None] = {}
         self._here = threading.local()
@@ -278,19 +284,6 @@ class _Reading:
         if found is None:
             found = self._here.hands = self._new_hands()
         return found
-
-    @cached_property
-    def _regular(self) -> CodecPipeline | None:
-        """The codecs of all units, where all are alike."""
-        locator, array = self.locator, self.array
-        if not locator.tiers and not isinstance(array.metadata.grid, RegularGrid):
-            return None
-        array.check_size(locator.unit_shape)
-        return array.unit_pipeline(locator.unit_shape)
-
-    @cached_property
-    def _tiny(self) -> bool:
-        return self.unit_bytes <= TINY_BYTES and self._regular is not None and self._regular.batches
 
     def _pipeline(self, unit: Index) -> CodecPipeline:
         if self._regular is not None:
@@ -524,6 +517,7 @@ def fill_is_zero(array: Array) -> bool:
     return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
 
 
+@cache
 def _memory() -> int:
     """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
     try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from types import EllipsisType
@@ -70,15 +70,13 @@ class Selection:
     shape: tuple[int, ...]
     scalar: bool
     """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
+    extent: tuple[int, ...] = field(init=False)
+    """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
+    size: int = field(init=False)
 
-    @property
-    def extent(self) -> tuple[int, ...]:
-        """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
-        return tuple(len(p) for p in self.positions)
-
-    @property
-    def size(self) -> int:
-        return prod(self.extent)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", tuple(map(len, self.positions)))
+        object.__setattr__(self, "size", prod(self.extent))
 
     def parts(self, edges: Sequence[Edges]) -> list[list[Part]]:
         """Per axis, what is taken of each chunk along it, in the order of the output. Targets are within `extent`."""
@@ -168,6 +166,11 @@ def _position(part: object, axis: int, length: int) -> int:
 
 def _parts(positions: range, edges: Edges) -> list[Part]:
     start, step, count, length = positions.start, positions.step, len(positions), edges.length
+    if count == 1:
+        chunk = edges.chunk_of(start)
+        low, high = edges.span(chunk)
+        source = slice(start - low, start - low + 1, 1)
+        return [Part(chunk, source, slice(0, 1, 1), high - low == 1, min(high, length) - low == 1)]
     parts: list[Part] = []
     done = 0
     while done < count:

@@ -12,6 +12,7 @@ only when the stored version is that one; list_dir streams one level.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -99,8 +100,13 @@ def never() -> bool:
     return False
 
 
+_plain = re.compile(r"[A-Za-z0-9_-][\w.-]*(/[A-Za-z0-9_-][\w.-]*)*", re.ASCII).fullmatch
+
+
 def check_key(key: str) -> str:
     """`key` when a store may see it. Raises Refused (spec F.8, B "Valid keys")."""
+    if len(key) <= MAX_KEY_BYTES and _plain(key):  # nearly all are, and this is asked for every chunk
+        return key
     _check_segments(key, key.split("/"), "key")
     return key
 

@@ -46,10 +46,7 @@ class Window:
     stop: int
     shape: tuple[int, ...]
     take: tuple[slice, ...]
-
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
+    size: int
 
 
 PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
@@ -221,22 +218,22 @@ class CodecPipeline:
         if followed is None:
             return None
         spec = self._serializer.decoded
-        spans = [_span(part, n) for part, n in zip(followed, spec.shape, strict=True)]
-        axis = row = 0
-        while axis + 1 < len(spans) and spans[axis][1] - spans[axis][0] == 1:
-            row = row * spec.shape[axis] + spans[axis][0]
+        shape, axis, row = spec.shape, 0, 0
+        low, high = _span(followed[0])
+        while high - low == 1 and axis + 1 < len(shape):
+            row = row * shape[axis] + low
             axis += 1
-        low, high = spans[axis]
-        step_bytes = prod(spec.shape[axis + 1 :]) * spec.numpy.itemsize
-        first = row * spec.shape[axis] + low
-        start, stop = first * step_bytes, (first + high - low) * step_bytes
+            low, high = _span(followed[axis])
+        length = prod(shape[axis + 1 :]) * self.dtype.itemsize
+        start = (row * shape[axis] + low) * length
+        size = (high - low) * length
         if self._bytes:
-            if not self._bytes[0].decoded.size or not self._bytes[0].pays(start, stop):
+            if not self._bytes[0].decoded.size or not self._bytes[0].pays(start, start + size):
                 return None
-        elif stop - start == spec.nbytes:
+        elif size == spec.nbytes:
             return None
         take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
-        return Window(start, stop, ((1,) * axis + (high - low, *spec.shape[axis + 1 :])), take)
+        return Window(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
 
     def decode_window(self, source: Source, window: Window, out: Octets) -> Elements:
         """The elements that the window takes, in memory of `out`, which is `window.size` long, or of the source.
@@ -345,11 +342,12 @@ def _blamed(error: Exception, codec: Codec) -> ZarrscopeError:
     return made
 
 
-def _span(part: slice, length: int) -> tuple[int, int]:
-    """The first index that a slice of an axis takes, and the one behind the last, whatever its direction."""
-    taken = range(*part.indices(length))
-    low, high = (taken[0], taken[-1]) if taken.step > 0 else (taken[-1], taken[0])
-    return low, high + 1
+def _span(part: slice) -> tuple[int, int]:
+    """The first index that a slice of a Part takes, and the one behind the last, whatever its direction."""
+    start, step = part.start, part.step
+    stop = -1 if part.stop is None else part.stop
+    last = start + (stop - start - (1 if step > 0 else -1)) // step * step
+    return (start, last + 1) if step > 0 else (last, start + 1)
 
 
 def _shifted(part: slice, by: int) -> slice:

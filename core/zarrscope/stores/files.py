@@ -1,16 +1,21 @@
-"""Reading many files beneath one folder, each opened within its own folder, which was checked once (spec F.8, F.9).
+"""Reading many files beneath one folder, each opened by one call of the system that follows no link (spec F.8, F.9).
 
-LocalStore follows every key from the root and looks at each name on the way for a link that leads out. Here the folder
-of a key is opened, and the system asked where it really lies: where that is the place its path says, no link was on the
-way, and files opened within it by name, themselves no links, lie within the store whatever becomes of the path
-meanwhile. Where it is elsewhere, or the system cannot tell, LocalStore's own way is taken, and its errors raised.
+LocalStore follows every key from the root and looks at each name on the way for a link that leads out. Linux can be
+asked to open a path on which there is no link at all: what it opens then lies within the store, whatever becomes of the
+path meanwhile. Where there is a link, or the system cannot do that, LocalStore's own way is taken, and its errors
+raised.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+import struct
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unreadable
 from zarrscope.reader import Reader, Room, Source
@@ -19,29 +24,30 @@ from zarrscope.store import Buffer, ByteRange, check_key
 if TYPE_CHECKING:
     from zarrscope.stores.local import LocalStore
 
-_FILE = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FOLDER = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-_HERE = ("", ".", "..")
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPENAT2 = 437
+"""The number of the system call, the same on all machines that Linux runs on but Alpha."""
+_NO_SYMLINKS = 4
+_BY_PATH = -100
 
 
 class FileReader(Reader):
     """The files of a LocalStore, read into `room`."""
 
-    size: int = 0
-
-    holds_folders = hasattr(os, "O_PATH") and os.open in os.supports_dir_fd and os.path.isdir("/proc/self/fd")
-    """The system opens files within an open folder and says where that lies. Tests force the other way too."""
+    follows_no_links = sys.platform == "linux"
+    """The system may be able to open a path only if there is no link on it. Tests force the other way too."""
     fills = hasattr(os, "preadv")
     """The system reads at an offset into memory that is there already. Tests force the other way too."""
+
+    size: int = 0
 
     def __init__(self, store: LocalStore, room: Room) -> None:
         self._store: LocalStore = store
         self._room = room
-        self._folder: str | None = None
-        self._within: int | None = None
-        """The open folder; None where LocalStore's own way has to be taken."""
+        self._root = store.root.rstrip("/") + "/"
         self._key = ""
         self._file: int | None = None
+        self._open = _opener() if self.follows_no_links and not store.allow_outside else None
 
     def seek(self, key: str) -> None:
         if key == self._key:
@@ -50,47 +56,19 @@ class FileReader(Reader):
             os.close(self._file)
             self._file = None
         self._key = key
-        folder, _, name = key.rpartition("/")
-        if folder != self._folder:
-            self._enter(folder)
-        if self._within is None or name in _HERE or ".zs-" in name or len(name) > 255:
-            self._open_from_the_root(key)
-            return
-        try:
-            self._file = os.open(name, _FILE, dir_fd=self._within)
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError):  # a link, a folder that may not be entered … what to say of it is known there
-            self._open_from_the_root(key)
-            return
-        found = os.fstat(self._file)
-        if not stat.S_ISREG(found.st_mode):
-            os.close(self._file)
-            self._file = None
-            self._open_from_the_root(key)
-            return
-        self.size = found.st_size
-
-    def _enter(self, folder: str) -> None:
-        if self._within is not None:
-            os.close(self._within)
-        self._within, self._folder = None, folder
-        if not self.holds_folders or ".zs-" in folder:
-            return
-        if folder:
-            check_key(folder)
-        path = os.path.join(self._store.root, folder) if folder else self._store.root
-        try:
-            within = os.open(path, _FOLDER)
-        except (OSError, ValueError):
-            return
-        if self._store.allow_outside or _lies_at(within, path):
-            self._within = within
-        else:
-            os.close(within)
-
-    def _open_from_the_root(self, key: str) -> None:
-        self._file = self._store._opened(check_key(key))
+        check_key(key)
+        if self._open is not None and ".zs-" not in key:
+            file = self._open(os.fsencode(self._root + key)) if key.isascii() else -1
+            if file >= 0:
+                found = os.fstat(file)
+                if stat.S_ISREG(found.st_mode):
+                    self._file, self.size = file, found.st_size
+                    return
+                os.close(file)
+            elif file == -errno.ENOENT:
+                return
+        # A link, a folder, what may not be read …: what to make of it is known there.
+        self._file = self._store._opened(key)
         if self._file is not None:
             self.size = os.fstat(self._file).st_size
 
@@ -125,15 +103,29 @@ class FileReader(Reader):
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
-        if self._within is not None:
-            os.close(self._within)
-        self._file = self._within = self._folder = None
-        self._key = ""
+        self._file, self._key = None, ""
 
 
-def _lies_at(handle: int, path: str) -> bool:
-    """Whether what is open is really at `path`, no link on the way."""
+@cache
+def _opener() -> Any:
+    """Opens a path for reading if there is no link on it: a handle, or the negative number of the error.
+
+    None where the system has no such call (Linux before 5.6), or does not let us call it (some containers).
+    """
     try:
-        return os.readlink(f"/proc/self/fd/{handle}") == path
-    except OSError:
-        return False
+        call: Any = ctypes.CDLL(None, use_errno=True).syscall
+        call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+        call.restype = ctypes.c_long
+    except (OSError, AttributeError):
+        return None
+    how = struct.pack("=QQQ", _READ_ONLY, 0, _NO_SYMLINKS)
+
+    def opened(path: bytes) -> int:
+        handle: int = call(_OPENAT2, _BY_PATH, path, how, len(how))
+        return handle if handle >= 0 else -ctypes.get_errno()
+
+    handle = opened(b"/")
+    if handle < 0:
+        return None
+    os.close(handle)
+    return opened
