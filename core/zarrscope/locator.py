@@ -39,8 +39,13 @@ LOCAL_GAP = 8 * 1024
 """The same for a file: cheaper than another call of the system."""
 MAX_BLOCK = 8 * 1024 * 1024
 """… but not into more than this at once, so that decoding begins before all has come."""
-MAX_WHOLE = 32 * 1024 * 1024
-"""A remote shard that decodes to at most this is fetched whole when at least half of its units are wanted."""
+MIN_BLOCK = 128 * 1024
+AT_ONCE = 64
+"""From afar what is wanted comes in about so many blocks side by side, each between the two sizes: many connections
+carry more than one, and decoding begins with the first (2026-11-21, tests/bench/run.py "http", shards)."""
+MAX_WHOLE = 8 * 1024 * 1024
+"""A remote shard that decodes to at most this is fetched whole when at least half of its units are wanted: one round
+trip less, and what is not wanted comes in less time than that takes."""
 MAX_INDEX_CACHE = 32 * 1024 * 1024
 
 
@@ -122,7 +127,7 @@ class Locator:
         by_place: dict[_Place, list[Index]] = {}
         for unit in units:
             by_place.setdefault(_Place(self.key(unit), None, 0), []).append(unit)
-        blocks: list[_Block] = []
+        found: list[tuple[str, list[tuple[int, int, Index]]]] = []
         while by_place:
             beneath: dict[_Place, list[Index]] = {}
             for place, index, whole in self._load_indexes(by_place, cancelled):
@@ -145,10 +150,13 @@ class Locator:
                         yield unit, self._cut(whole, span, place.key, unit)
                     else:
                         ranges.append((*span, unit))
-                blocks += _coalesce(place.key, ranges)
+                found.append((place.key, ranges))
             if cancelled():
                 return
             by_place = beneath
+        size = sum(stop - start for _, ranges in found for start, stop, _ in ranges)
+        most = min(MAX_BLOCK, max(MIN_BLOCK, size // AT_ONCE)) if self.store.remote else MAX_BLOCK
+        blocks = [block for key, ranges in found for block in _coalesce(key, ranges, most)]
         # reading on by the length of an index that lies at the end tells where the shard's chunks must have ended
         outer = self.tiers[0]
         margin = 0 if outer.at_start or outer.index_size > MAX_GAP else outer.index_size
@@ -313,11 +321,11 @@ class _Block:
     parts: list[tuple[int, int, Index]]
 
 
-def _coalesce(key: str, ranges: Sequence[tuple[int, int, Index]]) -> list[_Block]:
+def _coalesce(key: str, ranges: Sequence[tuple[int, int, Index]], most: int) -> list[_Block]:
     blocks: list[_Block] = []
     for start, stop, unit in sorted(ranges, key=lambda r: r[:2]):
         last = blocks[-1] if blocks else None
-        if last and start - last.stop <= MAX_GAP and max(stop, last.stop) - last.start <= MAX_BLOCK:
+        if last and start - last.stop <= MAX_GAP and max(stop, last.stop) - last.start <= most:
             last.stop = max(last.stop, stop)
             last.parts.append((start, stop, unit))
         else:
