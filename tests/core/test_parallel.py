@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +200,35 @@ def test_nothing_is_made_beneath_an_array(tmp_path: Path) -> None:
     h.create_array("/a", shape=(2,), dtype="u1")
     with pytest.raises(Refused):
         h.create_group("/a/b")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dialect", "sharded"), [("v3", True), ("v2", False)])
+def test_dask_workers_write_one_array_though_one_is_killed(dialect: str, sharded: bool, tmp_path: Path) -> None:
+    """Blocks that share chunks and shards; a worker is killed on the way, and Dask gives its work to another."""
+    distributed = pytest.importorskip("distributed")
+    url = made(tmp_path / "x", dialect)
+    array_of(url, sharded, shape=(240, 128), rows=24)
+    blocks = list(pairwise([*range(0, 240, 5), 240]))
+
+    def fill_block(start: int, stop: int) -> int:  # defined here so that it travels to the workers whole
+        array = zarrscope.open(url, "r+")["/a"]
+        array[start:stop] = start + 1  # type: ignore[index]
+        return os.getpid()
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        written = [client.submit(fill_block, *block, pure=False) for block in blocks]
+        first = next(iter(distributed.as_completed(written)))
+        os.kill(first.result(), signal.SIGKILL)
+        assert len(client.gather(written)) == len(blocks)
+        pickled = zarrscope.open(url)["/a"]
+        assert client.submit(lambda array: int(array[100, 0]), pickled).result() == 101
+    found = zarrscope.open(url)["/a"][...]  # type: ignore[index]
+    for start, stop in blocks:
+        assert (found[start:stop] == start + 1).all()
+    assert errors(url) == []

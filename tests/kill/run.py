@@ -32,7 +32,7 @@ if __name__ == "__main__":
 
 import zarrscope
 from kill.reading import Torn, differing, stored, values
-from kill.writers import WRITTEN, Writer, make, targets
+from kill.writers import CONSOLIDATED, WRITTEN, Writer, make, targets
 from zarrscope import background
 from zarrscope.verify import check
 
@@ -100,6 +100,13 @@ def inspected(path: Path, dialect: str) -> dict[str, Any]:
     return {"values": read, "failed": "; ".join([*told, *errors]), "findings": counted}
 
 
+def consolidated(path: Path) -> list[str]:
+    """What is wrong with the consolidated copy, once it was made anew."""
+    background._shared = background.Background(1, 1)
+    zarrscope.open(path, "r+").consolidate()
+    return [str(each) for each in check(zarrscope.open(path)) if each.severity == "error"]
+
+
 @dataclass
 class Trial:
     """One hierarchy after the other, of one dialect, for so many rounds."""
@@ -124,10 +131,18 @@ class Trial:
         else:
             in_child(lambda: make(self.path, self.dialect, consolidated=self.consolidated))
 
+    def end(self) -> None:
+        """Made anew, the consolidated copy agrees; then the hierarchy is done with."""
+        if self.consolidated and self.dialect in CONSOLIDATED:
+            told = in_child(lambda: consolidated(self.path))
+            if told:
+                raise Failed(f"{self.dialect}, after {self.rounds} rounds: {told}")
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def round(self) -> None:
         if self.rounds % LIFE == 0:
             if self.rounds:
-                shutil.rmtree(self.path, ignore_errors=True)
+                self.end()
             self.begin()
         log = self.folder / "log"
         log.write_bytes(b"")
@@ -292,6 +307,9 @@ def run(
             trials[done % len(trials)].round()
             if say is not None and (done + 1) % 200 == 0:
                 say(f"{done + 1} rounds, {time.monotonic() - began:.0f} s")
+        for trial in trials:
+            if trial.rounds:
+                trial.end()
         if judge is not None:
             judge.close()
     return {

@@ -1,0 +1,63 @@
+"""A short piece of the kill trials; run.py runs them at length by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kill.run import Act, acceptable
+from kill.writers import WRITTEN
+
+pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="the trials fork")
+
+
+def trial(*options: str) -> dict[str, Any]:
+    """In a process of its own, which has no thread that forking would lose."""
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
+    return told
+
+
+def test_what_may_be_found_after_a_kill() -> None:
+    """The judge itself: it lets nothing lost or out of order pass."""
+    assert acceptable("old", []) == ["old"]
+    assert acceptable("old", [Act("new", 0)]) == ["old", "new"], "under way: the old value or the new"
+    assert acceptable("old", [Act("new", 0, 1, "done")]) == ["new"], "done: the old one would be a loss"
+    assert acceptable("old", [Act("new", 0, 1, "refused")]) == ["old"]
+    first, second = Act("a", 0, 1, "done"), Act("b", 2, 3, "done")
+    assert acceptable("old", [first, second]) == ["b"]
+    together = [Act("a", 0, 2, "done"), Act("b", 1, 3, "done")]
+    assert acceptable("old", together) == ["a", "b"], "at the same time: either may come last"
+    assert acceptable("old", [first, Act("b", 2)]) == ["a", "b"]
+
+
+def test_killed_writers_lose_nothing() -> None:
+    """Two kills in every dialect that writes."""
+    told = trial("--rounds", str(2 * len(WRITTEN)), "--consolidated", "--seed", "1")
+    assert told["rounds"] == 2 * len(WRITTEN)
+    assert sum(told["done"].values()) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_killed_writers_lose_nothing_at_some_length() -> None:
+    told = trial("--rounds", "70", "--consolidated", "--seed", "2")
+    assert set(told["done"]) >= {"notes", "whole", "parts", "shards", "sized", "born", "own"}
+    assert told["interrupted"] >= 20, "kills came while something was under way"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.needs("zarr2")
+def test_a_hierarchy_of_zarr_2_18_opens_there_after_every_kill(zarr2: Path) -> None:
+    """The draft of 2020, made by zarr-python 2.18, edited here, the editors killed."""
+    told = trial("--rounds", "40", "--zarr2", str(zarr2), "--seed", "3")
+    assert told["done"]["notes"] > 10
+    assert told["interrupted"] >= 10
