@@ -67,11 +67,10 @@ def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list
             store=hierarchy.url,
             advice="Open one of those beneath it and create the node there.",
         )
+    need_understanding_above(hierarchy, path)
     missing: list[str] = []
     for above in _paths_above(path):
         node = hierarchy.own_node(above)
-        if node is not None:
-            need_understanding(hierarchy, node)
         if node is not None and node.metadata.kind == "array":
             raise Refused(
                 f"{above} is an array: no node can be made beneath it",
@@ -96,7 +95,7 @@ def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
         entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
         if entry is not None:
             raise Conflict(
-                f"There is no node {path}, but something lies beneath it",
+                f"Something lies beneath {path} already, though no array is there",
                 store=hierarchy.url,
                 key=prefix + entry.name,
                 advice="Erase what lies there first, or choose another path. A copy or an erasure may have stopped.",
@@ -138,6 +137,7 @@ def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
     before = hierarchy.parsed(path, documents)
     if before is not None:
         need_understanding(hierarchy, before)
+    need_understanding_above(hierarchy, path)
     documents[document.key] = document.bytes
     after = hierarchy.parsed(path, documents)
     if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
@@ -192,9 +192,10 @@ def erase_node(hierarchy: Hierarchy, dialect: Dialect, path: str, kind: Kind) ->
     from zarrscope.array import forget_beneath
 
     erasure = dialect.erase(path, kind)
-    own = [key for key in dialect.documents(path) if key not in erasure.keys]
+    documents = dialect.documents(path)
     with hierarchy.store.turn():
-        keys = (*sorted(fetch(hierarchy.store, own)), *erasure.keys)
+        stored = fetch(hierarchy.store, [*dict.fromkeys((*documents, *erasure.keys))])
+        keys = sorted(stored, key=lambda key: (key not in documents, key))
         hierarchy.store.erase_values(keys)
         for prefix in erasure.prefixes:
             hierarchy.store.erase_prefix(prefix)
@@ -223,6 +224,7 @@ def need_node(hierarchy: Hierarchy, path: str, *, remains: bool = False) -> tupl
                 store=hierarchy.url,
                 advice=f"Name {above} itself, or write its values.",
             )
+    need_understanding_above(hierarchy, path)
     try:
         node = hierarchy.own_node(path) or hierarchy.node_at(path)
     except BadMetadata:
@@ -261,10 +263,25 @@ def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
             raise ReadOnly(
                 f"{node.path} demands the {report.point} {report.name!r}, which is not understood here",
                 store=hierarchy.url,
-                key=hierarchy.dialect_of(node).attributes_at(node.path, node.metadata.kind)[0],  # type: ignore[arg-type]
+                key=report.key or hierarchy.dialect_of(node).documents(node.path, node.metadata.kind)[0],  # type: ignore[arg-type]
                 pointer=report.pointer,
-                advice="Nothing is written or erased there. Change it with what understands the extension.",
+                advice="Nothing is written or erased there, nor beneath it. Change it with what understands it.",
             )
+
+
+def need_understanding_above(hierarchy: Hierarchy, path: str) -> None:
+    """Raises ReadOnly beneath a group that demands an extension unknown here: it is valid for its children (ZEP 9,
+    "Application to subnodes"). The groups' documents are fetched side by side, and each is asked once."""
+    groups = [above for above in _paths_above(path) if above not in hierarchy.understood]
+    documents = fetch(hierarchy.store, [key for group in groups for key in hierarchy.keys_of(group, "group")])
+    for group in groups:
+        implicit = Node(group, GroupMetadata(hierarchy.dialect.name, extensions=hierarchy.dialect.extensions), {})
+        try:
+            node = hierarchy.parsed(group, documents) or implicit
+        except ZarrscopeError:
+            continue
+        need_understanding(hierarchy, node)
+        hierarchy.understood.add(group)
 
 
 def _paths_above(path: str) -> Iterator[str]:

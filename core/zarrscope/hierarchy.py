@@ -206,6 +206,8 @@ class Hierarchy:
         self.writable = writable and store.writable and not detected.dialect.lenient
         self.entry = "/"
         """The node that the address named, where it named one inside the store."""
+        self.understood: set[str] = set()
+        """Groups that demand nothing unknown: beneath them may be written, as far as they are concerned."""
         self._at_hand: dict[str, bytes] | None = dict(documents)
         """What detection fetched serves the root's first opening."""
         self.copies: Copies | None = None

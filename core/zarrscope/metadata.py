@@ -211,6 +211,8 @@ class ExtensionReport:
     advice: str = ""
     pointer: str = ""
     """Where the document says it."""
+    key: str = ""
+    """The document, where that is not the node's own."""
     configuration: Configuration = field(default_factory=Configuration)
     passable: bool = False
     """Opening leniently passes it over: what is shown may then be wrong, and nothing may be written."""
@@ -283,6 +285,7 @@ def _problem(reports: tuple[ExtensionReport, ...]) -> Unsupported | None:
             return Unsupported(
                 f"The {report.point} {report.name!r} is not supported here",
                 feature=f"{report.point} {report.name}",
+                key=report.key or None,
                 pointer=report.pointer,
                 advice=report.advice or None,
             )

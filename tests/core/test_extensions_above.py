@@ -73,6 +73,65 @@ def test_nothing_is_written_to_a_node_that_demands_the_unknown() -> None:
     h.create_group("/beside")
 
 
+def test_nothing_is_written_beneath_a_group_that_demands_the_unknown() -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-")
+    h.create_array("/a/b/c", shape=(4,), dtype="u1", chunks=(2,))[...] = 1
+    h.create_array("/beside", shape=(4,), dtype="u1")
+    before = h["/a/b/c"]
+    assert isinstance(before, zarrscope.Array)
+    store.set("a/zarr.json", group({"name": URI + "offset"}))
+    stored = {key: store.get(key) for key in store.list()}
+    h = zarrscope.open(store, "r+")
+    array, beside = h["/a/b/c"], h["/beside"]
+    assert isinstance(array, zarrscope.Array)
+    assert isinstance(beside, zarrscope.Array)
+    assert array[...].tolist() == [1, 1, 1, 1]
+    acts: dict[str, Any] = {
+        "values": lambda: array.__setitem__(slice(0, 1), 7),
+        "resize": lambda: array.resize((2,)),
+        "save": lambda: h.save("/a/b/c", h.document("/a/b/c").set("/attributes/new", 1)),
+        "erase an array": lambda: h.erase("/a/b/c"),
+        "erase a group": lambda: h.erase("/a/b"),
+        "create": lambda: h.create_array("/a/b/d", shape=(2,), dtype="u1"),
+    }
+    for name, act in acts.items():
+        with pytest.raises(zarrscope.ReadOnly, match="offset") as caught:
+            act()
+        assert (caught.value.key, caught.value.pointer) == ("a/zarr.json", "/extensions/0"), name
+    assert {key: store.get(key) for key in store.list()} == stored
+    beside[...] = 3
+    h.erase("/beside")
+
+
+@pytest.mark.parametrize("dialect", ["draft-2019-06", "draft-2020", "draft-2022-05"])
+def test_nothing_is_written_where_the_whole_hierarchy_demands_the_unknown(dialect: str) -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect=dialect)
+    h.create_array("/g/a", shape=(4,), dtype="u1", chunks=(2,))[...] = 1
+    for path in ("/", "/g"):
+        store.erase(h.dialect.documents(path, "group")[0])
+    bootstrap = json.loads(store.get("zarr.json") or b"")
+    bootstrap["extensions"] = [{"extension": URI + "x", "must_understand": True}]
+    store.set("zarr.json", json.dumps(bootstrap).encode())
+    stored = {key: store.get(key) for key in store.list()}
+    h = zarrscope.open(store, "r+")
+    for act in (
+        lambda: h.create_group("/new"),
+        lambda: h.create_group("/g/new"),
+        lambda: h.erase("/g"),
+        lambda: h.erase("/g/a"),
+        lambda: h["/g/a"].resize((2,)),  # type: ignore[union-attr]
+    ):
+        with pytest.raises(zarrscope.ReadOnly) as caught:
+            act()
+        assert (caught.value.key, caught.value.pointer) == ("zarr.json", "/extensions/0")
+    with pytest.raises(zarrscope.Unsupported) as unsupported:
+        h["/g/a"][...]
+    assert (unsupported.value.key, unsupported.value.pointer) == ("zarr.json", "/extensions/0")
+    assert {key: store.get(key) for key in store.list()} == stored
+
+
 @pytest.mark.parametrize("dialect", ["draft-2019-05", "draft-2019-06", "draft-2020", "draft-2022-05"])
 def test_names_that_differ_in_case_only_are_refused_where_the_draft_says_so(dialect: str) -> None:
     store = MemoryStore()

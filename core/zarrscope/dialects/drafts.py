@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays
@@ -379,6 +379,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     if unknown and plugin("metadata_encodings", unknown) is None:
         pointer = "/metadata_encoding"
         reports.append(refusal("metadata encoding", unknown, pointer, notes, must=True, lenient=lenient))
+    reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
     return Draft(
         layout, None if suffix == layout.suffix else suffix, lenient, extensions=tuple(reports), encoding=unknown
