@@ -5,7 +5,8 @@ lie on this machine; *decode* keeps the cores busy that this process may use. A 
 callable, `post(fn)`, which runs `fn` on its own thread soon; it submits work and gets Tickets.
 
 Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, little of it at a time, and never takes
-the place of urgent work: each pool has as many threads for the urgent beside those that are busy with the rest.
+the place of urgent work: each pool has as many threads for the urgent beside those that are busy with the rest. None of
+it begins in any pool while somebody presses (`Background.press`): a chunk that is waited for passes through two pools.
 
 Two laws, each with a test:
 
@@ -115,6 +116,8 @@ class _Pool:
         _pools.add(self)
 
     def _reset(self) -> None:
+        self.held = False
+        """Nothing that may wait is begun."""
         self._wake = threading.Condition(threading.Lock())
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
@@ -154,7 +157,13 @@ class _Pool:
             return False
         if self._heap[0][0] <= Priority.VISIBLE:
             return self._urgent < self.size
-        return self._deferrable < self.deferred and self._urgent + self._deferrable < self.size
+        return not self.held and self._deferrable < self.deferred and self._urgent + self._deferrable < self.size
+
+    def hold(self, held: bool) -> None:
+        with self._wake:
+            self.held = held
+            if not held and self._heap:
+                self._wake.notify_all()
 
     def _work(self) -> None:
         urgent: bool | None = None
@@ -193,6 +202,7 @@ class _Pool:
 
 
 _pools: weakref.WeakSet[_Pool] = weakref.WeakSet()
+_backgrounds: weakref.WeakSet[Background] = weakref.WeakSet()
 
 
 class Background:
@@ -206,6 +216,17 @@ class Background:
         # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
         # interface that has to answer.
         self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1))
+        self._pressed = threading.Lock()
+        self._pressing = 0
+        _backgrounds.add(self)
+
+    def press(self, by: int) -> None:
+        """So much more (or less, negative) is being waited for; work that may wait begins when it is 0 again."""
+        with self._pressed:
+            before, self._pressing = self._pressing, self._pressing + by
+            if bool(before) != bool(self._pressing):
+                for pool in (self.fetch_pool, self.file_pool, self.decode_pool):
+                    pool.hold(self._pressing > 0)
 
     def owner(self, post: Post) -> Owner:
         """One front end (window, host, kernel): its jobs, and the way back to its thread."""
@@ -461,6 +482,8 @@ def _after_fork() -> None:
     _guard = threading.Lock()
     for pool in list(_pools):
         pool._reset()
+    for background in list(_backgrounds):
+        background._pressed, background._pressing = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):

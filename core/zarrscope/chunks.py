@@ -66,7 +66,9 @@ class _Stage(Enum):
 class _Entry:
     """One unit under way. All changes happen under the loader's lock."""
 
-    __slots__ = ("array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers")
+    __slots__ = (
+        "array", "index", "key", "payload", "pressing", "priority", "result", "stage", "stale", "wanted_by", "watchers",
+    )  # fmt: skip
 
     def __init__(self, array: Array, index: Index) -> None:
         self.array = array
@@ -77,6 +79,8 @@ class _Entry:
         self.result: ChunkResult | None = None
         self.priority: int = Priority.IDLE
         """The most urgent that anybody gave it."""
+        self.pressing = False
+        """Somebody waits for it: what may wait does not begin meanwhile."""
         self.wanted_by = 0
         self.watchers: list[_ChunkTicket] = []
         self.stale = False
@@ -168,7 +172,9 @@ class ChunkLoader:
         result = self.peek_result(array, index)
         if result is None or result.state is FAILED:
             return None
-        return self._data(array, result)
+        if result.data is not None:
+            return result.data
+        return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array.unit_shape(index))
 
     def peek_result(self, array: Array, index: Index) -> ChunkResult | None:
         """As `peek`, and whether it is stored at all."""
@@ -226,6 +232,9 @@ class ChunkLoader:
             if priority < entry.priority or entry.stage is _Stage.QUEUED:
                 entry.priority = min(entry.priority, priority)
                 begin.append(entry)
+            if priority <= VISIBLE and not entry.pressing:
+                entry.pressing = True
+                self.background.press(1)
         return at_hand, begin
 
     def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
@@ -310,15 +319,13 @@ class ChunkLoader:
             entry.stage = _Stage.DECODING
             payload, entry.payload = entry.payload, None
         try:
-            result = ChunkResult(
-                entry.index, PRESENT, data=caches.compact(entry.array.decode_unit(entry.index, payload))
-            )
+            data = caches.compact(entry.array.decode_unit(entry.index, payload))
+            result = ChunkResult(entry.index, PRESENT, data=data)
         except ZarrscopeError as error:
             result = ChunkResult(entry.index, FAILED, error=error)
         except Exception as error:
-            result = ChunkResult(
-                entry.index, FAILED, error=ZarrscopeError(f"Decoding failed: {type(error).__name__}: {error}")
-            )
+            failure = ZarrscopeError(f"Decoding failed: {type(error).__name__}: {error}")
+            result = ChunkResult(entry.index, FAILED, error=failure)
         self._finish(entry, result)
 
     def _finish(self, entry: _Entry, result: ChunkResult) -> None:
@@ -338,8 +345,14 @@ class ChunkLoader:
             ticket.owner.post(ticket.deliver)
 
     def _forget(self, entry: _Entry) -> None:
+        self._relax(entry)
         if self._under_way.get(entry.key) is entry:
             del self._under_way[entry.key]
+
+    def _relax(self, entry: _Entry) -> None:
+        if entry.pressing:
+            entry.pressing = False
+            self.background.press(-1)
 
     def _abandon(self, ticket: _ChunkTicket) -> None:
         with self._lock:
@@ -352,9 +365,11 @@ class ChunkLoader:
     def _leave(self, entry: _Entry) -> None:
         """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
         entry.wanted_by -= 1
-        if not entry.wanted_by and entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
-            entry.payload = None
-            self._forget(entry)
+        if not entry.wanted_by:
+            self._relax(entry)
+            if entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
+                entry.payload = None
+                self._forget(entry)
 
     # ------------------------------------------------------------------ reading
     def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
@@ -421,11 +436,6 @@ class ChunkLoader:
                 for entry in waiting.values():
                     self._leave(entry)
         return came
-
-    def _data(self, array: Array, result: ChunkResult) -> NDArray[Any]:
-        if result.data is not None:
-            return result.data
-        return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array.unit_shape(result.index))
 
     # ------------------------------------------------------------------ forgetting
     def invalidate(self, array: Array) -> None:

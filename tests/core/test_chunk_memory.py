@@ -168,7 +168,7 @@ def look(planes):
 
 look(1)
 before = resident()
-kept = look(64)
+kept = look(128)
 after = resident()
 print(before, kept, after, chunks.shared().cache.size)
 """
@@ -176,7 +176,7 @@ print(before, kept, after, chunks.shared().cache.size)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 def test_memory_returns_when_the_last_viewer_closes(tmp_path: Path) -> None:
-    data = np.random.default_rng(2).integers(0, 900, (64, 512, 512)).astype(np.uint16)
+    data = np.random.default_rng(2).integers(0, 900, (128, 512, 512)).astype(np.uint16)
     hierarchy = zarrscope.open(tmp_path / "v.zarr", "w-")
     hierarchy.create_array("/a", shape=data.shape, dtype="uint16", chunks=(8, 128, 128))[...] = data
     told = subprocess.run(
@@ -184,9 +184,9 @@ def test_memory_returns_when_the_last_viewer_closes(tmp_path: Path) -> None:
     )
     assert told.returncode == 0, told.stderr
     before, kept, after, size = map(float, told.stdout.split())
-    assert kept - before > 28, "32 MiB of chunks were kept"
+    assert kept - before > 60, "64 MiB of chunks were kept"
     assert size == 0
-    assert after - before < 8
+    assert after - before < 20
 
 
 def test_chunks_stay_while_another_viewer_has_the_store_open(volumes: MemoryStore) -> None:

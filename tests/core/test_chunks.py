@@ -283,10 +283,10 @@ class Decoding:
             assert self._began.wait_for(lambda: len(self.begun) >= count, 20)
 
 
-def drained(pool: Any) -> None:
-    """All that was queued in a pool before has been taken from it."""
+def drained(pool: Any, priority: int = 99) -> None:
+    """All that was queued in a pool before, with no less urgency, has been taken from it."""
     reached = threading.Event()
-    pool.put(99, reached.set)
+    pool.put(priority, reached.set)
     assert reached.wait(20)
 
 
@@ -301,7 +301,7 @@ def test_scrubbing_decodes_the_last_plane_and_in_vain_no_more_than_one_chunk_a_t
     order = Random(3).sample(range(40), 40)
     for step, z in enumerate(order):
         ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
-        drained(loader.background.file_pool)  # its bytes are here, and wait to be decoded
+        drained(loader.background.file_pool, VISIBLE)  # its bytes are here, and wait to be decoded
         if step == 0:
             decoding.until(threads)
         if step < 39:
@@ -335,6 +335,29 @@ def test_what_is_nearby_holds_no_place_that_something_visible_needs(
     gate.release()
     decoding.go_on.set()
     ahead.until_done(2)
+
+
+def test_nothing_is_fetched_ahead_while_something_visible_is_on_its_way(
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoding = Decoding(monkeypatch, lambda unit: unit[0] == 8)
+    store = Counting(values)
+    array = opened(store)
+    loader = ChunkLoader(Background(4, 4))
+    watching = Watching(loader)
+    loader.request(watching.owner, array, [(8, 0, 0)], watching.on_chunk, watching.on_done, VISIBLE)
+    decoding.until(1)
+    loader.request(watching.owner, array, plane(9), watching.on_chunk, watching.on_done, NEARBY)
+    for pool in (loader.background.file_pool, loader.background.decode_pool):
+        drained(pool, VISIBLE)  # there is a thread to spare
+    assert decoding.begun == [(8, 0, 0)]
+    assert not any("/c/9/" in key for _, key in store.keys)
+    decoding.go_on.set()
+    watching.until_done(2)
+    ticket = loader.request(watching.owner, array, plane(7), watching.on_chunk, watching.on_done, VISIBLE)
+    ticket.cancel()  # nobody waits any more
+    loader.request(watching.owner, array, plane(6), watching.on_chunk, watching.on_done, NEARBY)
+    watching.until_done(3)
 
 
 def test_what_was_fetched_for_later_is_decoded_at_once_when_it_becomes_visible(
