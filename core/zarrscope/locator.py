@@ -221,7 +221,7 @@ class Locator:
         """Bytes of the shard, fewer where they would be its index, which is `tail` long, or there are no more."""
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
-            return reader.part(ByteRange(start, stop - start)) or b"" if stop > start else b""
+            return reader.read(start, stop) if stop > start else b""
         # Reading on by the length of the index tells where the shard's chunks must have ended.
         value = reader.part(ByteRange(start, stop - start + tail)) or b""
         return value if len(value) == stop - start + tail else value[: max(0, len(value) - tail)]
@@ -281,6 +281,7 @@ class Locator:
         return place.span[0] + start, place.span[0] + start + length
 
     def _parsed(self, place: _Place, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
+        encoded = bytes(encoded)  # they compare, and outlive the room of a Reader
         with self._guard:
             known = self._indexes.get(place)
             if known is not None and known[0] == encoded:
@@ -289,7 +290,7 @@ class Locator:
         index = shard.decode_index(encoded, size)
         with self._guard:
             old = self._indexes.pop(place, None)
-            self._indexes[place] = (bytes(encoded), index)
+            self._indexes[place] = (encoded, index)
             self._indexes_size += len(encoded) - (len(old[0]) if old else 0)
             while self._indexes_size > MAX_INDEX_CACHE and len(self._indexes) > 1:
                 _, (dropped, _) = self._indexes.popitem(last=False)

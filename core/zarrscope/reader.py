@@ -70,8 +70,12 @@ class Reader:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the value, where they are known without asking."""
+        """Bytes of the value, where that is known without asking; then there is `read`."""
         return None
+
+    def read(self, start: int, stop: int) -> Buffer:
+        """These bytes of it, fewer where there are no more. Only where `size` is known."""
+        raise NotImplementedError
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -48,8 +48,6 @@ JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
 """… and no more units than this."""
-SCRATCH_BYTES = 32 * 1024 * 1024
-"""Each thread keeps a buffer of up to this size to decode into."""
 ZEROED_BYTES = 64 * 1024 * 1024
 """A result as large as this is asked for as zeros, which the system gives when they are first touched."""
 BATCH = 4096
@@ -62,6 +60,9 @@ def read(array: Array, selection: Selection) -> NDArray[Any]:
     if selection.size:
         _Reading(array, selection, out).run()
     return out
+
+
+Longer = Callable[[tuple[str, str], str], tuple[str, str]]
 
 
 @dataclass(slots=True)
@@ -115,13 +116,23 @@ class _Hands:
         except IndexError:
             self.room, self.scratch = Room(), Room()
         self.reader = array.store.reader(self.room)
+        self._elements: NDArray[Any] | None = None
 
     def memory(self, size: int) -> NDArray[np.uint8]:
         """Bytes of whatever content, good until asked again."""
-        if size > SCRATCH_BYTES:
-            return np.empty(size, np.uint8)
+        if self._elements is not None and size > self._elements.nbytes:
+            self._elements = None
         self.scratch.clear()
         return np.frombuffer(self.scratch.take(size), np.uint8)
+
+    def elements(self, pipeline: CodecPipeline) -> NDArray[Any] | None:
+        """A chunk to decode into, good until memory is asked for again; None where elements are objects."""
+        if self._elements is None or self._elements.shape != pipeline.spec.shape:
+            shape, dtype = pipeline.spec.shape, pipeline.dtype
+            if dtype.hasobject:
+                return None
+            self._elements = self.memory(prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+        return self._elements
 
     def close(self) -> None:
         self.reader.close()
@@ -169,18 +180,28 @@ class _Reading:
                     hands.close()
 
     # ------------------------------------------------------------------ rows and jobs
-    def _rows(
-        self, axes: Sequence[Sequence[_Along]], key: Callable[[Sequence[str]], tuple[str, str]]
-    ) -> Iterator[_Row]:
-        for some in product(*axes):
-            yield _Row(
-                tuple(along.part.chunk for along in some),
-                key([along.text for along in some]),
-                tuple(along.part.source for along in some),
-                self.out[tuple(along.part.target for along in some)],
-                all(along.part.whole for along in some),
-                tuple(along.kind for along in some),
-            )
+    def _rows(self, axes: Sequence[Sequence[_Along]], key: tuple[str, str], longer: Longer) -> Iterator[_Row]:
+        """One for each combination of the parts of `axes`; `longer` adds the text of a part to a key."""
+
+        def beneath(row: _Row) -> Iterator[_Row]:
+            axis = len(row.chunk)
+            if axis == len(axes):
+                yield row
+                return
+            before = (slice(None),) * axis
+            for along in axes[axis]:
+                part = along.part
+                longer_row = _Row(
+                    (*row.chunk, part.chunk),
+                    longer(row.key, along.text),
+                    (*row.source, part.source),
+                    row.target[(*before, part.target)],
+                    row.whole and part.whole,
+                    (*row.kinds, along.kind),
+                )
+                yield from beneath(longer_row)
+
+        return beneath(_Row((), key, (), self.out, True, ()))
 
     def _alongs(self) -> list[list[_Along]]:
         made = []
@@ -199,15 +220,14 @@ class _Reading:
         """Of chunks under their own keys."""
         *outer, last = self._alongs()
         keys = self.array.metadata.keys
-        start = keys.prefix + keys.stem
 
-        def key(texts: Sequence[str]) -> tuple[str, str]:
+        def longer(key: tuple[str, str], text: str) -> tuple[str, str]:
             if keys.reverse:
-                return start, "".join(keys.separator + text for text in reversed(texts))
-            return start + "".join(text + keys.separator for text in texts), ""
+                return key[0], keys.separator + text + key[1]
+            return key[0] + text + keys.separator, key[1]
 
         work = self._do_tiny if self._tiny else self._do_each
-        stretches = (_Stretch(row, last) for row in self._rows(outer, key))
+        stretches = (_Stretch(row, last) for row in self._rows(outer, (keys.prefix + keys.stem, ""), longer))
         for some in self._packed(stretches):
             yield lambda some=some: work(some)  # type: ignore[misc]
 
@@ -236,7 +256,6 @@ class _Reading:
 
     def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
         """Of inner chunks: one shard after the other; its index is read here, its chunks by those who take the job."""
-        hands = self._new_hands()
         per_shard = self.locator.units_per_chunk
         axes: list[list[list[_Along]]] = []
         for alongs, n in zip(self._alongs(), per_shard, strict=True):
@@ -251,13 +270,14 @@ class _Reading:
             inner = [
                 [along.part.chunk - c * n for along in some] for some, c, n in zip(group, chunk, per_shard, strict=True)
             ]
+            hands = self._mine  # of the thread that asks for work, and so has none
             hands.room.clear()
             try:
                 spans = self.locator.spans(hands.reader, key, inner)
             except ZarrscopeError as error:
                 raise self.array.located(error, key)  # noqa: B904 - it is that error
             *outer, last = group
-            rows = self._rows(outer, lambda texts, key=key: (key, ""))  # type: ignore[misc]
+            rows = self._rows(outer, (key, ""), lambda key, text: key)
             if spans is None:
                 for row in rows:
                     self._fill(row, last)
@@ -348,7 +368,8 @@ class _Reading:
         part = along.part
         target = row.target[..., part.target]
         whole = row.whole and part.whole
-        if not whole:
+        direct = whole and target.flags.c_contiguous
+        if not direct:
             window = self._window(pipeline, row, along)
             if window is not None:
                 source = reader.source()
@@ -361,12 +382,10 @@ class _Reading:
         if data is None:
             if not self.blank:
                 target[...] = self.array.fill_value
-        elif whole and target.flags.c_contiguous:
+        elif direct:
             pipeline.decode(data, target)
         else:
-            dtype, shape = self.array.dtype, pipeline.spec.shape
-            room = None if dtype.hasobject else hands.memory(prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
-            target[...] = pipeline.decode(data, room)[(*row.source, part.source)]
+            target[...] = pipeline.decode(data, hands.elements(pipeline))[(*row.source, part.source)]
 
     def _window(self, pipeline: CodecPipeline, row: _Row, along: _Along) -> Window | None:
         name = (row.kinds, along.kind, pipeline.spec.shape)

@@ -71,6 +71,7 @@ class CodecPipeline:
         self.specs = specs
         self.spec = spec
         self.dtype = spec.numpy
+        self._nbytes = spec.nbytes if spec.nbytes is not None else spec.count * 8
         self.skipped: tuple[str, ...] = ()
         """Codecs that are unknown but need not be understood: left out on reading; writing is refused."""
         self._arrays: list[ArrayToArray] = []
@@ -209,7 +210,10 @@ class CodecPipeline:
 
     # ------------------------------------------------------------------ decoding a part, and many
     def window(self, selection: tuple[slice, ...]) -> Window | None:
-        """What to decode for `selection` of a chunk; None where decoding all of it is as quick, or the only way."""
+        """What to decode for `selection` of a chunk; None where decoding all of it is as quick, or the only way.
+
+        Elements stored as they are need no decoding: all of them are a window, too.
+        """
         if not self._serializer.plain or not selection:
             return None
         followed: tuple[slice, ...] | None = selection
@@ -230,8 +234,6 @@ class CodecPipeline:
         if self._bytes:
             if not self._bytes[0].decoded.size or not self._bytes[0].pays(start, start + size):
                 return None
-        elif size == spec.nbytes:
-            return None
         take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
         return Window(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
 
@@ -289,7 +291,7 @@ class CodecPipeline:
         return array
 
     def _check_size(self) -> None:
-        size = self.spec.nbytes if self.spec.nbytes is not None else self.spec.count * 8
+        size = self._nbytes
         if size > limits.MAX_CHUNK_BYTES:
             raise BadChunk(
                 f"A chunk of this array decodes to {size:,} bytes; the limit is {limits.MAX_CHUNK_BYTES:,}",

@@ -29,6 +29,8 @@ _OPENAT2 = 437
 """The number of the system call, the same on all machines that Linux runs on but Alpha."""
 _NO_SYMLINKS = 4
 _BY_PATH = -100
+_KIND = 0o170000
+"""The bits of a file's mode that say what it is."""
 
 
 class FileReader(Reader):
@@ -44,7 +46,7 @@ class FileReader(Reader):
     def __init__(self, store: LocalStore, room: Room) -> None:
         self._store: LocalStore = store
         self._room = room
-        self._root = store.root.rstrip("/") + "/"
+        self._root = os.fsencode(store.root.rstrip("/") + "/")
         self._key = ""
         self._file: int | None = None
         self._open = _opener() if self.follows_no_links and not store.allow_outside else None
@@ -58,10 +60,10 @@ class FileReader(Reader):
         self._key = key
         check_key(key)
         if self._open is not None and ".zs-" not in key:
-            file = self._open(os.fsencode(self._root + key)) if key.isascii() else -1
+            file = self._open(self._root + key.encode()) if key.isascii() else -1
             if file >= 0:
                 found = os.fstat(file)
-                if stat.S_ISREG(found.st_mode):
+                if found[0] & _KIND == stat.S_IFREG:
                     self._file, self.size = file, found.st_size
                     return
                 os.close(file)
