@@ -200,7 +200,7 @@ def test_no_array_is_made_over_what_others_left(name: str) -> None:
     hierarchy = example(name)
     keys = [key for key in hierarchy.dialect.documents("/other") if hierarchy.store.get(key)]
     hierarchy.store.erase_values(keys)
-    with pytest.raises(Conflict, match="beneath"):
+    with pytest.raises(Conflict, match="lies beneath"):
         an_array(hierarchy, "/other")
     with pytest.raises(Conflict):
         moving.copy(hierarchy, "/g/a", "/other")
@@ -318,6 +318,38 @@ def test_erasing_takes_the_node_and_all_beneath_and_nothing_beside(name: str, pl
     for path in ("/g", "/g/a", "/never"):
         with pytest.raises(NotFound):
             hierarchy.erase(path)
+
+
+_DRAFT_KEYS = {
+    "draft-2022-05": ("meta", "data", ".json"),
+    "draft-2020": ("meta/root", "data/root", ".json"),
+    "draft-2019-06": ("meta/root", "data", ""),
+    "draft-2019-05": ("meta", "data", ".json"),
+}
+
+
+def erasures(name: str, path: str, kind: str) -> list[tuple[str, str]]:
+    """What the text asks of a store to erase an array, a group with a document, or one without (dialects.md A.2-A.10)."""
+    if name in _DRAFT_KEYS:
+        meta, data, suffix = _DRAFT_KEYS[name]
+        own = [] if kind == "implicit" else [("erase", f"{meta}/{path}.{kind}{suffix}")]
+        return [*own, ("erase_prefix", f"{meta}/{path}/"), ("erase_prefix", f"{data}/{path}/")]
+    documents = {"v3": ["zarr.json"], "v2": [f".z{kind}", ".zattrs"], "n5": ["attributes.json"]}[name]
+    own = [] if kind == "implicit" else [("erase", f"{path}/{document}") for document in documents]
+    return [*own, ("erase_prefix", f"{path}/")]
+
+
+@every
+@pytest.mark.parametrize(("path", "kind"), [("g/a", "array"), ("g", "group"), ("g/in", "implicit")])
+def test_erasing_asks_of_the_store_what_the_text_says(name: str, path: str, kind: str) -> None:
+    hierarchy = example(name)
+    if kind == "implicit":
+        hierarchy.store.erase_values(hierarchy.dialect.documents(f"/{path}"))
+    log: list[Operation] = []
+    zarrscope.open(hierarchy.store, "r+").rehearse(log).erase(f"/{path}")
+    told = sorted((each.act, each.key) for each in log if each.act == "erase")
+    assert told == sorted(each for each in erasures(name, path, kind) if each[0] == "erase")
+    assert [(each.act, each.key) for each in log][len(told) :] == erasures(name, path, kind)[len(told) :]
 
 
 @every
