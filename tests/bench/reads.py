@@ -79,10 +79,12 @@ def _measured(settings: Settings, group: str, forms: list[Form]) -> Iterator[Row
     with Peers(ENGINES) as peers:
         settings.note_engines(peers)
         for form, case in wanted:
-            yield measure(peers, volumes, group, form, case, settings.rounds)
+            yield measure(peers, volumes, group, form, case, settings.rounds, settings.clock)
 
 
-def measure(peers: Peers, volumes: Volumes, group: str, form: Form, case: str, rounds: int) -> Row:
+def measure(
+    peers: Peers, volumes: Volumes, group: str, form: Form, case: str, rounds: int, clock: str = "seconds"
+) -> Row:
     path, shape = str(volumes.need(form)), volumes.shape_of(form)
 
     def prepare(peer: Peer) -> None:
@@ -95,6 +97,6 @@ def measure(peers: Peers, volumes: Volumes, group: str, form: Form, case: str, r
     if case != "full":
         names.remove(LIMIT)
     figures, unable = peers.rounds(
-        rounds, lambda peer, number: float(peer.ask("read", case=case, seed=number + 1)["seconds"]), prepare, names
+        rounds, lambda peer, number: float(peer.ask("read", case=case, seed=number + 1)[clock]), prepare, names
     )
     return Row(group, case, form.name, figures, goals(form, case), unable=unable)

@@ -3,6 +3,7 @@
     python tests/bench/run.py                          everything, about a quarter of an hour on two cores
     python tests/bench/run.py --only raw,shards        some groups; --list names them
     python tests/bench/run.py --only raw --forms zstd --cases full,plane --rounds 15
+    python tests/bench/run.py --only raw --cpu         computing time of all threads instead: for a busy machine
     python tests/bench/run.py --quick                  small volumes, one round: whether it all works
     python tests/bench/run.py --readme                 afterwards writes the table into README.md
     python tests/bench/run.py --only none --readme     only writes the table from what was measured before
@@ -72,6 +73,7 @@ def main() -> int:
     parser.add_argument("--cases", default="", help="parts of cases' names")
     parser.add_argument("--rounds", "--reps", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--readme", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "zarrscope-bench")
@@ -88,11 +90,13 @@ def main() -> int:
         folder=asked.folder,
         rounds=asked.rounds or (1 if asked.quick else 7),
         quick=asked.quick,
+        clock="cpu" if asked.cpu else "seconds",
         forms=[part for part in asked.forms.split(",") if part],
         cases=[part for part in asked.cases.split(",") if part],
     )
     asked.folder.mkdir(parents=True, exist_ok=True)
-    path = asked.folder / ("results-quick.json" if asked.quick else "results.json")
+    kept = "-quick" if asked.quick else "-cpu" if asked.cpu else ""
+    path = asked.folder / f"results{kept}.json"
     about, rows = report.load(path)
     settings.versions.update(about.get("versions", {}))
     failed = False
@@ -114,7 +118,7 @@ def main() -> int:
         print(f"── {name}: {time.perf_counter() - began:.0f} s\n", flush=True)
     for engine, reason in settings.missing.items():
         print(f"{engine} is not here: {reason}")
-    if asked.readme and rows:
+    if asked.readme and rows and not kept:
         report.into_readme(about, rows)
     return int(failed)
 

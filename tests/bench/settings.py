@@ -17,6 +17,8 @@ class Settings:
     folder: Path
     rounds: int = 7
     quick: bool = False
+    clock: str = "seconds"
+    """Or "cpu": what all threads of the engine's process computed, for a machine that others use too; reading only."""
     forms: Sequence[str] = ()
     """Parts of names; none: all forms."""
     cases: Sequence[str] = ()
