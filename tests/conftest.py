@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -193,3 +195,12 @@ def ome() -> Path:
     if python is None:
         pytest.skip(_reason(["ome"]) or "")
     return python
+
+
+@pytest.fixture(scope="session")
+def unpacked(cases: Path) -> Path:
+    """The folder of cases, unpacked as the runner of the archive does it."""
+    code = f"import sys; sys.path.insert(0, {str(cases)!r}); import run; print(run.unpacked_cases())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip().splitlines()[-1])

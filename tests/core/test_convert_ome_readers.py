@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +70,6 @@ def read_by_others(python: Path, *places: Path) -> list[dict[str, Any]]:
 
 def digest(values: np.ndarray[Any, Any]) -> list[Any]:
     return [list(values.shape), values.dtype.str, hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()]
-
-
-@pytest.fixture(scope="module")
-def unpacked(request: pytest.FixtureRequest) -> Path:
-    """The folder of cases, unpacked as the runner of the archive does it."""
-    archive = request.getfixturevalue("cases")
-    if (archive / "real").is_dir():
-        return Path(archive)
-    code = f"import sys; sys.path.insert(0, {str(archive)!r}); import run; print(run.unpacked_cases())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip().splitlines()[-1])
 
 
 @pytest.mark.needs("cases")

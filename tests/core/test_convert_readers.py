@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -135,16 +134,6 @@ def test_zarr_2_18_reads_what_is_of_its_time(dialect: str, codec: str | None, za
 
 
 # ------------------------------------------------------------------------------------------------- OME-Zarr
-@pytest.fixture(scope="module")
-def unpacked(request: pytest.FixtureRequest) -> Path:
-    """The folder of cases, unpacked as the runner of the archive does it."""
-    archive = request.getfixturevalue("cases")
-    code = f"import sys; sys.path.insert(0, {str(archive)!r}); import run; print(run.unpacked_cases())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip().splitlines()[-1])
-
-
 @pytest.mark.needs("cases")
 @pytest.mark.parametrize("name", IMAGES)
 def test_ome_zarr_0_4_becomes_0_5_and_0_4_again(name: str, unpacked: Path, tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def with_copies(dialect: Dialect, documents: Mapping[str, bytes]) -> dict[str, b
     return written
 
 
+def is_holder(dialect: Dialect, path: str) -> bool:
+    """Whether the group at `path` is there for nothing but to keep the copy in (the draft of 2020)."""
+    place = dialect.copied_at("zarr.json") if dialect.apart else None
+    return place is not None and path == join_path("/", place[0].rpartition("/")[0].rpartition("/")[2])
+
+
 def _name(pointer: str) -> str:
     """The member's name that ends a JSON pointer."""
     return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")

@@ -138,7 +138,8 @@ class Writing:
     # ------------------------------------------------------------------ documents
     def documents(self, node: NodePlan) -> None:
         self.check()
-        for key, value in sorted(node.documents.items(), key=lambda item: (item[0] != node.attributes_key, item[0])):
+        documents = sorted(node.documents.items(), key=lambda item: (item[0] != node.attributes_key, item[0]))
+        for key, value in (*node.files.items(), *documents):
             try:
                 self.store.set(key, value, expect=ABSENT)
             except Conflict:

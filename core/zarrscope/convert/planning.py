@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
 from zarrscope.array import Array
-from zarrscope.convert.carrying import attributes, axis_names, strict
-from zarrscope.convert.consolidating import with_copies
+from zarrscope.convert.carrying import attributes, strict
+from zarrscope.convert.consolidating import is_holder, with_copies
 from zarrscope.convert.layout import CodecLike, Layout
 from zarrscope.convert.levels import Level, Pyramid, entries
 from zarrscope.convert.meaning import meaning, rare
+from zarrscope.convert.ome_versions import axis_names
 from zarrscope.convert.pyramids import Made, Pyramids
 from zarrscope.dialects import Dialect, dialect_named
 from zarrscope.dtype import Fill
@@ -29,11 +30,14 @@ from zarrscope.fill import zero
 from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.naming import clean_path, join_path, natural
+from zarrscope.ome import block
 from zarrscope.store import Store
 from zarrscope.walking import MAX_DEPTH
 
 JOURNAL = ".zarrscope-convert.json"
 """The key of the journal: beside the documents of the root, where no dialect looks for nodes."""
+
+OME_XML = "OME/METADATA.ome.xml"
 
 How = Literal["group", "copied", "encoded", "built"]
 
@@ -69,6 +73,8 @@ class NodePlan:
     level: Level | None = None
     """How it is made of the level above, of a level of a pyramid that is built: `path` is then the finest one's."""
     notes: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What goes along though it is no document of Zarr, by key."""
 
     @property
     def chunks(self) -> int:
@@ -109,7 +115,7 @@ class Plan:
             told.update(f"\n{node.path} {node.target} {node.how}".encode("utf-8", "surrogatepass"))
             if node.level is not None:
                 told.update(f" {node.level.above} {node.level.factors} {node.level.method}".encode())
-            for key, value in sorted(node.documents.items()):
+            for key, value in sorted({**node.documents, **node.files}.items()):
                 told.update(key.encode("utf-8", "surrogatepass") + b"\0" + value)
         return told.hexdigest()
 
@@ -249,19 +255,34 @@ class _Planner:
         if isinstance(node, Group):
             names = sorted((child.name for child in node.children(tree=self.tree)), key=natural)
             for name in names:
+                if self.source.consolidated and is_holder(self.source.dialect, join_path(path, name)):
+                    continue
                 yield from self._node(join_path(path, name), join_path(target, name), depth + 1)
 
     # ------------------------------------------------------------------ groups
     def _group(self, group: Group, target: str) -> NodePlan:
-        self.axes |= axis_names(group.attributes, group.path)
         notes = ["There was no document for this group; it gets one"] if group.metadata.implicit else []
         own = self._attributes(group, None, notes)
+        self.axes |= axis_names(own, group.path)
         if self.pyramids is not None:
             own = self.pyramids.rebuild(group, own, target, notes)
         documents = self.dialect.write(target, GroupMetadata(self.dialect.name), own)
         self._tell_extensions(group.path, group.metadata)
         key = self.dialect.attributes_at(target, "group")[0]
-        return NodePlan(group.path, target, "group", documents, key, notes=tuple(notes))
+        files = self._files(group.path, target) if "bioformats2raw.layout" in block(group.attributes)[0] else {}
+        return NodePlan(group.path, target, "group", documents, key, notes=tuple(notes), files=files)
+
+    def _files(self, path: str, target: str) -> dict[str, bytes]:
+        """The OME-XML that bioformats2raw puts beside its series (dialects.md E.6)."""
+        if self.source.dialect.apart:
+            return {}
+        found = self.source.store.get(join_path(path, OME_XML)[1:])
+        if found is None:
+            return {}
+        if self.dialect.apart:
+            self._lose(path, f"{self.dialect.title} has no place for the file {OME_XML}.")
+            return {}
+        return {join_path(target, OME_XML)[1:]: found}
 
     def _new_group(self, path: str, target: str, own: Mapping[str, Any], notes: tuple[str, ...]) -> NodePlan:
         documents = self.dialect.write(target, GroupMetadata(self.dialect.name), own)
@@ -302,7 +323,8 @@ class _Planner:
                 yield self._new_group(base.path, place, {}, ("A group for a new level",))
 
     def _attributes(self, node: Group | Array, metadata: ArrayMetadata | None, notes: list[str]) -> dict[str, Any]:
-        own, told = attributes(node.attributes, metadata, node.path, self.source.dialect.name, self.dialect.name)
+        names = (self.source.dialect.name, self.dialect.name)
+        own, told = attributes(node.attributes, metadata, node.path, *names, shape_of=self._shape_of)
         notes += told
         own, pointers = strict(own)
         if pointers:
@@ -310,6 +332,13 @@ class _Planner:
             self._lose(node.path, f"NaN and infinities in attributes become text, for JSON has none ({few}).")
         result: dict[str, Any] = own
         return result
+
+    def _shape_of(self, path: str) -> tuple[int, ...] | None:
+        try:
+            node = self.source.open_node(path)
+        except ZarrscopeError:
+            return None
+        return node.shape if isinstance(node, Array) else None
 
     def _tell_extensions(self, path: str, metadata: ArrayMetadata | GroupMetadata) -> None:
         for report in metadata.extensions:
@@ -321,7 +350,9 @@ class _Planner:
         notes: list[str] = []
         before = array.metadata
         fill, fill_moves = self._fill(before, notes)
-        names = before.dimension_names or self.axes.get(array.path)
+        names = before.dimension_names
+        if names is None and self.dialect.name != "v2":  # OME-Zarr wants them in v3, and knows of none in v2
+            names = self.axes.get(array.path)
         names = names if names is not None and len(names) == before.ndim else None
         own = self._attributes(array, before, notes)
         draft = replace(

@@ -1,0 +1,180 @@
+"""OME-Zarr from one version to another: 0.1 to 0.4 become 0.5 on the way to v3, 0.5 becomes 0.4 on the way back.
+
+0.4 keeps its members at the top of v2's attributes, each with a version of its own; 0.5 keeps them in v3's attributes
+under "ome" with one version, and arrays must name their dimensions as the axes. 0.1 and 0.2 imply the axes t, c, z, y,
+x, 0.3 names them; none of the three tells scales, nor where wells are but by their paths. Other versions are taken
+along as they are. Pure functions; what they are given is not changed. Specification: dialects.md E.1, E.2, E.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zarrscope.ome import HISTORICAL_AXES, TYPE_OF_NAME, resolve
+
+Attributes = dict[str, Any]
+ShapeOf = Callable[[str], tuple[int, ...] | None]
+
+_OME_04 = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
+_VERSIONED = ("omero", "image-label", "plate", "well")
+_EARLY = ("0.1", "0.2", "0.3")
+_ENDINGS = ("/labels", "/OME")
+
+
+def nothing_known(path: str) -> None:
+    return None
+
+
+def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str, ...]]:
+    """Path of each array that the group's multiscales name → the names of its axes."""
+    ome = attributes.get("ome")
+    entries = (ome if isinstance(ome, Mapping) else attributes).get("multiscales")
+    named: dict[str, tuple[str, ...]] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        axes, datasets = (entry.get("axes"), entry.get("datasets")) if isinstance(entry, Mapping) else (None, None)
+        if not isinstance(axes, list) or not isinstance(datasets, list):
+            continue
+        names = tuple(axis.get("name") if isinstance(axis, Mapping) else axis for axis in axes)
+        if not all(isinstance(name, str) for name in names):
+            continue
+        for dataset in datasets:
+            place = dataset.get("path") if isinstance(dataset, Mapping) else None
+            where = resolve(group, place) if isinstance(place, str) else None
+            if where is not None:
+                named[where] = names  # type: ignore[assignment]
+    return named
+
+
+def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> tuple[Attributes, str]:
+    """(OME-Zarr 0.1 to 0.4 at the top as 0.5 under "ome", what to tell of it); "" where it is none."""
+    found = {name: own[name] for name in _OME_04 if name in own}
+    if not {"multiscales", "plate", "well", "image-label", "bioformats2raw.layout"} & found.keys() and not (
+        path.endswith(_ENDINGS) and {"labels", "series"} & found.keys()
+    ):
+        return own, ""
+    version = _version(found)
+    told = f"OME-Zarr {version or '0.4'} becomes 0.5"
+    if version in _EARLY or not _has_axes(found.get("multiscales")):
+        entries = _with_axes(found.get("multiscales"), path, shape_of) if version in ("", *_EARLY) else None
+        if entries is None:
+            what = version or "of an early version"
+            return own, f"OME-Zarr metadata {what} is taken along as it is: its axes and levels cannot be told"
+        if "multiscales" in found:
+            axes = ", ".join(axis["name"] for axis in entries[0]["axes"]) if entries else ""
+            told = (
+                f"OME-Zarr {version or 'of an early version'} becomes 0.5: its axes are {axes}; "
+                "it tells no pixel sizes, so the scale of a level is how much coarser it is"
+            )
+            found["multiscales"] = entries
+        if isinstance(found.get("plate"), Mapping):
+            found["plate"] = _with_places(found["plate"])
+    elif version not in ("", "0.4"):
+        return own, f"OME-Zarr metadata {version} is taken along as it is: only 0.1 to 0.4 become 0.5"
+    ome: Attributes = {"version": "0.5"}
+    for name, value in found.items():
+        if name == "multiscales":
+            value = [_without_version(entry) for entry in value]
+        elif name == "plate" and isinstance(value, Mapping):
+            value = {**value, "version": "0.5"}  # the text demands it there, though not in its example
+        elif name in _VERSIONED:
+            value = _without_version(value)
+        ome[name] = value
+    rest = {name: value for name, value in own.items() if name not in found}
+    return {"ome": ome, **rest}, told
+
+
+def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | None:
+    """Multiscales of 0.1 to 0.3 with axes that are objects and scales for all levels; None where these are unknown."""
+    if listed is None:
+        return []
+    entries: list[Attributes] = []
+    found: list[Any] = listed if isinstance(listed, list) else [None]
+    for entry in found:
+        names, datasets = (entry.get("axes"), entry.get("datasets")) if isinstance(entry, Mapping) else (None, None)
+        if not isinstance(datasets, list) or not datasets:
+            return None
+        paths = [d.get("path") if isinstance(d, Mapping) else None for d in datasets]
+        places = [resolve(path, p) if isinstance(p, str) else None for p in paths]
+        shapes = [shape_of(place) if place is not None else None for place in places]
+        finest = shapes[0]
+        names = names if names is not None else [*HISTORICAL_AXES]
+        if finest is None or not isinstance(names, list) or len(names) != len(finest):
+            return None
+        if not all(isinstance(name, str) for name in names):
+            return None
+        axes = [{"name": name} | ({"type": kind} if (kind := TYPE_OF_NAME.get(name)) else {}) for name in names]
+        scaled: list[Attributes] = []
+        for dataset, shape in zip(datasets, shapes, strict=True):
+            if shape is None or len(shape) != len(finest):
+                return None
+            scale = [_times(n, m) for n, m in zip(finest, shape, strict=True)]
+            scaled.append({**dataset, "coordinateTransformations": [{"type": "scale", "scale": scale}]})
+        entries.append({**entry, "axes": axes, "datasets": scaled})
+    return entries
+
+
+def _times(fine: int, coarse: int) -> float:
+    """How much coarser: a whole number where rounding up or down by it gives that length."""
+    near = max(1, round(fine / coarse)) if coarse else 1
+    return float(near) if not coarse or coarse in (fine // near, -(-fine // near)) else fine / coarse
+
+
+def _with_places(plate: Mapping[str, Any]) -> Attributes:
+    """A plate of 0.1 to 0.3 whose wells have their indices of row and column, as their paths tell them."""
+    order: dict[str, list[Any]] = {}
+    for name in ("rows", "columns"):
+        listed = plate.get(name)
+        order[name] = (
+            [item.get("name") for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+        )
+    wells = []
+    for well in plate["wells"] if isinstance(plate.get("wells"), list) else ():
+        row, _, column = well.get("path", "").partition("/") if isinstance(well, Mapping) else ("", "", "")
+        if row in order["rows"] and column in order["columns"]:
+            well = {"rowIndex": order["rows"].index(row), "columnIndex": order["columns"].index(column), **well}
+        wells.append(well)
+    return {**plate, "wells": wells} if wells else dict(plate)
+
+
+def downgraded(own: Attributes) -> tuple[Attributes, str]:
+    """OME-Zarr 0.5 under "ome" as 0.4 at the top."""
+    ome = own["ome"]
+    version = ome.get("version")
+    if version != "0.5" or any(name in own for name in ome if name != "version"):
+        return own, f"OME-Zarr metadata {version} is taken along as it is: only 0.5 becomes 0.4"
+    top: Attributes = {}
+    for name, value in ome.items():
+        if name == "version":
+            continue
+        if name == "multiscales" and isinstance(value, list):
+            value = [{"version": "0.4", **entry} if isinstance(entry, Mapping) else entry for entry in value]
+        elif name in _VERSIONED and isinstance(value, Mapping):
+            value = {"version": "0.4", **_without_version(value)}
+        top[name] = value
+    return {**top, **{name: value for name, value in own.items() if name != "ome"}}, "OME-Zarr 0.5 becomes 0.4"
+
+
+def _version(found: Mapping[str, Any]) -> str:
+    entries = found.get("multiscales")
+    candidates = [*(entries if isinstance(entries, list) else ()), *(found.get(name) for name in _VERSIONED)]
+    for item in candidates:
+        if isinstance(item, Mapping) and isinstance(item.get("version"), str):
+            return str(item["version"])
+    return ""
+
+
+def _has_axes(entries: Any) -> bool:
+    """Axes are objects, as from 0.4 on; also where there are no multiscales."""
+    if entries is None:
+        return True
+    return isinstance(entries, list) and all(
+        isinstance(entry, Mapping)
+        and isinstance(entry.get("axes"), list)
+        and all(isinstance(axis, Mapping) for axis in entry["axes"])
+        for entry in entries
+    )
+
+
+def _without_version(value: Any) -> Any:
+    return {name: item for name, item in value.items() if name != "version"} if isinstance(value, Mapping) else value
