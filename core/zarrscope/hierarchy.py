@@ -417,7 +417,22 @@ class Hierarchy:
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """See Group.children."""
-        return children(self, clean_path(path), cancelled)
+        path = clean_path(path)
+        return self.shown(path, children(self, path, cancelled))
+
+    def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
+        """The children without a group that holds nothing but the consolidated copy."""
+        alone = self.dialect.copies_alone
+        if alone is None or self.copies is None or alone.rpartition("/")[0] != path.rstrip("/"):
+            return found
+        return (child for child in found if join_path(path, child.name) != alone or not self._holds_copies_only(alone))
+
+    def _holds_copies_only(self, path: str) -> bool:
+        prefix = self.dialect.listing(path)
+        holder = self.dialect.copied_at(self.dialect.documents(path)[0])
+        if self.copies is not None and not self.prefers_own:
+            return not any(key.startswith(prefix) for key in self.copies.documents)
+        return holder is not None and all(prefix + entry.name == holder[0] for entry in self.store.list_dir(prefix))
 
     def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
         """All that lies beneath `path`, listed in as few requests as the dialect allows."""

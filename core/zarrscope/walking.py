@@ -71,7 +71,7 @@ class Tree:
         if keys is None:
             return self.hierarchy.children(path, self.cancelled)
         dialect = self.hierarchy.dialect
-        return dialect.children(path, keys.list_dir(dialect.listing(path)))
+        return self.hierarchy.shown(path, dialect.children(path, keys.list_dir(dialect.listing(path))))
 
     def walk(self) -> Iterator[tuple[str, Child]]:
         """(path, child) of every node beneath, parents first, the children of one group in natural order.
@@ -85,7 +85,7 @@ class Tree:
         for child in children:
             where = join_path(path, child.name)
             below: list[Child] = []
-            if child.kind == "group" and child.error is None and where.count("/") < MAX_DEPTH:
+            if child.kind == "group" and where.count("/") < MAX_DEPTH:
                 try:
                     below = self._sorted(where)
                 except ZarrscopeError as error:

@@ -207,3 +207,24 @@ def test_an_array_tells_of_its_codecs_too() -> None:
         (URI + "mystery", "refused", True),
     ]
     assert "mystery" in str(array.problem)
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_the_group_that_zarr_python_2_makes_for_its_copies_is_not_shown(remote: bool) -> None:
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect="draft-2020")
+    h.create_group("/g/consolidated")
+    h.create_group("/consolidated")
+    documents = {key: json.loads(store.get(key) or b"") for key in store.list() if key.startswith("meta/")}
+    store.set("meta/root/consolidated/.zmetadata", json.dumps({"metadata": documents}).encode())
+    store.remote = remote
+    h = zarrscope.open(store, "r+")
+    assert h.consolidated
+    root = h["/"]
+    assert isinstance(root, zarrscope.Group)
+    assert [child.name for child in root.children()] == ["g"]
+    assert [path for path, _ in h.walk()] == ["/g", "/g/consolidated"]
+    assert h["/consolidated"].kind == "group"
+    h.create_array("/consolidated/mine", shape=(2,), dtype="u1")
+    assert sorted(child.name for child in root.children()) == ["consolidated", "g"]
+    assert "/consolidated/mine" in [path for path, _ in h.walk()]

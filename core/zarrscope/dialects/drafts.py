@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal
 from zarrscope.dialects import draft_arrays
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, attributes_of, load, token
+from zarrscope.dialects.reading import Members, attributes_of, load, stays_inside, token
 from zarrscope.dialects.v2 import DIMENSIONS
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import spell
@@ -224,7 +224,12 @@ class Draft(Dialect):
         nodes = members.any("metadata") if members else None
         if not isinstance(nodes, Mapping):
             return None
-        return {key: value for key, value in nodes.items() if key.startswith("meta/") and isinstance(value, Mapping)}
+        own = {key: value for key, value in nodes.items() if key.startswith("meta/") and stays_inside(key)}
+        return {key: value for key, value in own.items() if isinstance(value, Mapping)}
+
+    @property
+    def copies_alone(self) -> str | None:
+        return "/consolidated" if self.layout == DRAFT_2020 else None
 
     def copied_at(self, key: str) -> tuple[str, str] | None:
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None

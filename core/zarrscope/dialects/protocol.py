@@ -189,6 +189,11 @@ class Dialect(Protocol):
         """All documents that the root's `documents` carry along, by store key; None when there are none."""
         return None
 
+    @property
+    def copies_alone(self) -> str | None:
+        """The path of a group that is only made to hold the consolidated copy: nobody wants to see it."""
+        return None
+
     def copied_at(self, key: str) -> tuple[str, str] | None:
         """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
         where the dialect copies no such document."""

@@ -159,6 +159,11 @@ def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, An
     return value
 
 
+def stays_inside(key: str) -> bool:
+    """Whether a key that a document names lies beneath where it is: else it is nobody's (F.10)."""
+    return all(part not in ("", ".", "..") for part in key.split("/"))
+
+
 def prefix_of(path: str) -> str:
     """The store prefix of a node where keys follow paths: "" for the root, else "a/b/"."""
     return path.strip("/") + "/" if path.strip("/") else ""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load, prefix_of, token
+from zarrscope.dialects.reading import Members, load, prefix_of, stays_inside, token
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import parse_typestr, spell, typestr
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
@@ -189,7 +189,7 @@ class V2(Dialect):
             for key, value in nodes.items()
             if isinstance(value, Mapping)
             and key.rpartition("/")[2] in (".zarray", ".zgroup", ".zattrs")
-            and all(part not in ("", ".", "..") for part in key.split("/"))
+            and stays_inside(key)
         }
 
     def copied_at(self, key: str) -> tuple[str, str] | None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from zarrscope.dialects import extensions as known
 from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, token
+from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, stays_inside, token
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.document import Document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
@@ -122,8 +122,7 @@ class V3(Dialect):
                 prefix = key.removesuffix(DOCUMENT)
                 found = found or {}
                 for name, value in nodes.items():
-                    inside = all(part not in ("", ".", "..") for part in name.split("/"))
-                    if inside and isinstance(value, Mapping):  # a name that leaves the group is nobody's node (F.10)
+                    if stays_inside(name) and isinstance(value, Mapping):
                         found[f"{prefix}{name}/{DOCUMENT}"] = value
         return found
 
