@@ -1,4 +1,5 @@
-"""data/requirements.tsv lists every must and should of the five seed documents with its tests, or why it has none.
+"""data/requirements.tsv lists every must and should of the five seed documents with its tests, or why it has none;
+data/hazards.tsv does so for the rules on what untrusted files may hold (dialects.md F).
 
 `places` are seed:line; `proof` names test functions, or gives a dated reason. The rules are in our words.
 """
@@ -18,8 +19,8 @@ TESTS = Path(__file__).resolve().parents[1]
 KEYWORD = re.compile(r"\b(must|should|shall)\b", re.IGNORECASE)
 
 
-def rows() -> list[dict[str, str]]:
-    with (TESTS / "data" / "requirements.tsv").open(encoding="utf-8", newline="") as file:
+def rows(table: str = "requirements") -> list[dict[str, str]]:
+    with (TESTS / "data" / f"{table}.tsv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
@@ -47,6 +48,16 @@ def test_every_place_is_listed_once() -> None:
     places = [place for row in rows() for place in row["places"].split()]
     assert all(re.fullmatch(r"00[0-4]:\d+", place) for place in places)
     assert len(places) == len(set(places))
+
+
+def test_every_rule_on_hazards_has_tests_that_exist() -> None:
+    known = functions()
+    assert [int(row["rule"]) for row in rows("hazards")] == [*range(1, 30)]
+    for row in rows("hazards"):
+        names = row["proof"].split()
+        assert row["what holds"], row
+        assert names, row
+        assert not [name for name in names if name not in known], row
 
 
 @pytest.mark.needs("cases")
