@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, RegularEdges
-from zarrscope.reader import Reader
-from zarrscope.store import Buffer, ByteRange, Store, never
+from zarrscope.reader import Reader, Room
+from zarrscope.store import Answer, Buffer, ByteRange, Request, Store, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Index = tuple[int, ...]
 Payload = bytes | memoryview | ZarrscopeError | None
 """A unit's encoded bytes; None when nothing is stored (fill value); or why it could not be had."""
+
+Ask = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
+"""As Store.get_many."""
 
 MAX_GAP = 64 * 1024
 """Two ranges of one value that lie closer than this are fetched together: cheaper than another round trip."""
@@ -115,22 +118,54 @@ class Locator:
     # ------------------------------------------------------------------ fetching
     def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
         """(unit, payload), in order of completion. Ends early once `cancelled()`."""
+        if self.tiers and self.store.remote:
+            yield from self._fetch_sharded(list(units), cancelled, self.store.get_many)
+            return
         if self.tiers:
-            yield from self._fetch_sharded(list(units), cancelled)
+            yield from self._fetch_held(units, cancelled)
             return
         wanted = list(units)
         key = self.metadata.keys.key
         for i, answer in self.store.get_many([(key(unit), None) for unit in wanted], cancelled):
             yield wanted[i], answer
 
-    def _fetch_sharded(self, units: list[Index], cancelled: Callable[[], bool]) -> Iterator[tuple[Index, Payload]]:
+    def _fetch_held(self, units: Iterable[Index], cancelled: Callable[[], bool]) -> Iterator[tuple[Index, Payload]]:
+        """One shard after the other, each held while it is read: one that replaces it meanwhile has other places."""
+        by_key: dict[str, list[Index]] = {}
+        for unit in units:
+            by_key.setdefault(self.key(unit), []).append(unit)
+        for wanted in by_key.values():
+            reader = self.store.reader(Room())
+
+            def ask(
+                requests: Sequence[Request], cancelled: Callable[[], bool], reader: Reader = reader
+            ) -> Iterator[tuple[int, Answer]]:
+                for i, (key, part) in enumerate(requests):
+                    try:
+                        reader.seek(key)
+                        found = reader.whole() if part is None else reader.part(part)
+                        answer: Answer = None if found is None else bytes(found)
+                    except ZarrscopeError as error:
+                        answer = error.located(store=self.store.url, key=key)
+                    yield i, answer
+
+            try:
+                yield from self._fetch_sharded(wanted, cancelled, ask)
+            finally:
+                reader.close()
+            if cancelled():
+                return
+
+    def _fetch_sharded(
+        self, units: list[Index], cancelled: Callable[[], bool], ask: Ask
+    ) -> Iterator[tuple[Index, Payload]]:
         by_place: dict[_Place, list[Index]] = {}
         for unit in units:
             by_place.setdefault(_Place(self.key(unit), None, 0), []).append(unit)
         found: list[tuple[str, list[tuple[int, int, Index]]]] = []
         while by_place:
             beneath: dict[_Place, list[Index]] = {}
-            for place, index, whole in self._load_indexes(by_place, cancelled):
+            for place, index, whole in self._load_indexes(by_place, cancelled, ask):
                 wanted = by_place[place]
                 if index is None or isinstance(index, ZarrscopeError):
                     yield from ((unit, index) for unit in wanted)
@@ -161,7 +196,7 @@ class Locator:
         outer = self.tiers[0]
         margin = 0 if outer.at_start or outer.index_size > MAX_GAP else outer.index_size
         requests = [(block.key, ByteRange(block.start, block.stop - block.start + margin)) for block in blocks]
-        for i, answer in self.store.get_many(requests, cancelled):
+        for i, answer in ask(requests, cancelled):
             block = blocks[i]
             if isinstance(answer, ZarrscopeError):
                 yield from ((unit, answer) for _, _, unit in block.parts)
@@ -228,7 +263,7 @@ class Locator:
 
     # ------------------------------------------------------------------ shard indexes
     def _load_indexes(
-        self, places: dict[_Place, list[Index]], cancelled: Callable[[], bool]
+        self, places: dict[_Place, list[Index]], cancelled: Callable[[], bool], ask: Ask
     ) -> Iterator[tuple[_Place, ShardIndex | ZarrscopeError | None, memoryview | None]]:
         """(shard, its index, the shard's whole value where that was fetched at one go)."""
         remote = self.store.remote
@@ -251,7 +286,7 @@ class Locator:
                 part = ByteRange(low + start, stop - start)
             asked.append((place, whole))
             requests.append((place.key, part))
-        for i, answer in self.store.get_many(requests, cancelled):
+        for i, answer in ask(requests, cancelled):
             place, whole = asked[i]
             if answer is None or isinstance(answer, ZarrscopeError):
                 yield place, answer, None

@@ -103,5 +103,13 @@ class Reader:
         value = self.whole()
         return None if value is None else Held(value)
 
+    def keep(self) -> object:
+        """The value that is there now, for other Readers of this store (`take`); None where it cannot be held."""
+        return None
+
+    def take(self, key: str, kept: object) -> None:
+        """As `seek`, to the very value that another Reader kept, whatever is stored at `key` since."""
+        self.seek(key)
+
     def close(self) -> None:
         """Gives back what is held open."""

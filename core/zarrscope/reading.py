@@ -284,8 +284,9 @@ class _Reading:
                 continue
             n = len(last)
             stretches = (_Stretch(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(rows))
+            kept = hands.reader.keep()  # a shard that replaces this one meanwhile has other places for its chunks
             for job in self._packed(stretches):
-                yield lambda job=job: self._do_inner(job)  # type: ignore[misc]
+                yield lambda job=job, kept=kept: self._do_inner(job, kept)  # type: ignore[misc]
 
     def _fill(self, row: _Row, some: Sequence[_Along]) -> None:
         if not self.blank:
@@ -327,10 +328,10 @@ class _Reading:
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
 
-    def _do_inner(self, job: Sequence[_Stretch]) -> None:
+    def _do_inner(self, job: Sequence[_Stretch], kept: object) -> None:
         hands = self._mine
         hands.room.clear()
-        hands.reader.seek(job[0].row.key[0])
+        hands.reader.take(job[0].row.key[0], kept)
         units = [(*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some]
         found = self.locator.read_spans(hands.reader, units, [span for stretch in job for span in stretch.spans])
         if self._tiny:

@@ -49,14 +49,13 @@ class FileReader(Reader):
         self._root = os.fsencode(store.root.rstrip("/") + "/")
         self._key = ""
         self._file: int | None = None
+        self._kept: _Open | None = None
         self._open = _opener() if self.follows_no_links and not store.allow_outside else None
 
     def seek(self, key: str) -> None:
         if key == self._key:
             return
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self.close()
         self._key = key
         check_key(key)
         if self._open is not None and ".zs-" not in key:
@@ -102,10 +101,36 @@ class FileReader(Reader):
                 f"The value is too large to hold in memory ({error})", store=self._store.url, key=self._key
             ) from error
 
+    def keep(self) -> object:
+        if self._kept is None and self._file is not None:
+            self._kept = _Open(os.dup(self._file), self.size)
+        return self._kept
+
+    def take(self, key: str, kept: object) -> None:
+        if kept is self._kept and key == self._key:
+            return
+        if not isinstance(kept, _Open):
+            self.seek(key)
+            return
+        self.close()
+        self._key, self._kept, self._file, self.size = key, kept, os.dup(kept.file), kept.size
+
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
-        self._file, self._key = None, ""
+        self._file, self._kept, self._key = None, None, ""
+
+
+class _Open:
+    """An open file, closed when nobody needs it any more."""
+
+    __slots__ = ("file", "size")
+
+    def __init__(self, file: int, size: int) -> None:
+        self.file, self.size = file, size
+
+    def __del__(self) -> None:
+        os.close(self.file)
 
 
 @cache

@@ -10,12 +10,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from weakref import WeakValueDictionary
 
+from zarrscope.reader import Reader, Room
 from zarrscope.store import Buffer, ByteRange, Entry, Store, Version
 
 _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
 _numbered: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 _named_lock = threading.Lock()
+
+
+class _MemoryReader(Reader):
+    """Holds the value that was there at its first look at it."""
+
+    def part(self, part: ByteRange) -> Buffer | None:
+        value = self.whole()
+        return None if value is None else memoryview(value)[slice(*part.span(len(value)))]
+
+    def keep(self) -> object:
+        return self.whole()
+
+    def take(self, key: str, kept: object) -> None:
+        self._key, self._value, self._asked = key, kept if isinstance(kept, bytes) else None, True
 
 
 class MemoryStore(Store):
@@ -36,6 +51,9 @@ class MemoryStore(Store):
         """The store of that name: one and the same for the life of the process; a numbered one while it is in use."""
         with _named_lock:
             return _numbered.get(name) or _named.setdefault(name, cls(name=name))
+
+    def reader(self, room: Room) -> Reader:
+        return _MemoryReader(self)
 
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
         value = self._values.get(key)
