@@ -16,9 +16,12 @@ import zarrscope
 from kill.hands import Hands, count, create, fill, watch
 from kill.writers import CONSOLIDATED, SHARDED, WRITTEN
 from zarrscope.errors import Conflict, Refused
+from zarrscope.locator import Locator
+from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.verify import check
 
+RAW = [{"name": "bytes", "configuration": {"endian": "little"}}]
 ROUNDS = 8
 """How often two processes meet at the same moment."""
 
@@ -232,3 +235,38 @@ def test_dask_workers_write_one_array_though_one_is_killed(dialect: str, sharded
     for start, stop in blocks:
         assert (found[start:stop] == start + 1).all()
     assert errors(url) == []
+
+
+@pytest.mark.parametrize("by", ["selection", "chunk", "many"])
+@pytest.mark.parametrize("place", ["files", "memory"])
+def test_a_shard_that_is_replaced_while_it_is_read(
+    place: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its index is read, then somebody stores another: what is read is the old one, whole."""
+    store = MemoryStore() if place == "memory" else LocalStore(tmp_path)
+    h = zarrscope.open(store, "w-")
+    array = h.create_array("/a", shape=(4096,), chunks=(16,), shards=(4096,), dtype="u4", codecs=RAW)
+    old = np.zeros(4096, "u4")
+    old[64:96] = 1
+    old[4000:] = 2
+    array[...] = old
+    parsed = Locator._parsed
+
+    def replaced(*args: Any) -> Any:
+        index = parsed(*args)
+        monkeypatch.undo()
+        zarrscope.open(store, "r+")["/a"][...] = np.arange(4096)[::-1]  # type: ignore[index]
+        return index
+
+    monkeypatch.setattr(Locator, "_parsed", replaced)
+    if by == "selection":
+        assert (array[...] == old).all()
+    elif by == "chunk":
+        assert (array.read_chunk((255,)) == 2).all()
+    else:
+        units = [(n,) for n in range(256)]
+        found = {unit: array.decode_unit(unit, data) for unit, data in array.fetch(units) if data is not None}  # type: ignore[arg-type]
+        assert {unit: int(values[0]) for unit, values in found.items()} == {
+            (4,): 1, (5,): 1, **{(n,): 2 for n in range(250, 256)}
+        }  # fmt: skip
+    assert array[0] == 4095, "the next read sees the new one"
