@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,10 +42,11 @@ from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, close_to, join_path
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
-from zarrscope.store import ABSENT, ByteRange, Store, never
+from zarrscope.store import ABSENT, Answer, ByteRange, Store, never
 from zarrscope.walking import MAX_DEPTH, Tree
 
 if TYPE_CHECKING:
+    from zarrscope.known import Known
     from zarrscope.stores.rehearsal import Operation
 
 Mode = Literal["r", "r+", "a", "w-"]
@@ -210,6 +212,11 @@ class Hierarchy:
         """Groups that demand nothing unknown: beneath them may be written, as far as they are concerned."""
         self._at_hand: dict[str, bytes] | None = dict(documents)
         """What detection fetched serves the root's first opening."""
+        self._known: Known | None = None
+        if store.remote and not self.writable:
+            from zarrscope.known import Known
+
+            self._known = Known(store, documents, {*PROBES, *documents})
         self.copies: Copies | None = None
         self.keeps_copies = use_consolidated
         """Consolidated copies follow what is changed."""
@@ -283,11 +290,41 @@ class Hierarchy:
             at_hand, self._at_hand = self._at_hand, None
             documents = {key: at_hand[key] for key in keys if key in at_hand}
         if not documents:
-            documents = {**fetch(self.store, keys)} or copied
+            documents = {**self._fetched(keys)} or copied
         node = self.parsed(path, documents)
         if node is None and kind == "array":  # it is none any more
             return self.node_at(path)
         return node if node is not None else self.implicit_group(path)
+
+    def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
+        """The documents at these keys, fetched side by side as far as they are not known; errors as values.
+
+        Some are missing once `cancelled()`.
+        """
+        if self._known is not None:
+            return self._known.answers(keys, cancelled)
+        return {keys[i]: answer for i, answer in self.store.get_many([(key, None) for key in keys], cancelled)}
+
+    def _fetched(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The documents that are there. The first failure is raised."""
+        found: dict[str, bytes] = {}
+        for key, answer in self.answers(keys).items():
+            if isinstance(answer, ZarrscopeError):
+                raise answer.located(store=self.store.url, key=key)
+            if answer is not None:
+                found[key] = answer
+        return found
+
+    def prefetch(self, paths: Sequence[str]) -> None:
+        """Fetches the documents of several nodes side by side, where each of them would be a round trip of its own."""
+        if self._known is not None:
+            copies = self.copies.documents if self.copies is not None else {}
+            wanted: list[str] = []
+            for path in paths:
+                with suppress(Refused):  # whoever opens it tells
+                    keys = self.keys_of(clean_path(path))
+                    wanted += keys if not any(key in copies for key in keys) else ()
+            self.answers(wanted)
 
     def own_node(self, path: str) -> Node | None:
         """The node as its own documents say now, whatever a consolidated copy says."""
@@ -403,9 +440,9 @@ class Hierarchy:
         places = ["/" + "/".join(parts[:n]) for n in range(len(parts) + 1)]
         documents: dict[str, Source] = dict(self.copies.documents) if self.copies is not None else {}
         missing = [key for where in places for key in self.keys_of(where) if key not in documents]
-        for i, answer in self.store.get_many([(key, None) for key in missing]):
+        for key, answer in self.answers(missing).items():
             if isinstance(answer, bytes):
-                documents[missing[i]] = answer
+                documents[key] = answer
         declared: dict[str, tuple[ExtensionReport, ...]] = {}
         for where in places:
             try:

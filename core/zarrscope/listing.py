@@ -126,11 +126,11 @@ def _with_kinds(
     documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
     wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]
     failed: dict[str, ZarrscopeError] = {}
-    for i, answer in hierarchy.store.get_many([(key, None) for key in wanted], cancelled):
+    for key, answer in hierarchy.answers(wanted, cancelled).items():
         if isinstance(answer, ZarrscopeError):
-            failed[wanted[i]] = answer
+            failed[key] = answer
         elif answer is not None:
-            documents[wanted[i]] = answer
+            documents[key] = answer
     if cancelled():
         return
     for child in batch:

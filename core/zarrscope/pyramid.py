@@ -98,7 +98,9 @@ class Image:
 
     @cached_property
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-        return _open_plain(self.plain) if self.multiscale is None else _open_levels(self.hierarchy, self.multiscale)
+        if self.multiscale is None:
+            return _open_plain(self.plain)
+        return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -338,7 +340,11 @@ def _looks_rgb(array: Any) -> bool:
     )  # fmt: skip
 
 
-def _open_levels(hierarchy: Any, stated: Multiscale) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+def _open_levels(
+    hierarchy: Any, stated: Multiscale, path: str
+) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+    # All levels, and what else a viewer asks for, in one round trip: the picture waits for it (house.md, journey 2).
+    hierarchy.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
     warnings: list[str] = []
     opened: list[tuple[ome.Dataset, Any]] = []
     first_error: ZarrscopeError | None = None

@@ -21,6 +21,7 @@ class Selection:
     info: Info
     image: Image | None = None
     labels: dict[str, Image | None] | None = None
+    """By path; None: `labels_of` may tell of some, later: a picture does not wait for them to come from afar."""
     icon: str = ""
     passable: bool = False
     """Opened leniently, it would be shown, or more of it."""
@@ -38,7 +39,7 @@ def look_at(hierarchy: Any, path: str) -> Selection:
     node = hierarchy[path]
     image, collection, icon = None, None, ""
     warnings: list[str] = []
-    labels: dict[str, Image | None] = {}
+    labels: dict[str, Image | None] | None = {}
     misplaced = None
     try:
         collection = find_collection(node)
@@ -48,8 +49,7 @@ def look_at(hierarchy: Any, path: str) -> Selection:
         if image is not None:
             # Touched here, so that the host's thread never waits for a store.
             _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
-            for label in image.labels:
-                labels[label] = _label_image(hierarchy, label)
+            labels = None if hierarchy.store.remote else labels_of(hierarchy, image)
             if node.kind == "group":
                 icon = "labels" if image.is_label else "image" if find_images(node) else ""
     except ZarrscopeError as error:
@@ -60,6 +60,12 @@ def look_at(hierarchy: Any, path: str) -> Selection:
         info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
     return Selection(node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
+
+
+def labels_of(hierarchy: Any, image: Image) -> dict[str, Image | None]:
+    """The label images that belong to an image, by path; None for one that cannot be drawn. Blocks."""
+    hierarchy.prefetch(image.labels)
+    return {path: _label_image(hierarchy, path) for path in image.labels}
 
 
 def _label_image(hierarchy: Any, path: str) -> Image | None:

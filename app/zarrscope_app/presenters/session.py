@@ -19,10 +19,11 @@ from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.pyramid import Image
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
-from zarrscope_app.presenters.looking import Selection, drawable, look_at
+from zarrscope_app.presenters.looking import Selection, drawable, labels_of, look_at
 from zarrscope_app.presenters.metadata import Info, MetadataPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.slice import SlicePresenter
@@ -333,6 +334,8 @@ class Session:
         if found.image is not None and (drawable(found.image) or found.image.levels[0].array.problem is not None):
             can.add("image")
             self.slice.set_image(found.image, found.labels or {})
+            if found.labels is None:
+                self._show_labels(node, found.image)
             if self._view is not None:
                 self.slice.restore(self._view)
         else:
@@ -341,6 +344,15 @@ class Session:
         self._can = frozenset(can)
         fitting = "image" if "image" in can else "values" if "values" in can else "info"
         self._tab = self._chosen if self._chosen in can | {"problems"} and self._chosen != "values" else fitting
+
+    def _show_labels(self, node: Any, image: Image) -> None:
+        hierarchy = self._hierarchy
+
+        def done(outcome: Outcome[dict[str, Image | None]]) -> None:
+            if self._node is node and outcome.value:
+                self.slice.set_labels(outcome.value)
+
+        self.owner.fetch(lambda: labels_of(hierarchy, image), done)
 
     def set_tab(self, tab: str) -> None:
         if tab in dict(TABS):

@@ -107,6 +107,13 @@ class SlicePresenter:
         self._refresh()
         self._plan_soon()
 
+    def set_labels(self, labels: dict[str, Image | None]) -> None:
+        """Label images that were found after the picture was shown, by path."""
+        if self._image is not None and self._y >= 0:
+            self._labels = [LabelStyle(path, found) for path, found in labels.items()]
+            self._restyle()
+            self._plan_soon()
+
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> SliceState:

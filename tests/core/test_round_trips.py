@@ -1,0 +1,145 @@
+"""From the address of a web server to a picture: which requests have to wait for which, counted at the server.
+
+The server holds every request and lets through only those of one round trip: what comes next must come all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.http_server import WebServer, web_server
+from zarrscope import locator
+from zarrscope.background import Mailbox
+from zarrscope.dialects import PROBES
+from zarrscope.pyramid import find_images
+from zarrscope.stores.memory import MemoryStore
+
+LEVELS = 3
+SHAPE = (4, 64, 64)
+
+
+def image(*, shards: bool) -> MemoryStore:
+    store = MemoryStore()
+    made = zarrscope.open(store, "w-")
+    datasets = [
+        {"path": str(n), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**n, 2**n]}]}
+        for n in range(LEVELS)
+    ]
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    multiscales = [{"name": "picture", "axes": axes, "datasets": datasets}]
+    made.create_group("/x.zarr", {"ome": {"version": "0.5", "multiscales": multiscales}})
+    for n in range(LEVELS):
+        shape = (SHAPE[0], SHAPE[1] >> n, SHAPE[2] >> n)
+        array = made.create_array(
+            f"/x.zarr/{n}", shape=shape, dtype="uint16", chunks=(1, 8, 8), shards=(4, 16, 16) if shards else None
+        )
+        array[...] = np.arange(1, np.prod(shape) + 1).reshape(shape)
+    made.create_group("/x.zarr/labels", {"ome": {"labels": ["cells"]}})
+    made.create_group("/x.zarr/labels/cells")
+    return store
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with web_server() as server:
+        server.gate.clear()
+        yield server
+
+
+def keys(server: WebServer) -> list[str]:
+    with server.changed:
+        return [key.removeprefix("x.zarr/") for key, _ in server.asked]
+
+
+def round_trip(server: WebServer, before: int, expected: set[str]) -> int:
+    """Waits until all of `expected` are asked for, with `before` requests answered; lets them through."""
+    assert server.wait_held(before + len(expected)), f"after {before}: {keys(server)[before:]}"
+    assert set(keys(server)[before:]) == expected
+    assert len(keys(server)) == before + len(expected), "nothing is asked for twice"
+    server.let(len(expected))
+    return before + len(expected)
+
+
+def running(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()), name="reader")
+    thread.start()
+    return thread, found
+
+
+DOCUMENTS = {*(f"{n}/zarr.json" for n in range(LEVELS)), "labels/zarr.json"}
+CHUNKS = {f"2/c/0/{y}/{x}" for y in (0, 1) for x in (0, 1)}
+
+
+def coarse(url: str) -> Any:
+    (found,) = find_images(zarrscope.open(url)["/"])
+    return found.levels[-1].array[0]
+
+
+def test_a_coarse_picture_takes_three_round_trips(server: WebServer) -> None:
+    store = image(shards=False)
+    server.values = {key: store.get(key) or b"" for key in store.list()}
+    thread, found = running(lambda: coarse(server.url + "/x.zarr"))
+    answered = round_trip(server, 0, set(PROBES))
+    answered = round_trip(server, answered, DOCUMENTS)
+    round_trip(server, answered, CHUNKS)
+    thread.join(20)
+    np.testing.assert_array_equal(found[0], np.arange(1, 257).reshape(16, 16))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_coarse_picture_of_shards_takes_four_and_three_where_they_are_small(
+    server: WebServer, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = image(shards=True)
+    server.values = {key: store.get(key) or b"" for key in store.list()}
+    monkeypatch.setattr(locator, "MAX_WHOLE", 1 << 20 if whole else 0)
+
+    def all_planes(url: str) -> Any:
+        (found,) = find_images(zarrscope.open(url)["/"])
+        return found.levels[-1].array[...]
+
+    thread, found = running(lambda: all_planes(server.url + "/x.zarr"))
+    answered = round_trip(server, 0, set(PROBES))
+    answered = round_trip(server, answered, DOCUMENTS)
+    answered = round_trip(server, answered, {"2/c/0/0/0"})
+    if not whole:
+        assert server.asked[-1][1] == "bytes=-260", "the index, from the end"
+        round_trip(server, answered, {"2/c/0/0/0"})
+    thread.join(20)
+    np.testing.assert_array_equal(found[0], np.arange(1, 1025).reshape(4, 16, 16))
+
+
+def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServer) -> None:
+    presenters = pytest.importorskip("zarrscope_app.presenters")
+    store = image(shards=False)
+    server.values = {key: store.get(key) or b"" for key in store.list()}
+    mailbox = Mailbox()
+    session = presenters.Session(server.url + "/x.zarr", mailbox)
+    session.slice.changed.connect(lambda: session.slice.fit((16, 16)))
+
+    def until(happened: Callable[[], bool]) -> None:
+        """Runs what comes in until then: requests, or calls for this thread."""
+        end = time.monotonic() + 20
+        while not happened():
+            assert time.monotonic() < end, keys(server)
+            if not mailbox.run():
+                with server.changed:
+                    server.changed.wait(0.02)
+
+    answered = round_trip(server, 0, set(PROBES))
+    until(lambda: set(keys(server)[answered:]) >= DOCUMENTS)
+    server.let(len(keys(server)) - answered)
+    plane = {f"2/c/2/{y}/{x}" for y in (0, 1) for x in (0, 1)}
+    until(lambda: set(keys(server)) >= plane)  # the middle of z
+    server.gate.set()
+    until(lambda: any(tile.rgb is not None for tile in session.slice.frame.tiles))
+    until(lambda: bool(session.slice.state.labels))
+    session.close()
