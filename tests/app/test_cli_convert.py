@@ -117,3 +117,80 @@ def test_help_shows_examples() -> None:
     assert shown.exit_code == 0
     assert "Examples:" in shown.output
     assert "--dry-run" in shown.output
+
+
+# ------------------------------------------------------------------------------------------------- pyramids
+@pytest.fixture
+def stack(tmp_path: Path) -> str:
+    made = zarrscope.open(tmp_path / "stack.zarr", "w-", dialect="v2")
+    values = np.random.default_rng(1).integers(0, 255, (6, 40, 50)).astype("u1")
+    made.create_array("/a", shape=values.shape, dtype="u1", chunks=(2, 16, 16))[...] = values
+    return str(tmp_path / "stack.zarr")
+
+
+def test_a_plain_array_becomes_an_image(stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new")
+    options = ["--pyramid", "--node", "a", "--axes", "zyx", "--levels", "3", "--factor", "z=1"]
+    code, out, _ = told(capsys, stack, new, *options, "--dry-run")
+    assert code == 0
+    assert "built of /0 by mean" in out
+    assert not Path(new).exists()
+    code, out, _ = told(capsys, stack, new, "--to", "v3", *options)
+    assert code == 0
+    assert "all elements equal" in out
+    made = zarrscope.open(new)
+    assert [made[f"/{k}"].shape for k in range(3)] == [(6, 40, 50), (6, 20, 25), (6, 10, 13)]
+    code, _, err = told(capsys, stack, str(tmp_path / "other"), "--pyramid", "--node", "a")
+    assert code == 1
+    assert "--axes" in err
+
+
+def test_levels_are_rebuilt_in_place(stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new")
+    assert told(capsys, stack, new, "--pyramid", "--node", "a", "--axes", "zyx", "--levels", "2")[0] == 0
+    code, out, err = told(capsys, new, "--pyramid", "--in-place", "--levels", "3", "--method", "mode", "--dry-run")
+    assert code == 0
+    assert "/1-2" in out
+    assert "/1  is erased at the end" in out
+    assert "Nothing was written" in err
+    assert sorted(child.name for child in zarrscope.open(new).root.children()) == ["0", "1"]
+    code, out, _ = told(capsys, new, "--pyramid", "--in-place", "--levels", "3", "--method", "mode", "--json")
+    assert code == 0
+    assert json.loads(out)["result"]["verified"] is True
+    assert json.loads(out)["plan"]["images"][0]["erased"] == ["/1"]
+    assert sorted(child.name for child in zarrscope.open(new).root.children()) == ["0", "1-2", "2"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["new"],
+        ["--to", "v3"],
+        ["new", "--to", "v3", "--levels", "3"],
+        ["new", "--to", "v3", "--axes", "zyx"],
+        ["--in-place"],
+        ["--pyramid"],
+        ["new", "--pyramid", "--in-place"],
+        ["--pyramid", "--in-place", "--to", "v2"],
+        ["--pyramid", "--in-place", "--chunks", "1,1,1"],
+        ["new", "--pyramid", "--levels", "0"],
+        ["new", "--pyramid", "--factor", "z"],
+        ["new", "--pyramid", "--factor", "0"],
+        ["new", "--pyramid", "--method", "median"],
+    ],
+)
+def test_wrong_usage_of_pyramids_is_2(
+    wrong: list[str], stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert told(capsys, stack, *wrong)[0] == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_scheduler_that_does_not_answer(stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    new = str(tmp_path / "new")
+    code, _, err = told(capsys, stack, new, "--to", "v3", "--scheduler", "tcp://127.0.0.1:9")
+    assert code == 1
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in err
+    assert not list(Path(new).rglob("*")) if Path(new).exists() else True
