@@ -283,6 +283,41 @@ class Writing(Reading):
         assert caught.value.theirs == b"1"
         assert store.get("new/x") == b"1"
 
+    def test_a_value_put_is_its_parts_one_after_the_other(self, store: Store) -> None:
+        store.put("a/b", b"one")
+        store.put("new/x", b"", memoryview(b"two"), bytearray(b"three"), b"")
+        store.put("new/y", *[bytes([i % 256]) for i in range(3000)])
+        store.put("new/z")
+        store.flush()
+        assert store.get("a/b") == b"one"
+        assert store.get("new/x") == b"twothree"
+        assert store.get("new/y") == bytes(i % 256 for i in range(3000))
+        assert store.get("new/z") == b""
+        version = store.get_versioned("new/x")
+        assert version is not None
+        store.put("new/x", b"other")
+        with pytest.raises(Conflict):
+            store.set("new/x", b"mine", version[1])
+        for key in BAD_KEYS:
+            with pytest.raises(Refused):
+                store.put(key, b"x")
+
+    def test_turns_come_one_after_the_other(self, store: Store) -> None:
+        inside: dict[str, list[int]] = {"a/b": [], "": []}
+        most: list[int] = []
+
+        def work(i: int) -> None:
+            for key in ("a/b", ""):
+                with store.turn(key), store.turn(key):  # one's own turn may be taken again
+                    inside[key].append(i)
+                    most.append(len(inside[key]))
+                    store.set("a/b", b"%d" % i)
+                    inside[key].remove(i)
+
+        self.at_once(work, 4)
+        assert most == [1] * 8
+        assert list(store.left_over()) == []
+
     def test_one_of_many_creators_wins(self) -> None:
         store = self.empty()
         won: list[int] = []

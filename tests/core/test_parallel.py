@@ -17,6 +17,7 @@ from kill.hands import Hands, count, create, fill, watch
 from kill.writers import CONSOLIDATED, SHARDED, WRITTEN
 from zarrscope.errors import Conflict, Refused
 from zarrscope.locator import Locator
+from zarrscope.stores import unfinished
 from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.verify import check
@@ -270,3 +271,23 @@ def test_a_shard_that_is_replaced_while_it_is_read(
             (4,): 1, (5,): 1, **{(n,): 2 for n in range(250, 256)}
         }  # fmt: skip
     assert array[0] == 4095, "the next read sees the new one"
+
+
+@pytest.mark.parametrize("dialect", ["v3", "draft-2020", "n5"])
+def test_check_names_what_killed_writers_left(dialect: str, tmp_path: Path) -> None:
+    url = made(tmp_path / "x", dialect)
+    array_of(url, False)
+    h = zarrscope.open(url, "r+")
+    h["/a"][...] = 1  # type: ignore[index]
+    chunk = next(key for key in h.store.list() if "/a/" in f"/{key}" and not key.endswith("json"))
+    left, handle = unfinished.begin(str((tmp_path / "x" / chunk).parent))
+    os.close(handle)
+    os.utime(left, (1, 1))
+    empty = Path(tmp_path / "x" / h.dialect.listing("/first")) / "stopped"
+    if dialect != "v3":  # where every prefix is a group
+        empty.mkdir(parents=True)
+    found = [each for each in check(zarrscope.open(url)) if each.code == "left-over"]
+    assert {each.severity for each in found} == {"information"}
+    assert os.path.relpath(left, tmp_path / "x") in {each.key for each in found}
+    assert {each.path for each in found} == ({"/"} if dialect == "v3" else {"/", "/first/stopped"})
+    assert errors(url) == []

@@ -25,7 +25,9 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file systems o
 
 def child(code: str, *args: str, preexec: object = None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", textwrap.dedent(code), *args]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=preexec
+    )  # type: ignore[call-overload,no-any-return]
 
 
 def test_a_killed_writer_leaves_the_old_value_or_the_new(tmp_path: Path) -> None:
@@ -301,6 +303,124 @@ def test_unfinished_files_are_no_keys_and_old_ones_go(tmp_path: Path) -> None:
     store.set("a/b", b"1")
     store.erase("a/b")
     assert not (tmp_path / "a").exists()
+
+
+def old_enough(path: Path) -> None:
+    os.utime(path, (time.time() - 2 * unfinished.GRACE,) * 2)
+
+
+@posix
+def test_what_a_killed_writer_left_goes_with_the_next_and_a_living_one_is_left_alone(tmp_path: Path) -> None:
+    writer = child(
+        """
+        import sys
+        from zarrscope.stores.unfinished import begin
+        path, handle = begin(sys.argv[1])
+        print(path, flush=True)
+        sys.stdin.read()
+        """,
+        str(tmp_path),
+    )
+    assert writer.stdout is not None
+    left = Path(writer.stdout.readline().decode().strip())
+    old_enough(left)
+    store = LocalStore(tmp_path)
+    unfinished.sweep(str(tmp_path), now=True)
+    assert left.exists(), "its writer lives"
+    assert list(store.left_over()) == []
+    assert list(store.list()) == []
+    writer.kill()
+    writer.communicate()
+    assert list(store.left_over()) == [left.name]
+    unfinished._swept.clear()
+    store.set("a", b"1")
+    assert os.listdir(tmp_path) == ["a"]
+    fresh, handle = unfinished.begin(str(tmp_path))
+    os.close(handle)
+    unfinished._swept.clear()
+    store.put("b", b"1")
+    assert os.path.exists(fresh), "there is a moment between making a file and marking it"
+    old_enough(Path(fresh))
+    store.put("b", b"2")
+    assert os.path.exists(fresh), "a folder is looked through once an hour"
+    unfinished._swept.clear()
+    store.put("b", b"2")
+    assert not os.path.exists(fresh)
+
+
+def test_a_prefix_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before anything of it was removed for good: nothing of it is seen, and the next writer finishes it."""
+    store = LocalStore(tmp_path)
+    for i in range(5):
+        store.set(f"a/b/{i}", b"x")
+    monkeypatch.setattr(local, "remove", lambda path: None)
+    store.erase_prefix("a/b/")
+    assert list(store.list()) == []
+    assert list(store.list_dir("")) == []
+    monkeypatch.undo()
+    (aside,) = tmp_path.iterdir()
+    assert sum(file.is_file() for file in aside.rglob("*")) == 5
+    assert store.get(f"{aside.name}/removed/1") is None, "nobody reads there"
+    with pytest.raises(Refused):
+        store.set(f"{aside.name}/removed/1", b"x")
+    assert list(store.left_over()) == [], "somebody may be about to remove it"
+    old_enough(aside)
+    assert list(store.left_over()) == [aside.name]
+    unfinished._swept.clear()
+    store.set("c", b"1")
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def test_what_is_removed_in_a_turn_is_gone_when_the_turn_is_over(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a/b", b"x")
+    with store.turn():
+        store.erase_prefix("a/")
+        assert list(store.list()) == []
+        assert len(os.listdir(tmp_path)) == 1, "others need not wait for it"
+    assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_a_folder_that_may_not_be_renamed_is_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a/b/c", b"x")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(local.os, "rename", refuse)
+    store.erase_prefix("a/")
+    assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_turns_hold_between_processes_and_end_with_a_kill(tmp_path: Path) -> None:
+    code = """
+        import sys
+        from zarrscope.stores.local import LocalStore
+        with LocalStore(sys.argv[1]).turn(sys.argv[2]):
+            print("mine", flush=True)
+            sys.stdin.read()
+        """
+    store = LocalStore(tmp_path)
+    for key in ("", "a/b"):
+        holder = child(code, str(tmp_path), key)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"mine\n"
+        got = threading.Event()
+
+        def take(key: str = key, got: threading.Event = got) -> None:
+            with store.turn(key):
+                got.set()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        assert not got.wait(0.05)
+        holder.kill()
+        holder.communicate()
+        thread.join(20)
+        assert got.is_set()
 
 
 def test_a_full_disk_leaves_the_old_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
