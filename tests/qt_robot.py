@@ -119,6 +119,7 @@ class QtRobot(Robot):
         window = self.window
         window.tabs.setCurrentWidget(window.info)
         self.wait(lambda: window.info.text.isVisible(), "the pane")
+        window.info.documents.setChecked(True)
 
     def take(self, offer: str) -> None:
         def buttons() -> list[QPushButton]:

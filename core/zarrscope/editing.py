@@ -259,7 +259,8 @@ def vanishing(hierarchy: Hierarchy, path: str) -> list[str]:
 def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
     """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
     for report in node.metadata.extensions:
-        if report.outcome is Outcome.REFUSED and report.passable:
+        of_all = bool(report.key)  # a document that is not the node's own demands it: for the whole hierarchy
+        if report.outcome is Outcome.REFUSED and (report.passable or of_all):
             raise ReadOnly(
                 f"{node.path} demands the {report.point} {report.name!r}, which is not understood here",
                 store=hierarchy.url,

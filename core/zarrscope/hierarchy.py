@@ -170,8 +170,9 @@ class Group:
         Streams: the first come before all are listed. Raises Unsupported when the store cannot list and nothing else
         tells what there is, or when the group demands an extension that is not understood here.
         """
-        if self.problem is not None:
-            raise self.problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
+        problem = self.metadata.listing_problem
+        if problem is not None:
+            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
         return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
 
     def __getitem__(self, path: str) -> Group | Array:

@@ -278,6 +278,11 @@ class GroupMetadata:
         """The extension that this group demands and that is not understood here."""
         return _problem(self.extensions)
 
+    @property
+    def listing_problem(self) -> Unsupported | None:
+        """The same where it keeps the children from being told: names and kinds need no document to be understood."""
+        return _problem(tuple(report for report in self.extensions if report.point != "metadata encoding"))
+
 
 def _problem(reports: tuple[ExtensionReport, ...]) -> Unsupported | None:
     for report in reports:

@@ -78,6 +78,7 @@ class Browser:
             yield from (view["info"]["subtitle"], view["info"]["problem"], *view["info"]["warnings"])
             for section in view["info"]["sections"]:
                 yield from (item["text"] for item in section["items"])
+            yield from (text for document in view["info"]["documents"] for text in document)
 
 
 class JupyterRobot(Robot):
@@ -135,6 +136,7 @@ class JupyterRobot(Robot):
 
     def show_info(self) -> None:
         self.page.send("session.set_tab", "info")
+        self.page.send("metadata.load_documents")
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         for index in indices:

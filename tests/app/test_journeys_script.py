@@ -61,6 +61,7 @@ class ScriptRobot(Robot):
 
     def show_info(self) -> None:
         self.session.set_tab("info")
+        self.session.metadata.load_documents()
 
     def slide(self, axis: str, indices: Sequence[int]) -> None:
         for index in indices:

@@ -173,6 +173,8 @@ DEMAND = "https://example.com/zarr/mirrored"
 """The name of an extension that nobody knows."""
 
 
+ENCODING = "https://example.com/zarr/encoding"
+"""The name of a metadata encoding that nobody knows."""
 PRICE = "https://example.com/zarr/price"
 """The name of a data type that nobody knows."""
 
@@ -244,7 +246,7 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def show_info(self) -> None:
-        """Brings what is told about the selected node to the front."""
+        """Brings what is told about the selected node to the front, its documents too."""
 
     # -------------------------------------------------- picture
     @abc.abstractmethod
@@ -401,6 +403,21 @@ class Journeys:
         self.go(robot, "/guarded")
         robot.show_info()
         robot.wait(lambda: robot.sees(f"{DEMAND}: not understood, and needed to read the data."), "the report")
+        robot.wait(lambda: robot.sees('"node_type": "group"'), "the document")
+
+    def test_documents_in_an_unknown_encoding_are_listed_and_shown_as_bytes(self, robot: Robot, shelf: Shelf) -> None:
+        encoding = {"extension": ENCODING, "type": "cbor", "metadata_key_suffix": ".cbor"}
+        bootstrap = {"zarr_format": "https://purl.org/zarr/spec/core/3.0", "metadata_encoding": encoding}
+        shelf.set("zarr.json", json.dumps(bootstrap | {"extensions": []}).encode())
+        shelf.set("meta/g.group.cbor", b"\xa0")
+        shelf.set("meta/g/a.array.cbor", b"\xa1\xff\xfe")
+        robot.open(shelf.address)
+        self.ready(robot)
+        self.go(robot, "/g/a")
+        robot.wait(lambda: robot.sees(ENCODING), "the name of the encoding")
+        assert robot.rows() == ["g", "a"]
+        robot.show_info()
+        robot.wait(lambda: robot.sees("a1 ff fe"), "the bytes of the document")
 
     # -------------------------------------------------- 2. slide
     def test_forty_quick_moves_read_one_plane(self, robot: Robot, shelf: Shelf) -> None:

@@ -228,3 +228,28 @@ def test_the_group_that_zarr_python_2_makes_for_its_copies_is_not_shown(remote: 
     h.create_array("/consolidated/mine", shape=(2,), dtype="u1")
     assert sorted(child.name for child in root.children()) == ["consolidated", "g"]
     assert "/consolidated/mine" in [path for path, _ in h.walk()]
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_documents_in_an_unknown_encoding_are_told_by_their_keys_and_nothing_is_written(lenient: bool) -> None:
+    store = MemoryStore()
+    encoding = {"extension": URI + "cbor", "type": "cbor", "metadata_key_suffix": ".cbor"}
+    bootstrap = {"zarr_format": "https://purl.org/zarr/spec/core/3.0", "metadata_encoding": encoding, "extensions": []}
+    store.set("zarr.json", json.dumps(bootstrap).encode())
+    store.set("meta/g.group.cbor", b"\xa0")
+    store.set("meta/g/a.array.cbor", b"\xa0")
+    store.set("meta/x/y/b.array.cbor", b"\xa0")
+    stored = {key: store.get(key) for key in store.list()}
+    h = zarrscope.open(store, "r+", lenient=lenient)
+    found = [(path, child.kind) for path, child in h.walk()]
+    assert found == [("/g", "group"), ("/g/a", "array"), ("/x", "group"), ("/x/y", "group"), ("/x/y/b", "array")]
+    root = h["/"]
+    assert isinstance(root, zarrscope.Group)
+    assert {child.name: child.kind for child in root.children()} == {"g": "group", "x": "group"}
+    with pytest.raises(zarrscope.Unsupported, match="cbor") as caught:
+        h["/g/a"]
+    assert caught.value.key == "meta/g/a.array.cbor"
+    for act in (lambda: h.create_group("/new"), lambda: h.erase("/g")):
+        with pytest.raises(zarrscope.ReadOnly):
+            act()
+    assert {key: store.get(key) for key in store.list()} == stored

@@ -58,7 +58,7 @@ class MetadataPresenter:
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._node: Any = None
+        self._hierarchy: Any = None
         self._ticket: Ticket | None = None
         self._turn = OncePerTurn(owner.post, self.changed.emit)
         self._state = Info()
@@ -70,12 +70,12 @@ class MetadataPresenter:
     def clear(self) -> None:
         self.show(None, Info())
 
-    def show(self, node: Any, info: Info) -> None:
-        """Another node; `info` as `describe` made it."""
+    def show(self, hierarchy: Any, info: Info) -> None:
+        """Another node of a hierarchy, one that cannot be opened too; `info` as `describe` made it."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
-        self._node = node
+        self._hierarchy = hierarchy
         self._set(info)
 
     def _set(self, info: Info) -> None:
@@ -84,16 +84,15 @@ class MetadataPresenter:
 
     def load_documents(self) -> None:
         """Reads the node's JSON documents in the background; `changed` when `state.documents` is there."""
-        node = self._node
-        if node is None or self._state.documents or self._ticket is not None:
+        hierarchy, path = self._hierarchy, self._state.path
+        if hierarchy is None or self._state.documents or self._ticket is not None:
             return
-        hierarchy = node.hierarchy
 
         def work() -> tuple[tuple[str, str], ...]:
-            keys = hierarchy.dialect.documents(node.path)
+            keys = hierarchy.keys_of(path)
             found = hierarchy.store.get_partial_values([(key, None) for key in keys])
             return tuple(
-                (words.clean(key), words.clean_lines(data.decode("utf-8", "replace")[:MAX_DOCUMENT_CHARACTERS]))
+                (words.clean(key), words.document(bytes(data), MAX_DOCUMENT_CHARACTERS))
                 for key, data in zip(keys, found, strict=True)
                 if data is not None
             )
@@ -124,6 +123,8 @@ def as_text(info: Info) -> str:
         lines += ["", info.problem]
     for warning in info.warnings:
         lines += ["", warning]
+    for key, text in info.documents:
+        lines += ["", key, *(f"  {line}" for line in text.splitlines())]
     return "\n".join(lines).strip() + "\n"
 
 

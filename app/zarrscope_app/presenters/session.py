@@ -304,15 +304,16 @@ class Session:
         self._refresh()
 
     def _nothing(self, sentence: str) -> None:
-        self._can = frozenset()
-        self.metadata.show(None, Info(self._path, problem=sentence))
+        self._can = frozenset({"info"})
+        self._tab = "problems" if self._chosen == "problems" else "info"
+        self.metadata.show(self._hierarchy, Info(self._path, problem=sentence))
         self.slice.clear(sentence)
         self.values.clear(sentence)
 
     def _show(self, found: Selection) -> None:
         node = found.node
         self._node, self._passable, self._falls_back = node, found.passable, found.fallback is not None
-        self.metadata.show(node, found.info)
+        self.metadata.show(node.hierarchy, found.info)
         self.edit.select(node.path, node.kind)
         for warning in found.info.warnings:
             self.problems.add(words.warning(warning, node.path))

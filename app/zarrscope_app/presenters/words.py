@@ -19,6 +19,9 @@ import numpy as np
 from zarrscope.errors import Refused, Unreadable, ZarrscopeError
 
 # ---------------------------------------------------------------------- shared sentences
+MAX_HEXADECIMAL = 4096
+"""So many bytes of a document that is no text are shown."""
+
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
 EMPTY_GROUP = "This group has no children."
 UNLISTABLE = "This server cannot list children. Type a name, or open a path."
@@ -97,6 +100,16 @@ def clean(text: str, limit: int = 0) -> str:
 def clean_lines(text: str) -> str:
     """As `clean`, but line ends and tabs stay: for documents."""
     return "\n".join("\t".join(clean(part) for part in line.split("\t")) for line in text.split("\n"))
+
+
+def document(data: bytes, limit: int) -> str:
+    """A document as text of at most so many characters; what is no text as its bytes."""
+    try:
+        return clean_lines(data.decode("utf-8")[:limit])
+    except UnicodeDecodeError:
+        shown = data[: min(limit // 4, MAX_HEXADECIMAL)]
+        lines = [f"{at:08x}  {shown[at : at + 16].hex(' ')}" for at in range(0, len(shown), 16)]
+        return "\n".join([f"{counted(len(data), 'byte', 'bytes')}, no text:", *lines, *(["…"] if shown != data else [])])
 
 
 def _visible(c: str) -> str:

@@ -150,6 +150,7 @@ class Explorer(App[int]):
             panes.current = state.tab
         pane = panes.get_child_by_id(state.tab)
         if isinstance(pane, TextLines):
+            s.metadata.load_documents()
             pane.set_text(s.metadata.text())
         elif isinstance(pane, Lines):
             pane.show()

@@ -383,7 +383,9 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     reports = extension_reports(members, notes, lenient=lenient)
     if unknown and plugin("metadata_encodings", unknown) is None:
         pointer = "/metadata_encoding"
-        reports.append(refusal("metadata encoding", unknown, pointer, notes, must=True, lenient=lenient))
+        advice = "Only JSON is understood: nodes are told by their keys, their documents shown as they are stored."
+        refused = ExtensionReport("metadata encoding", unknown, False, True, Outcome.REFUSED, advice, pointer)
+        reports.append(refused)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
     return Draft(

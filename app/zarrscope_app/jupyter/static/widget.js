@@ -234,7 +234,9 @@ function render({ model, el: root }) {
     const kept = pane.scrollTop;
     pane.replaceChildren(el("div", { class: "zs-info" }, el("div", {}, info.subtitle), ...(info.problem ? [el("p", {}, "⚠ " + info.problem)] : []),
       ...info.warnings.map((w) => el("p", {}, "⚠ " + w)), ...info.sections.map((s) => el("section", {}, el("h4", {}, s.title),
-        el("dl", {}, ...s.items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)]))))));
+        el("dl", {}, ...s.items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)])))),
+      ...(info.documents.length ? info.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)])
+        : [el("button", { disabled: info.loading, onclick: () => send("metadata.load_documents") }, view.words.document)])));
     pane.scrollTop = kept;
   }
   function paintValues(view) {
