@@ -71,10 +71,17 @@ COMMANDS = (
     Command("copy-path", "Copy path", "node", ("Y",), 1, "copy"),
     Command("copy-python", "Copy as Python", "node", (), 1),
     Command("reveal", "Reveal in file manager", "node", (), 1),
+    Command("rename-node", "Rename…", "node", ("F2",), 2),
+    Command("move-node", "Move…", "node", (), 2),
+    Command("copy-node", "Copy…", "node", (), 2),
+    Command("remove-node", "Delete…", "node", (), 3),
     Command("new-window", "New window", "window", ("Ctrl+N",), 0),
     Command("keys", "Keys", "help", ("?", "F1"), 0),
     Command("about", "About zarrscope", "help", (), 0, "info"),
 )
+
+NODE_COMMANDS = {"rename-node": "rename", "move-node": "move", "copy-node": "copy", "remove-node": "remove"}
+"""Commands that change the selected node, and what NodesPresenter calls them."""
 
 OFFERS = ("open-anyway", "fallback")
 """Commands that a session offers where the selected node demands it (SessionState.offers)."""
@@ -149,7 +156,9 @@ LABELS = {
     "open-folder-title": "Open a .zarr folder",
     "open": "Open",
     "open-url-title": "Type or paste a folder, a file or a link",
+    "new-place": "New place",
     "places": "Recent places",
+    "plan": "What will be done",
     "progress": "Progress",
     "remove": "Remove",
     "rename": "Rename",

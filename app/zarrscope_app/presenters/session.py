@@ -25,6 +25,7 @@ from zarrscope_app.presenters.edit import EditPresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
 from zarrscope_app.presenters.looking import Selection, drawable, labels_of, look_at
 from zarrscope_app.presenters.metadata import Info, MetadataPresenter
+from zarrscope_app.presenters.nodes import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.slice import SlicePresenter
 from zarrscope_app.presenters.tree import TreePresenter
@@ -142,6 +143,7 @@ class Session:
         self.edit = EditPresenter(self.owner)
         self.slice = SlicePresenter(self.owner, self.loader)
         self.values = ValuesPresenter(self.owner, self.loader)
+        self.nodes = NodesPresenter(self)
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.slice.changed.connect(self._refresh)
@@ -217,6 +219,16 @@ class Session:
                 self.loader.invalidate(array)
         self.problems.clear()
         self._open()
+
+    def follow(self, path: str, to: str | None, *, moved: bool) -> None:
+        """A node went from `path` to `to` (None: it was erased): reads everything anew, and goes where what is selected
+        went; what was only copied is where it was."""
+        if moved and f"{self._path}/".startswith(f"{path}/"):
+            self._path = to + self._path[len(path) :] if to is not None else path.rpartition("/")[0] or "/"
+            self._node = None
+        elif to is not None and not moved:
+            self._path, self._node = to, None
+        self.reload()
 
     def _arrays(self, node: Any) -> list[Any]:
         """The arrays whose chunks are on show."""

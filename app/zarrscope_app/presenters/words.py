@@ -51,6 +51,12 @@ GROUP = "group"
 IMAGE = "image"
 RETRY = "Retry"
 CANCEL = "Cancel"
+NODE_ACTS = {"rename": "Rename", "move": "Move", "copy": "Copy", "remove": "Delete"}
+PLANNING = "Looking what that would do…"
+ROOT_STAYS = "The root is the hierarchy itself: it stays where it is."
+OPEN_FOR_WRITING = "This place is open for reading only. Open it for writing first."
+SAVE_FIRST = "Attributes there have changes that are not saved. Save or revert them first."
+NEW_PLACE = "Type another place."
 LOAD_ANYWAY = "Load"
 
 UNITS = {
@@ -109,7 +115,9 @@ def document(data: bytes, limit: int) -> str:
     except UnicodeDecodeError:
         shown = data[: min(limit // 4, MAX_HEXADECIMAL)]
         lines = [f"{at:08x}  {shown[at : at + 16].hex(' ')}" for at in range(0, len(shown), 16)]
-        return "\n".join([f"{counted(len(data), 'byte', 'bytes')}, no text:", *lines, *(["…"] if shown != data else [])])
+        return "\n".join(
+            [f"{counted(len(data), 'byte', 'bytes')}, no text:", *lines, *(["…"] if shown != data else [])]
+        )
 
 
 def _visible(c: str) -> str:
@@ -130,6 +138,26 @@ def count(n: int) -> str:
 def counted(n: int, noun: str, plural: str = "") -> str:
     """(1, "chunk") → "1 chunk"; (4096, "chunk") → "4,096 chunks"."""
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def node_title(act: str, name: str) -> str:
+    """("move", "nuclei") → "Move nuclei": of a dialog, and of the job."""
+    return f"{NODE_ACTS[act]} {clean(name, 60)}"
+
+
+def copy_name(name: str) -> str:
+    """What a copy beside a node is called before somebody gives it a name."""
+    return f"{name}-copy"
+
+
+def carried(doing: str, done: int) -> str:
+    """("copying", 1536) → "copying: 1,536 values"."""
+    return f"{doing}: {counted(done, 'value')}"
+
+
+def and_more(n: int) -> str:
+    """ "… and 1,536 more operations"."""
+    return f"… and {counted(n, 'more operation')}"
 
 
 def size(nbytes: int) -> str:

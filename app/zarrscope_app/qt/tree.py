@@ -7,6 +7,7 @@ is shown as a dim child of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import QAbstractItemModel, QItemSelectionModel, QModelIndex, Qt, Signal
@@ -30,6 +31,8 @@ class TreeModel(QAbstractItemModel):
     """Two columns: the name, and what the node is. `expanded(id, bool)` asks the view to follow the presenter."""
 
     unfold = Signal(object, bool)
+    named = Signal(str, str)
+    """(path, the name that somebody typed for it)"""
 
     def __init__(self, presenter: TreePresenter, parent: Any = None) -> None:
         super().__init__(parent)
@@ -38,6 +41,8 @@ class TreeModel(QAbstractItemModel):
         self._children: dict[int, list[int]] = {}
         self._parents: dict[int, int] = {}
         self._limits: dict[int, int] = {}
+        self.editable: Callable[[str], bool] | None = None
+        """Whether the node at a path may get another name."""
         self.removing = False
         """Rows are going: what becomes current instead, nobody chose."""
         presenter.changed.connect(self._changed)
@@ -189,7 +194,16 @@ class TreeModel(QAbstractItemModel):
             return Qt.ItemFlag.NoItemFlags
         if self.is_note(index):
             return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        plain = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        row = self.row_of(index)
+        named = row is not None and index.column() == 0 and self.editable is not None and self.editable(row.path)
+        return plain | Qt.ItemFlag.ItemIsEditable if named else plain
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        row = self.row_of(index)
+        if row is not None and role == Qt.ItemDataRole.EditRole:
+            self.named.emit(row.path, str(value))
+        return False  # the name is another one when the node has it
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.is_note(index):
@@ -200,6 +214,8 @@ class TreeModel(QAbstractItemModel):
         name = index.column() == 0
         if role == Qt.ItemDataRole.DisplayRole:
             return (f"• {row.name}" if row.dirty else row.name) if name else row.detail
+        if role == Qt.ItemDataRole.EditRole and name:
+            return row.path.rpartition("/")[2]
         if role == Qt.ItemDataRole.DecorationRole:
             return icon(row.icon) if name else icon("warning") if row.badge else None
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -226,10 +242,12 @@ class TreeModel(QAbstractItemModel):
 
 
 class TreePane(QWidget):
-    """Filter and tree. `chosen(path)` when the person goes to a node, `opened(path)` on Enter or a double-click."""
+    """Filter and tree. `chosen(path)` when the person goes to a node, `opened(path)` on Enter or a double-click,
+    `renamed(path, name)` when a name was typed over another."""
 
     chosen = Signal(str)
     opened = Signal(str)
+    renamed = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -252,6 +270,7 @@ class TreePane(QWidget):
         column.setSpacing(4)
         column.addWidget(self.filter)
         column.addWidget(self.view)
+        self._editable: Callable[[str], bool] | None = None
         self._following = False
         self._awaited: str | None = None
         self._path: str | None = None
@@ -267,6 +286,8 @@ class TreePane(QWidget):
         if presenter is not None:
             self.model = TreeModel(presenter, self)
             self.model.unfold.connect(self._unfold)
+            self.model.named.connect(self.renamed)
+            self.model.editable = self._editable
         self.view.setModel(self.model)
         if old is not None:
             old.deleteLater()
@@ -282,6 +303,24 @@ class TreePane(QWidget):
             self.model.rowsInserted.connect(self._arrived)
             self.model.rowsRemoved.connect(self._gone)
             self._unfold(ROOT, presenter.row(ROOT).expanded)
+
+    @property
+    def editable(self) -> Callable[[str], bool] | None:
+        """Whether the node at a path may get another name; None: none may."""
+        return self._editable
+
+    @editable.setter
+    def editable(self, asks: Callable[[str], bool] | None) -> None:
+        self._editable = asks
+        if self.model is not None:
+            self.model.editable = asks
+
+    def edit_name(self, path: str) -> None:
+        """Lets the person type another name over that of the current node."""
+        row = self.current_row()
+        if row is not None and row.path == path and self._editable is not None and self._editable(path):
+            self.view.setFocus()
+            self.view.edit(self.view.currentIndex().siblingAtColumn(0))
 
     def show_path(self, path: str) -> None:
         """Make the node current without telling anybody; as soon as its row is there."""

@@ -6,13 +6,12 @@ dialogs, focus, geometry, the clipboard.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QByteArray, Qt, QUrl
-from qtpy.QtGui import QDesktopServices, QGuiApplication, QKeySequence
+from qtpy.QtCore import QByteArray, Qt
+from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -28,7 +27,7 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace, words
 from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo, python_text
+from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo
 
 from .address import AddressLine
 from .bridge import Bridge
@@ -37,6 +36,7 @@ from .form import AttributesPane
 from .image import ImagePane
 from .look import icon
 from .menus import Menus
+from .nodes import NodeActions
 from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
 from .review import CloseQuestion
 from .strip import ErrorStrip
@@ -89,7 +89,7 @@ class Window(QMainWindow):
         self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
-        self.tree.view.customContextMenuRequested.connect(self._tree_menu)
+        self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self)
         self.image = ImagePane(post)
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
         self.image.zoomed.connect(self._status)
@@ -163,6 +163,7 @@ class Window(QMainWindow):
             self.welcome.show_recent(self.workspace.recent)
         self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
         self.menus.enable(_NEEDS_SESSION, session is not None)
+        self.nodes.enable(session)
 
     def _attach(self, session: Session | None) -> None:
         if self._session is not None:
@@ -231,6 +232,7 @@ class Window(QMainWindow):
             self.menus.enable((offer,), offer in state.offers)
         self.menus.actions["writable"].setCheckable(True)
         self.menus.actions["writable"].setChecked(state.writable)
+        self.nodes.enable(session)
         self._slice_changed()
         self._status()
 
@@ -293,15 +295,14 @@ class Window(QMainWindow):
             "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
             "fit": self.image.fit,
             "new-window": lambda: self._new_window and self._new_window(),
-            "copy-path": self._copy_path,
-            "copy-python": self._copy_python,
-            "reveal": self._reveal,
             "review": self._review,
             "keys": self._show_keys,
             "about": self._about,
         }
         if id in acts:
             acts[id]()
+        elif self.nodes.run(id):
+            pass
         elif self._session is not None:
             perform(self._session, id)
             if id == "edit":
@@ -363,29 +364,6 @@ class Window(QMainWindow):
         self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.tree.filter.selectAll()
 
-    def _copy(self, text: str) -> None:
-        clipboard = QGuiApplication.clipboard()
-        if clipboard is not None:
-            clipboard.setText(text)
-
-    def _copy_path(self) -> None:
-        if self._session is not None:
-            self._copy(self._session.state.address)
-
-    def _copy_python(self) -> None:
-        if self._session is not None:
-            self._copy(python_text(self._session.state.url, self._session.state.path))
-
-    def _reveal(self) -> None:
-        if self._session is None:
-            return
-        place = QUrl.fromUserInput(self._session.state.url)
-        if place.isLocalFile():
-            folder = place.toLocalFile()
-            node = os.path.join(folder, self._session.state.path.strip("/"))
-            found = next((path for path in (node, folder) if os.path.isdir(path)), os.path.dirname(folder))
-            QDesktopServices.openUrl(QUrl.fromLocalFile(found))
-
     def _review(self) -> None:
         if self._session is not None:
             self._session.set_tab("attributes")
@@ -407,12 +385,6 @@ class Window(QMainWindow):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setModal(False)
         box.show()
-
-    def _tree_menu(self, at: Any) -> None:
-        viewport = self.tree.view.viewport()
-        row = self.tree.current_row()
-        if viewport is not None and row is not None:
-            self.menus.menus["node"].popup(viewport.mapToGlobal(at))
 
     def _fill_recent(self) -> None:
         menu = self.menus.menus["open-recent"]

@@ -1,0 +1,199 @@
+"""Nodes renamed, moved, copied and erased: the plan first, then a job.
+
+A plan is the act itself over a rehearsal of the store, made in the background while the new place is typed: `state`
+holds its lines and a sentence, `changed()` says there is a new one. `carry_out` runs it as a job with its progress; the
+session then reads the hierarchy anew and goes where the node went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from psygnal import Signal
+
+from zarrscope import moving
+from zarrscope.background import Outcome, Ticket
+from zarrscope.naming import clean_path, join_path
+from zarrscope.stores.rehearsal import Operation, ordered
+from zarrscope_app.presenters import changes, words
+from zarrscope_app.presenters.turn import OncePerTurn
+
+if TYPE_CHECKING:
+    from zarrscope_app.presenters.session import Session
+
+Act = Literal["rename", "move", "copy", "remove"]
+MOST_LINES = 200
+"""So many operations of a plan are shown."""
+
+
+@dataclass(frozen=True)
+class NodesState:
+    """What is planned. `act` None: nothing is. `ready`: `carry_out` would do what `lines` say."""
+
+    act: Act | None = None
+    path: str = ""
+    to: str = ""
+    title: str = ""
+    label: str = ""
+    """Of the button that does it."""
+    sentence: str = ""
+    lines: tuple[str, ...] = ()
+    ready: bool = False
+    planning: bool = False
+
+
+class NodesPresenter:
+    """Of one session. All methods on the host's thread; none waits."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ticket: Ticket | None = None
+        self._turn = OncePerTurn(session.owner.post, self.changed.emit)
+        self.state = NodesState()
+
+    def may_change(self, path: str) -> bool:
+        """Whether the node can be renamed, moved or erased as the place is opened."""
+        return self._session.state.writable and path != "/"
+
+    # ------------------------------------------------------------------ planning
+    def begin(self, act: Act, path: str) -> None:
+        """Plans an act on a node; where it goes to is first where it is."""
+        name = path.rpartition("/")[2]
+        to = (
+            ""
+            if act == "remove"
+            else join_path(path.rpartition("/")[0], words.copy_name(name))
+            if act == "copy"
+            else path
+        )
+        self._put(NodesState(act, path, to, words.node_title(act, name), words.NODE_ACTS[act]))
+        self._plan()
+
+    def set_target(self, to: str) -> None:
+        """Another place to go to, as it is typed."""
+        if self.state.act is not None and to != self.state.to:
+            self._put(replace(self.state, to=to))
+            self._plan()
+
+    def cancel(self) -> None:
+        """Nothing is planned any more."""
+        self._stop()
+        self._put(NodesState())
+
+    def _stop(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+
+    def _plan(self) -> None:
+        self._stop()
+        state, hierarchy = self.state, self._session.hierarchy
+        self._put(replace(state, ready=False, planning=True, lines=(), sentence=words.PLANNING))
+        refused = self._refused(state)
+        if refused:
+            self._put(replace(state, ready=False, planning=False, lines=(), sentence=refused))
+            return
+
+        def work(cancelled: Callable[[], bool]) -> tuple[tuple[Operation, ...], tuple[str, ...]]:
+            log: list[Operation] = []
+            notes = _do(state, hierarchy.rehearse(log), cancelled=cancelled)
+            return ordered(log), notes
+
+        def done(outcome: Outcome[tuple[tuple[Operation, ...], tuple[str, ...]]]) -> None:
+            self._ticket = None
+            if outcome.error is not None or outcome.value is None:
+                told = words.problem(outcome.error or RuntimeError())
+                self._put(replace(state, ready=False, planning=False, lines=(), sentence=told.headline))
+                return
+            operations, notes = outcome.value
+            shown = [changes.line(each, hierarchy.url) for each in operations[:MOST_LINES]]
+            if len(operations) > MOST_LINES:
+                shown.append(words.and_more(len(operations) - MOST_LINES))
+            sentence = " ".join((changes.summary(operations) + ".", *(f"{words.clean(note)}." for note in notes)))
+            self._put(replace(state, ready=True, planning=False, lines=tuple(shown), sentence=sentence))
+
+        self._ticket = self._session.owner.fetch(work, done)
+
+    def _refused(self, state: NodesState) -> str:
+        if not self.may_change(state.path):
+            return words.ROOT_STAYS if state.path == "/" else words.OPEN_FOR_WRITING
+        if any(_lies_beneath(path, state.path) for path in self._session.edit.dirty_paths):
+            return words.SAVE_FIRST
+        if state.act != "remove" and (not state.to.strip("/") or _same(state.to, state.path)):
+            return words.NEW_PLACE
+        return ""
+
+    # ------------------------------------------------------------------ doing
+    def carry_out(self) -> None:
+        """Does what is planned, as a job; does nothing while the plan is not ready."""
+        state = self.state
+        if state.ready:
+            self.cancel()
+            self._run(state)
+
+    def rename(self, path: str, name: str) -> None:
+        """Gives the node another name in its group, without a plan on show: nothing can be lost."""
+        to = join_path(path.rpartition("/")[0], name)
+        state = NodesState("rename", path, to, words.node_title("rename", path.rpartition("/")[2]))
+        refused = "" if name == path.rpartition("/")[2] else self._refused(state)
+        if refused:
+            self._session.jobs.run(state.title, lambda report, cancelled: _fail(refused))
+        elif name and name != path.rpartition("/")[2]:
+            self._run(state)
+
+    def _run(self, state: NodesState) -> None:
+        session = self._session
+        hierarchy = session.hierarchy
+
+        def work(report: Any, cancelled: Callable[[], bool]) -> tuple[str, ...]:
+            def progress(told: moving.Progress) -> None:
+                report(None, words.carried(told.doing, told.done))
+
+            return _do(state, hierarchy, cancelled=cancelled, progress=progress)
+
+        def done(outcome: Outcome[tuple[str, ...]]) -> str:
+            if outcome.error is not None:
+                return ""
+            session.follow(
+                state.path, None if state.act == "remove" else clean_path(state.to), moved=state.act != "copy"
+            )
+            return " ".join(f"{words.clean(note)}." for note in outcome.value or ())
+
+        session.jobs.run(state.title, work, done)
+
+    def _put(self, state: NodesState) -> None:
+        self.state = state
+        self._turn.soon()
+
+
+def _do(
+    state: NodesState,
+    hierarchy: Any,
+    *,
+    cancelled: Callable[[], bool],
+    progress: Callable[[moving.Progress], None] | None = None,
+) -> tuple[str, ...]:
+    """The act; notes on what it did not do."""
+    if state.act == "remove":
+        hierarchy.erase(state.path)
+        return ()
+    carry = moving.copy if state.act == "copy" else moving.move
+    return carry(hierarchy, state.path, state.to, cancelled=cancelled, progress=progress).notes
+
+
+def _fail(sentence: str) -> None:
+    from zarrscope.errors import Refused
+
+    raise Refused(sentence)
+
+
+def _lies_beneath(path: str, above: str) -> bool:
+    return f"{path}/".startswith(f"{above.rstrip('/')}/")
+
+
+def _same(to: str, path: str) -> bool:
+    return to.strip("/") == path.strip("/")

@@ -1,0 +1,105 @@
+"""The Node menu of the window: F2 in the tree, and the dialog that shows a plan before it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QLineEdit
+
+import zarrscope
+from contracts.operations import contents, example, is_whole
+from qt_robot import QtRobot
+from zarrscope.stores.local import LocalStore
+from zarrscope_app.presenters.commands import NODE_COMMANDS
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    example("v3", LocalStore(tmp_path / "x.zarr", sync=False))
+    return tmp_path / "x.zarr"
+
+
+@pytest.fixture
+def robot(qtbot: Any, place: Path) -> Iterator[QtRobot]:
+    robot = QtRobot(qtbot)
+    robot.open(str(place), writable=True)
+    robot.wait(lambda: robot.window.tree.current_row() is not None, "a row")
+    yield robot
+    robot.close()
+
+
+def on(robot: QtRobot, path: str) -> None:
+    robot.select(path)
+    robot.wait(lambda: robot.session.state.path == path and not robot.session.state.selecting, path)
+
+
+def test_f2_renames_in_the_tree(robot: QtRobot, place: Path) -> None:
+    on(robot, "/other")
+    view = robot.window.tree.view
+    robot.window.menus.actions["rename-node"].trigger()
+    robot.wait(lambda: bool(view.findChildren(QLineEdit)), "a field over the name")
+    field = view.findChildren(QLineEdit)[0]
+    assert field.text() == "other"
+    field.selectAll()
+    QTest.keyClicks(field, "renamed")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    robot.wait(lambda: robot.session.state.path == "/renamed", "the new name")
+    robot.wait(lambda: "renamed" in robot.rows() and "other" not in robot.rows(), "the tree anew")
+    assert is_whole(zarrscope.open(place), "/renamed", "/other")
+    field_key = robot.window.menus.actions["rename-node"].shortcut().toString()
+    assert field_key == "F2"
+
+
+def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place: Path) -> None:
+    before = contents(LocalStore(place))
+    on(robot, "/g")
+    robot.window.run("remove-node")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    robot.wait(lambda: dialog.act.isEnabled(), "the plan")
+    assert "g/zarr.json" in dialog.plan.toPlainText()
+    assert not dialog.place.isVisible()
+    assert not dialog.act.isDefault(), "Return takes nothing away"
+    dialog.reject()
+    assert contents(LocalStore(place)) == before
+    robot.window.run("remove-node")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    robot.wait(lambda: dialog.act.isEnabled(), "the plan")
+    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: "g" not in robot.rows(), "the tree anew")
+    assert "/g" not in zarrscope.open(place)
+
+
+def test_a_place_is_typed_and_the_plan_follows(robot: QtRobot, place: Path) -> None:
+    on(robot, "/other")
+    robot.window.run("move-node")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    assert not dialog.act.isEnabled()
+    dialog.place.selectAll()
+    QTest.keyClicks(dialog.place, "/g/in/here")
+    robot.wait(lambda: "other/ → g/in/here/" in dialog.plan.toPlainText(), "the plan")
+    robot.wait(lambda: dialog.act.isEnabled(), "the button")
+    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: robot.session.state.path == "/g/in/here", "the node at its place")
+    assert is_whole(zarrscope.open(place), "/g/in/here", "/other")
+
+
+def test_nothing_is_offered_where_nothing_may_be_changed(robot: QtRobot) -> None:
+    actions = robot.window.menus.actions
+    on(robot, "/other")
+    assert all(actions[id].isEnabled() for id in NODE_COMMANDS)
+    on(robot, "/")
+    assert not any(actions[id].isEnabled() for id in NODE_COMMANDS)
+    on(robot, "/other")
+    robot.session.set_writable(False)
+    robot.wait(lambda: not robot.session.state.writable and not actions["remove-node"].isEnabled(), "read-only")
+    assert not any(actions[id].isEnabled() for id in NODE_COMMANDS)
+    robot.window.run("rename-node")
+    assert not robot.window.tree.view.findChildren(QLineEdit)
