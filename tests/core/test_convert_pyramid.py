@@ -384,13 +384,8 @@ def test_the_consolidated_copy_keeps_step() -> None:
 
 def built_copy(hierarchy: zarrscope.Hierarchy) -> zarrscope.Hierarchy:
     """The same with a consolidated copy."""
-    from zarrscope.convert.consolidating import with_copies
-
-    store = MemoryStore({key: hierarchy.store.get(key) or b"" for key in hierarchy.store.list()})
-    documents = {key: store.get(key) or b"" for key in store.list() if key.endswith("zarr.json")}
-    for key, value in with_copies(hierarchy.dialect, documents).items():
-        store.set(key, value)
-    return zarrscope.open(store, "r+")
+    hierarchy.consolidate()
+    return zarrscope.open(hierarchy.store, "r+")
 
 
 def test_until_the_switch_readers_see_the_former_levels_and_then_the_new_ones() -> None:

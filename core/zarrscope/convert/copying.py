@@ -240,6 +240,7 @@ class _Run(Writing):
                 self.documents(node)
             if verify:
                 self.verify()
+            self.store.flush()
             self.store.erase(JOURNAL)
         except Stopped:
             return self.result(verified=False, cancelled=True)

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from zarrscope.array import Array
+from zarrscope.consolidated import holder_of
 from zarrscope.convert.carrying import attributes, strict
-from zarrscope.convert.consolidating import is_holder, with_copies
 from zarrscope.convert.layout import CodecLike, Layout
 from zarrscope.convert.levels import Level, Pyramid, entries
 from zarrscope.convert.meaning import meaning, rare
@@ -182,7 +182,7 @@ def plan(
             store=source.url,
             advice="Name a plain array with --node, and its axes with --axes.",
         )
-    if source.consolidated:
+    if source.consolidated and nodes[0].metadata is None:
         nodes = _consolidated(chosen, nodes)
     store = destination if isinstance(destination, Store) else None
     return Plan(source, url, store, chosen, nodes, tuple(planner.losses))
@@ -255,8 +255,8 @@ class _Planner:
         if isinstance(node, Group):
             names = sorted((child.name for child in node.children(tree=self.tree)), key=natural)
             for name in names:
-                if self.source.consolidated and is_holder(self.source.dialect, join_path(path, name)):
-                    continue
+                if self.source.consolidated and join_path(path, name) == self.source.dialect.copies_alone:
+                    continue  # there for nothing but the copy
                 yield from self._node(join_path(path, name), join_path(target, name), depth + 1)
 
     # ------------------------------------------------------------------ groups
@@ -435,11 +435,12 @@ def _is_nan(fill: Fill) -> bool:
 
 def _consolidated(dialect: Dialect, nodes: tuple[NodePlan, ...]) -> tuple[NodePlan, ...]:
     """The plan of a hierarchy that carries a copy of all its documents at its root, where the dialect has a form."""
-    documents = {key: value for node in nodes for key, value in node.documents.items()}
     root = nodes[0]
-    added = with_copies(dialect, documents)
-    note = "The consolidated copy of the metadata is written anew"
-    if not added:
+    documents = {key: value for node in nodes for key, value in node.documents.items()}
+    copied = {key: value.decode("utf-8", "surrogatepass") for key, value in documents.items() if dialect.copied_at(key)}
+    if holder_of(dialect) is None:
         note = f"{dialect.title} has no consolidated copy of the metadata: readers find each node's own"
-    root = replace(root, documents={**root.documents, **added}, notes=(*root.notes, note))
-    return (root, *nodes[1:])
+        return (replace(root, notes=(*root.notes, note)), *nodes[1:])
+    added = dialect.consolidate(copied, root.documents.get(root.attributes_key))
+    note = "The consolidated copy of the metadata is written anew"
+    return (replace(root, documents={**root.documents, **added}, notes=(*root.notes, note)), *nodes[1:])

@@ -267,6 +267,7 @@ class _Run(Writing):
                 self.check()
                 if not switch.switched:
                     self._switch(switch)
+            self.store.flush()
             self._erase()
             self.store.erase(JOURNAL)
         except Stopped:
