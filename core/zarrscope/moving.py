@@ -203,6 +203,7 @@ class _Carrying:
                 self._settle()
             except _Stopped:
                 return self._result(cancelled=True)
+            self.target.store.flush()
             erase_node(self.source, self.dialect, self.path, self.kind)
         return self._result(at_once=moved, notes=notes)
 

@@ -278,7 +278,8 @@ class Store:
         self, source: Store, pairs: Iterable[tuple[str, str]], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[str, int | None]]:
         """Stores what `source` has at the first key of each pair here at the second, as it is. Nothing there: nothing
-        is stored. Yields (second key, bytes) of what was; bytes None when not known. The first failure is raised."""
+        is stored. Yields (second key, bytes) of what was; bytes None when not known. The first failure is raised.
+        What was stored is on disk after `flush`."""
         for batch in _batches(pairs):
             for key, to in batch:
                 check_key(key)
@@ -423,7 +424,7 @@ class Store:
             if isinstance(answer, ZarrscopeError):
                 raise answer
             if answer is not None:
-                self.set(pairs[i][1], answer)
+                self.put(pairs[i][1], answer)
                 yield pairs[i][1], len(answer)
 
     def _differing(self, source: Store, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
