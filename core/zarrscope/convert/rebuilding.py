@@ -263,11 +263,11 @@ class _Run(Writing):
                 follow(hierarchy, node.documents)
             if verify:
                 self._verify()
+            self.store.flush()
             for switch in self.plan.switches:
                 self.check()
                 if not switch.switched:
                     self._switch(switch)
-            self.store.flush()
             self._erase()
             self.store.erase(JOURNAL)
         except Stopped:
