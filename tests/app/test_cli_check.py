@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,48 @@ def test_a_check_goes_on_from_its_file(capsys: Any, volume: Path, tmp_path: Path
     code, _, err = zs(capsys, "check", volume, "--no-chunks", "--resume", state)
     assert code == 2
     assert "another check" in err
+
+
+def test_a_check_that_is_killed_loses_nothing(capsys: Any, volume: Path, tmp_path: Path) -> None:
+    """SIGKILL at random moments; each run goes on where the one before was."""
+    made = zarrscope.open(str(volume), "r+")
+    made.create_array("/big", shape=(6000,), dtype="u1", chunks=(1,))[...] = 1
+    for key in ("3", "2999", "5999"):
+        (volume / "big" / "c" / key).write_bytes(b"")
+    (volume / "big" / "c" / "7").unlink()
+    whole = zs(capsys, "check", volume)
+    assert whole[0] == 1
+    state = tmp_path / "state"
+    moment, killed = random.Random(3), 0
+    for _ in range(6):
+        command = [sys.executable, "-m", "zarrscope_app", "check", str(volume), "--resume", str(state)]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+            try:
+                process.wait(moment.uniform(0.2, 1.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                killed += 1
+    assert killed
+    if state.exists() and state.stat().st_size:
+        assert zs(capsys, "check", volume, "--resume", state) == whole
+
+
+def test_interrupted_is_130_and_goes_on(capsys: Any, volume: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    from zarrscope import stored
+
+    (volume / "a" / "c" / "5").write_bytes(b"")
+    whole = zs(capsys, "check", volume)
+    original = stored.StoredChunks.decoded
+
+    def interrupted(self: Any, start: int = 0) -> Any:
+        raise KeyboardInterrupt
+        yield from original(self, start)
+
+    state = tmp_path / "state"
+    monkeypatch.setattr(stored.StoredChunks, "decoded", interrupted)
+    assert zs(capsys, "check", volume, "--resume", state)[0] == 130
+    monkeypatch.setattr(stored.StoredChunks, "decoded", original)
+    assert zs(capsys, "check", volume, "--resume", state) == whole
 
 
 def test_progress_only_on_a_terminal(volume: Path) -> None:

@@ -87,6 +87,38 @@ def test_sizes_of_uncompressed_chunks(layout: str) -> None:
     }
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_chunk_whose_bytes_were_changed_is_named(layout: str) -> None:
+    store, a = made(layout)
+    key = a.metadata.keys.key((2, 1))
+    value = bytearray(store.get(key))
+    value[-6] ^= 0x55  # of gzip's own checksum, or of a shard's index
+    store.set(key, bytes(value))
+    findings = found(store)
+    assert {(f.severity, f.key) for f in findings} == {("error", key)}
+    assert {f.code for f in findings} <= {"chunk-undecodable", "shard-index", "chunk-checksum"}
+
+
+@pytest.mark.parametrize("layout", ["draft-2019-05", "draft-2019-06", "draft-2020", "draft-2022-05"])
+def test_arrays_and_groups_of_one_name_in_the_drafts(layout: str) -> None:
+    store, a = made(layout)
+    h = zarrscope.open(store, "r+")
+    documents = h.dialect.write("/g/a", h["/g"].metadata, {"note": 1})
+    for key, value in documents.items():
+        store.set(key, value)
+    assert [(f.severity, f.code, f.path) for f in found(store)] == [("error", "array-and-group", "/g/a")]
+    assert np.array_equal(a[...], NUMBERS)
+
+
+@pytest.mark.parametrize("layout", ["v2", "v3", "n5", "draft-2019-05", "draft-2019-06", "draft-2020", "draft-2022-05"])
+def test_names_that_differ_by_case_only_in_every_dialect(layout: str) -> None:
+    store, _ = made(layout)
+    h = zarrscope.open(store, "r+")
+    for key, value in h.dialect.write("/g/A", h["/g"].metadata, {"note": 1}).items():
+        store.set(key, value)
+    assert [(f.severity, f.code, f.path) for f in found(store)] == [("warning", "case-collision", "/g/a")]
+
+
 def test_checksums() -> None:
     store, a = made("v3", [*PLAIN, CodecSpec("crc32c")])
     key = a.metadata.keys.key((2, 2))
