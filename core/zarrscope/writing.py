@@ -176,11 +176,14 @@ class _Chunk:
                 chunks.update(shard.split(stored))
             for parts in product(*touched):
                 index, source, target = (tuple(each) for each in zip(*parts, strict=True))
-                if index in chunks:
+                values = self.values[target]
+                if values.shape == size:  # its old content does not matter, be it damaged
+                    inner = np.empty(size, self.array.dtype)
+                elif index in chunks:
                     inner = _own(shard.inner.decode(chunks[index]))
                 else:
                     inner = np.full(size, self.array.fill_value, self.array.dtype)
-                inner[source] = self.values[target]
+                inner[source] = values
                 if self.is_blank(inner):
                     chunks.pop(index, None)
                 else:
