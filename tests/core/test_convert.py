@@ -109,6 +109,58 @@ def test_chunks_shards_and_codecs_as_asked_for() -> None:
     assert [spec.name for spec in line.metadata.codecs] == ["bytes", "gzip"]
 
 
+SHARDED = ("v3", "draft-2022-05", "draft-2020")
+
+
+def compressors(array: zarrscope.Array) -> list[tuple[str, Any]]:
+    """(name, level) of what compresses the innermost chunks."""
+    told: list[tuple[str, Any]] = []
+
+    def collect(name: str, settings: Any) -> None:
+        for item in settings.get("codecs", ()):
+            collect(item["name"], item.get("configuration", {}))
+        if name not in ("bytes", "transpose", "n5_default", "sharding_indexed"):
+            told.append((name, settings.get("level", settings.get("clevel"))))
+
+    for spec in array.metadata.codecs:
+        collect(spec.name, spec.configuration)
+    return told
+
+
+@pytest.mark.parametrize("after", WRITTEN)
+@pytest.mark.parametrize(
+    ("codecs", "wanted"),
+    [
+        ([{"name": "gzip", "configuration": {"level": 7}}], [("gzip", 7)]),
+        ([{"name": "zstd", "configuration": {"level": 9}}], [("zstd", 9)]),
+        ([{"name": "blosc", "configuration": {"cname": "lz4", "clevel": 4}}], [("blosc", 4)]),
+        ([{"name": "numcodecs.bz2", "configuration": {"level": 2}}], [("numcodecs.bz2", 2)]),
+        ([], []),
+    ],
+)
+def test_chosen_chunks_and_codecs_in_every_dialect(after: str, codecs: Any, wanted: Any) -> None:
+    source = source_in("v2")
+    array = converted(source, after, codecs=codecs, chunks=(5, 4))["/images/a"]
+    assert array.chunks == (5, 4)
+    assert compressors(array) == wanted
+    assert np.array_equal(array[...], source["/images/a"][...])
+
+
+@pytest.mark.parametrize("after", WRITTEN)
+def test_chosen_shards_where_there_are_such(after: str) -> None:
+    source = source_in("v2")
+    plan = convert.plan(source, MemoryStore(), after, chunks=(4, 4), shards=(8, 12), codecs=["gzip"])
+    if after not in SHARDED:
+        assert [loss.path for loss in plan.losses] == ["/images/a"]
+        return
+    convert.run(plan)
+    assert plan.store is not None
+    array = zarrscope.open(plan.store)["/images/a"]
+    assert (array.chunks, array.shards) == ((4, 4), (8, 12))
+    assert [name for name, _ in compressors(array)] == ["gzip"]
+    assert np.array_equal(array[...], source["/images/a"][...])
+
+
 def test_no_compression_is_none() -> None:
     made = converted(source_in("v3"), "v2", codecs=[])
     assert [spec.name for spec in made["/line"].metadata.codecs] == ["bytes"]
