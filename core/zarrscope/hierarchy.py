@@ -102,7 +102,7 @@ def _opened(
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
         if store.listable and dialect is None:
-            folder = Hierarchy(store, Detected(Folder.dialects[0]), {}, writable=mode != "r", folder=True)
+            folder = Hierarchy(store, Detected(Folder.dialects()[0]), {}, writable=mode != "r", folder=True)
             if folder._has_nodes("/"):
                 folder.warnings = (Folder.warning,)
                 return folder
@@ -203,7 +203,7 @@ class Hierarchy:
     ) -> None:
         self.store = store
         self.dialect: Dialect = detected.dialect
-        self.dialects: tuple[Dialect, ...] = Folder.dialects if folder else (detected.dialect,)
+        self.dialects: tuple[Dialect, ...] = Folder.dialects() if folder else (detected.dialect,)
         self.also = detected.also
         self.warnings: tuple[str, ...] = detected.warnings
         self.writable = writable and store.writable and not detected.dialect.lenient

@@ -54,7 +54,10 @@ def detected_in(store: Store, documents: dict[str, bytes], dialect: str | None, 
 class Folder:
     """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
 
-    dialects: tuple[Dialect, ...] = tuple(dialect_named(name) for name in ("v3", "v2"))
+    @staticmethod
+    def dialects() -> tuple[Dialect, ...]:
+        return dialect_named("v3"), dialect_named("v2")
+
     searched = 200
     """So many folders are looked into for a first hierarchy; fewer where each costs a round trip."""
     warning = "This folder is no hierarchy itself; hierarchies lie beneath it"

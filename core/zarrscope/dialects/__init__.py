@@ -7,8 +7,10 @@ consolidated metadata is merely documents already at hand, requests can be count
 under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.py knows how codecs translate.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from zarrscope.dialects import detection
 from zarrscope.dialects.detection import (
-    DIALECTS,
     LATE_PROBES,
     PROBES,
     detect,
@@ -18,6 +20,16 @@ from zarrscope.dialects.detection import (
     opened_as,
 )
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Kind, Node, Source
+
+if TYPE_CHECKING:
+    from zarrscope.dialects.detection import DIALECTS
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DIALECTS":
+        return detection.DIALECTS
+    raise AttributeError(f"module 'zarrscope.dialects' has no attribute {name!r}")
+
 
 __all__ = [
     "DIALECTS",

@@ -8,23 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.dialects.drafts import DRAFTS, Draft, from_bootstrap
-from zarrscope.dialects.extensions import refuse_phase_3
-from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05
-from zarrscope.dialects.n5 import N5
 from zarrscope.dialects.protocol import Detected, Dialect
-from zarrscope.dialects.v1 import V1
-from zarrscope.dialects.v2 import V2
-from zarrscope.dialects.v3 import V3
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, parse_json
 from zarrscope.plugins import plugin, registered
 
-DIALECTS: tuple[Dialect, ...] = (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
-"""All dialects, strict, in the order in which they are looked for."""
+if TYPE_CHECKING:
+    DIALECTS: tuple[Dialect, ...]
+    """All dialects, strict, in the order in which they are looked for."""
+
+
+@cache
+def _all() -> tuple[Dialect, ...]:
+    from zarrscope.dialects.drafts import DRAFTS
+    from zarrscope.dialects.n5 import N5
+    from zarrscope.dialects.v1 import V1
+    from zarrscope.dialects.v2 import V2
+    from zarrscope.dialects.v3 import V3
+
+    return (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
+
+
+def __getattr__(name: str) -> Any:
+    """`DIALECTS` on demand: who opens a hierarchy imports the one dialect that it speaks."""
+    if name == "DIALECTS":
+        return _all()
+    raise AttributeError(f"module 'zarrscope.dialects.detection' has no attribute {name!r}")
+
 
 PROBES: tuple[str, ...] = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs", "attributes.json")
 """Keys at the root that tell dialects apart."""
@@ -47,11 +61,26 @@ def _plugged() -> Iterator[Any]:
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
     """The dialect of that id, as new hierarchies are written. Raises NotFound."""
-    for dialect in (*DIALECTS, *_plugged()):
+    for dialect in _named(name):
         if dialect.name == name:
             return opened_as(dialect, lenient=lenient)
-    names = ", ".join(dialect.name for dialect in DIALECTS)
+    names = ", ".join(dialect.name for dialect in _all())
     raise NotFound(f"There is no dialect {name!r}", advice=f"The dialects are {names}.")
+
+
+def _named(name: str) -> Iterator[Dialect]:
+    """Candidates, those that cost least first."""
+    if name == "v3":
+        from zarrscope.dialects.v3 import V3
+
+        yield V3()
+    elif name == "v2":
+        from zarrscope.dialects.v2 import V2
+
+        yield V2()
+    else:
+        yield from _all()
+        yield from _plugged()
 
 
 def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
@@ -77,12 +106,21 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
             fault = error.located(key="zarr.json")
     others: list[Dialect] = []
     if any(key in documents for key in (".zgroup", ".zarray", ".zmetadata")):
+        from zarrscope.dialects.v2 import V2
+
         others.append(V2(lenient=lenient))
     if "attributes.json" in documents and _is_n5(documents["attributes.json"]):
+        from zarrscope.dialects.n5 import N5
+
         others.append(N5(lenient=lenient))
     if "meta" in documents and _is_v1(documents["meta"]):
+        from zarrscope.dialects.v1 import V1
+
         others.append(V1(lenient=lenient))
     if "root.group.json" in documents or "root.array.json" in documents:
+        from zarrscope.dialects.drafts import Draft
+        from zarrscope.dialects.layouts import DRAFT_2019_05
+
         others.append(Draft(DRAFT_2019_05, lenient=lenient))
     if found is None and not others and documents:
         others += [each for each in _plugged() if any(key in documents for key in each.signs)]
@@ -115,6 +153,8 @@ def _is_v1(value: bytes) -> bool:
 def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...]]:
     if not isinstance(document, Mapping):
         raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
+    from zarrscope.dialects.extensions import refuse_phase_3
+
     refuse_phase_3(document)
     if "zarr_format" not in document:
         raise BadMetadata(
@@ -124,8 +164,12 @@ def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...
         )
     form = document["zarr_format"]
     if type(form) is int and form == 3:
+        from zarrscope.dialects.v3 import V3
+
         return V3(lenient=lenient), ()
     if isinstance(form, str):
+        from zarrscope.dialects.drafts import from_bootstrap
+
         return from_bootstrap(document, lenient=lenient)
     raise Unsupported(
         f"zarr_format {spell(form)} in zarr.json is none that zarrscope knows",
@@ -138,6 +182,9 @@ def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...
 def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
     """The last resort, a draft of May 2019 whose root has no document: `documents` are some found beneath "meta/"."""
     for key, value in documents.items():
+        from zarrscope.dialects.drafts import Draft
+        from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05
+
         try:
             document = parse_json(value, key=key)
         except BadMetadata:
