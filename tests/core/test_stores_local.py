@@ -487,7 +487,7 @@ def test_names_that_windows_takes_as_they_are(name: str) -> None:
 
 
 def test_ranges_of_a_file_larger_than_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_MOST", 7)
+    monkeypatch.setattr(local, "MOST", 7)
     for positional in (True, False):
         store = LocalStore(tmp_path)
         store._positional = positional and hasattr(os, "pread")

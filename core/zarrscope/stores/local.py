@@ -17,7 +17,6 @@ import re
 import stat
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 
@@ -27,6 +26,7 @@ from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Vers
 from zarrscope.stores.folders import movable, move_folder
 from zarrscope.stores.locks import folder_lock, key_turn
 from zarrscope.stores.paths import file_url
+from zarrscope.stores.replacing import MOST, keep, make_folders, rename_over, sync_folder, write
 from zarrscope.stores.unfinished import (
     begin,
     is_left_over,
@@ -34,6 +34,7 @@ from zarrscope.stores.unfinished import (
     is_unfinished,
     left_over_beneath,
     new_name,
+    only_left_over,
     remove,
     remove_beneath,
     sweep,
@@ -43,10 +44,6 @@ _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_MOST = 1 << 30
-"""Bytes per system call: Linux transfers a little less than 2 GiB at once."""
-_VECTORS = 512
-"""Pieces per system call: POSIX promises 16, all systems take 1,024."""
 
 _later = threading.local()
 """`paths`: what is to be removed for good when this thread's turn is over."""
@@ -188,7 +185,7 @@ class LocalStore(Store):
             os.lseek(handle, start, os.SEEK_SET)
         pieces = []
         while length > 0:
-            most = min(length, _MOST)
+            most = min(length, MOST)
             piece = os.pread(handle, most, start) if self._positional else os.read(handle, most)
             if not piece:
                 break
@@ -322,7 +319,7 @@ class LocalStore(Store):
         """The turn of those who change which nodes there are. What they remove is removed for good when it is over:
         that may take long."""
         try:
-            _make_folders(self.root)
+            make_folders(self.root)
         except OSError as error:
             raise self._failure(error, "", "written") from error
         outer: list[str] | None = getattr(_later, "paths", None)
@@ -381,11 +378,11 @@ class LocalStore(Store):
         try:
             unfinished, handle = begin(folder)
         except FileNotFoundError:
-            made = _make_folders(folder)
+            made = make_folders(folder)
             unfinished, handle = begin(folder)
         try:
             try:
-                _write(handle, parts)
+                write(handle, parts)
                 if lasting:
                     os.fsync(handle)
                 if not self._renames_open:
@@ -395,11 +392,11 @@ class LocalStore(Store):
                 with folder_lock(folder, on_folder=self._lock_on_folder, shared=expect is None):
                     old = self._stored(path, key, expect)
                     if old is not None:
-                        self._keep(old, path, unfinished)
+                        keep(old, path, unfinished)
                     if old is None and expect == ABSENT:
                         self._create(unfinished, path, key)
                     else:
-                        _rename_over(unfinished, path)
+                        rename_over(unfinished, path)
             finally:
                 if handle >= 0:
                     os.close(handle)
@@ -409,7 +406,7 @@ class LocalStore(Store):
             raise
         if lasting:
             for each in (folder, *made):
-                _sync_folder(each)
+                sync_folder(each)
 
     def _stored(self, path: str, key: str, expect: Version | None) -> os.stat_result | None:
         """What is stored now, after comparing it with what is expected. Raises Conflict, ReadOnly."""
@@ -439,25 +436,9 @@ class LocalStore(Store):
             self._expect(key, ABSENT, (self._get(key, None) or b"", Version("theirs")))
             raise
         except OSError:
-            _rename_over(unfinished, path)
+            rename_over(unfinished, path)
         else:
             os.unlink(unfinished)
-
-    def _keep(self, old: os.stat_result, path: str, unfinished: str) -> None:
-        """Gives the new file the owner, mode and extended attributes of the old one, as far as we may."""
-        if hasattr(os, "chown") and (old.st_uid != os.getuid() or old.st_gid != os.getgid()):
-            try:
-                os.chown(unfinished, old.st_uid, old.st_gid)
-            except OSError:
-                with suppress(OSError):
-                    os.chown(unfinished, -1, old.st_gid)
-        with suppress(OSError):
-            os.chmod(unfinished, stat.S_IMODE(old.st_mode))
-        if sys.platform == "linux":
-            with suppress(OSError):
-                for name in os.listxattr(path):
-                    with suppress(OSError):
-                        os.setxattr(unfinished, name, os.getxattr(path, name))
 
     def _erase(self, key: str) -> None:
         path = self._path(key)
@@ -514,7 +495,7 @@ class LocalStore(Store):
                 os.rmdir(folder)
             return
         if self.sync:
-            _sync_folder(os.path.dirname(folder))
+            sync_folder(os.path.dirname(folder))
         later: list[str] | None = getattr(_later, "paths", None)
         if later is None:
             remove(aside)
@@ -554,7 +535,7 @@ class LocalStore(Store):
             except FileNotFoundError:
                 pass
             except OSError:
-                if not _only_left_over(folder):
+                if not only_left_over(folder):
                     return
                 continue
             folder = os.path.dirname(folder)
@@ -565,73 +546,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _make_folders(folder: str) -> list[str]:
-    """Makes `folder` and those above it; the existing folders in which something new appeared."""
-    missing = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
-    for each in reversed(missing):
-        with suppress(FileExistsError):
-            os.mkdir(each)
-        if not os.path.isdir(each) and os.path.lexists(each):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
-    return [os.path.dirname(each) for each in missing]
-
-
-def _write(handle: int, parts: Sequence[Buffer]) -> None:
-    if len(parts) > 1 and hasattr(os, "writev"):
-        for at in range(0, len(parts), _VECTORS):
-            views = [memoryview(part) for part in parts[at : at + _VECTORS] if len(part)]
-            done = os.writev(handle, views) if views else 0
-            for view in views:
-                if done < len(view):
-                    _write(handle, (view[done:],))
-                done = max(0, done - len(view))
-        return
-    for part in parts:
-        view = memoryview(part)
-        while view:
-            view = view[os.write(handle, view[:_MOST]) :]
-
-
-def _rename_over(unfinished: str, path: str) -> None:
-    """Replaces `path` at once. Windows refuses while a reader has the file open: readers are quick, so try again."""
-    pause = 0.001
-    while True:
-        try:
-            os.replace(unfinished, path)
-            return
-        except PermissionError:
-            if sys.platform != "win32" or pause > 1 or os.path.isdir(path):
-                raise
-        time.sleep(pause)
-        pause *= 2
-
-
-def _sync_folder(folder: str) -> None:
-    if sys.platform == "win32":
-        return
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _only_left_over(folder: str) -> bool:
-    """Removes what killed writers left, if `folder` holds nothing else; True when something was removed."""
-    removed = False
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not is_unfinished(entry.name) or not is_left_over(entry.path):
-                return False
-            remove(entry.path)
-            removed = True
-    return removed

@@ -98,6 +98,18 @@ def swept(folder: str) -> None:
     _swept[folder] = time.monotonic()
 
 
+def only_left_over(folder: str) -> bool:
+    """Removes what killed writers left, if `folder` holds nothing else; True when something was removed."""
+    removed = False
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not is_unfinished(entry.name) or not is_left_over(entry.path):
+                return False
+            remove(entry.path)
+            removed = True
+    return removed
+
+
 def remove(path: str) -> None:
     """Removes a file, or a folder with all in it, as far as that can be done."""
     try:
