@@ -128,7 +128,7 @@ class _Check:
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
             first += self._compared_copies(path)
-            first += self._left_over(path)
+            first += self._left_over(path) if self.chunks else []  # it walks where the chunks lie
             self.journal.reach("", 0, first)
             yield from first
         try:

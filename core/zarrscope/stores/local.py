@@ -2,9 +2,11 @@
 
 Promises beyond store.py:
 - A set is a new file beside the old one, flushed to disk, then renamed over it: a crash at any point leaves the old
-  value or the new. The file's mode, owner, group and extended attributes (access lists are among them) are kept where
-  the system lets us.
-- A set with `expect` is correct between threads and between processes that use this class (see locks.py).
+  value or the new. A put is the same without the flush: a kill leaves the old value or the new, a loss of power may
+  not. The file's mode, owner, group and extended attributes (access lists are among them) are kept where the system
+  lets us.
+- A set with `expect`, and a turn, are correct between threads and between processes that use this class (locks.py).
+- A prefix is erased at once, whatever lies beneath. What killed writers leave is no key, and goes (unfinished.py).
 - No key reads or writes outside the folder, not through symbolic links either, unless `allow_outside`.
 - A folder, and a name beneath a file, hold no value: None. Erasing the last key of a folder removes the folder.
 """
@@ -62,7 +64,7 @@ class LocalStore(Store):
     """The files beneath `root`, which need not exist yet.
 
     `allow_outside` follows symbolic links out of the folder. `sync` False leaves it to the system when values reach the
-    disk: quicker for bulk writing that can be done again; a set is still never half visible to readers.
+    disk, for a set as for a put.
     """
 
     _windows = sys.platform == "win32"
