@@ -1,7 +1,7 @@
 """Writing a full volume into an array that was just created: zstd and blosc, sharded and not.
 
-Every round writes to a new place. What was written is read back once per engine by another engine. tensorstore and
-zarrscope flush each file to the disk before it appears under its name; zarr-python does not.
+Every round writes to a new place. What was written is read back once per engine by another engine. tensorstore flushes
+each file to the disk before it appears under its name; zarr-python, and zarrscope for chunks written whole, do not.
 """
 
 from __future__ import annotations
