@@ -131,7 +131,7 @@ def test_an_array_beyond_counting_can_be_cancelled() -> None:
     sides = []
     for _ in range(2):
         h = zarrscope.open(MemoryStore(), "w-")
-        h.create_array("/a", shape=(2**62, 2**62), dtype="u1", chunks=(8, 8))
+        h.create_array("/a", shape=(2**62, 2**62), dtype="u1", chunks=(256, 256))
         sides.append(h)
     seen: list[str] = []
     assert found(*sides, values=True, progress=seen.append, cancelled=lambda: len(seen) > 5) == []
