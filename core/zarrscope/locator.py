@@ -229,10 +229,11 @@ class Locator:
         return None if encoded is None else self._parsed(_Place(key, None, 0), shard, encoded, None).locate_many(inner)
 
     def read_spans(
-        self, reader: Reader, units: Sequence[Index], spans: Sequence[tuple[int, int] | None]
+        self, reader: Reader, key: str, units: Sequence[Index], spans: Sequence[tuple[int, int] | None]
     ) -> list[Buffer | None]:
-        """The units' bytes, from the shard that the reader is at; those close together by one request. Raises BadChunk,
-        Unreadable, Refused."""
+        """The units' bytes, from the shard `key`, which the reader is at; those close together by one request.
+
+        Raises BadChunk, Unreadable, Refused."""
         shard = self.tiers[0]
         tail = 0 if shard.at_start else shard.index_size
         found: list[Buffer | None] = [None] * len(spans)
@@ -245,9 +246,9 @@ class Locator:
                 n += 1
             block = memoryview(self._block(reader, start, stop, tail))
             for (low, high), i in order[:n]:
-                data = self._cut(block, (low - start, high - start), "", units[i])
+                data = self._cut(block, (low - start, high - start), key, units[i])
                 if isinstance(data, ZarrscopeError):
-                    raise data.located(store=self.store.url, key=self.key(units[i]))
+                    raise data
                 found[i] = data
             del order[:n]
         return found

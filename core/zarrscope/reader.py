@@ -79,7 +79,7 @@ class Reader:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._key = ""
+        self._key: str | None = None
         self._value: bytes | None = None
         self._asked = False
 
@@ -91,12 +91,12 @@ class Reader:
     def whole(self) -> Buffer | None:
         """All of it; None when nothing is stored."""
         if not self._asked:
-            self._value, self._asked = self._store.get(self._key), True
+            self._value, self._asked = self._store.get(self._key or ""), True
         return self._value
 
     def part(self, part: ByteRange) -> Buffer | None:
         """A part of it, clipped to what is there; None when nothing is stored."""
-        return self._store.get(self._key, part)
+        return self._store.get(self._key or "", part)
 
     def source(self) -> Source | None:
         """It as a Source, until the next `seek`; None when nothing is stored."""

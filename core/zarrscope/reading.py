@@ -331,9 +331,11 @@ class _Reading:
     def _do_inner(self, job: Sequence[_Stretch], kept: object) -> None:
         hands = self._mine
         hands.room.clear()
-        hands.reader.take(job[0].row.key[0], kept)
+        key = job[0].row.key[0]
+        hands.reader.take(key, kept)
         units = [(*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some]
-        found = self.locator.read_spans(hands.reader, units, [span for stretch in job for span in stretch.spans])
+        spans = [span for stretch in job for span in stretch.spans]
+        found = self.locator.read_spans(hands.reader, key, units, spans)
         if self._tiny:
             self._put_tiny(hands, job, found)
             return

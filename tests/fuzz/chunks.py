@@ -11,11 +11,25 @@ import random
 import struct
 from collections.abc import Callable
 
-from contracts.codec import CODECS, EXAMPLES, attempt
+import numpy as np
+
+from contracts.codec import CODECS, EXAMPLES, Named, attempt, numbers
+from contracts.codec import pipeline as made
 from zarrscope.codecs import CodecPipeline
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import BadChunk, ZarrscopeError
+from zarrscope.reader import Held
 
 NUMBERS = [0, 1, 2, 7, 16, 255, 256, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, 1 << 40]
+
+
+LARGE: list[list[Named]] = [
+    [],
+    [("gzip", {"level": 1})],
+    [("zstd", {"level": 1})],
+    [("blosc", {"cname": "lz4", "typesize": 2, "blocksize": 4096})],
+    [("blosc", {"cname": "zstd", "shuffle": "bitshuffle", "typesize": 2, "blocksize": 4096}), ("crc32c", {})],
+]
+"""What is behind the bytes of chunks so large that a part of them is decoded alone."""
 
 
 def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> bytes:
@@ -75,7 +89,11 @@ class ChunkFuzzer:
             for example in examples if CODECS[name].installed else ():
                 pipeline = example.pipeline()
                 self.starts.append((pipeline, pipeline.encode(example.elements)))
-        self.values = self.refusals = 0
+        self.large = []
+        for codecs in LARGE:
+            pipeline = made([("bytes", {"endian": "big"}), *codecs], (20, 64, 128), "u2")
+            self.large.append((pipeline, pipeline.encode(numbers("u2", pipeline.spec.shape))))
+        self.values = self.refusals = self.parts = self.batches = 0
 
     def step(self) -> None:
         r = self.random
@@ -87,6 +105,48 @@ class ChunkFuzzer:
         else:
             self.values += 1
         self._index(pipeline, damaged)
+        self._part(pipeline, damaged)
+        if r.random() < 0.1:
+            pipeline, large = r.choice(self.large)
+            self._part(pipeline, broken_bytes(r, large, lambda: data))
+            return
+        self._many(pipeline, data, damaged)
+
+    def _part(self, pipeline: CodecPipeline, data: bytes) -> None:
+        """Only what a random plane or row of the chunk needs."""
+        r = self.random
+        selection = tuple(
+            slice(0, n, 1) if r.random() < 0.5 else slice(at, at + 1, 1)
+            for n in pipeline.spec.shape
+            for at in (r.randrange(max(1, n)),)
+        )
+        window = pipeline.window(selection) if pipeline.spec.count else None
+        if window is None:
+            return
+        try:
+            found = pipeline.decode_window(Held(data), window, np.empty(window.size, np.uint8))
+            assert found.shape == tuple(part.stop - part.start for part in selection)
+            self.parts += 1
+        except BadChunk as error:
+            self._refused(error)
+
+    def _many(self, pipeline: CodecPipeline, good: bytes, bad: bytes) -> None:
+        """The damaged chunk among others that are whole."""
+        if not pipeline.batches:
+            return
+        chunks = [good] * self.random.randrange(3) + [bad] + [good] * self.random.randrange(3)
+        size = (pipeline.spec.nbytes or 0) * len(chunks)
+        try:
+            found = pipeline.decode_batch(chunks, np.empty(size, np.uint8))
+            assert found.shape == (len(chunks), *pipeline.spec.shape)
+            self.batches += 1
+        except BadChunk as error:
+            self._refused(error)
+
+    def _refused(self, error: BadChunk) -> None:
+        self.refusals += 1
+        if not error.codec:
+            raise AssertionError("the error does not name its codec") from error
 
     def _index(self, pipeline: CodecPipeline, data: bytes) -> None:
         """The way of an array that reads single inner chunks: the index first, then byte ranges."""

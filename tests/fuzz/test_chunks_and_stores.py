@@ -20,6 +20,8 @@ def test_broken_chunks_are_elements_or_bad_chunks() -> None:
         tracemalloc.stop()
     assert fuzzer.values > 300
     assert fuzzer.refusals > 300
+    assert fuzzer.parts > 100
+    assert fuzzer.batches > 20
 
 
 def test_broken_stores_are_nodes_values_or_named_errors() -> None:

@@ -47,7 +47,7 @@ class FileReader(Reader):
         self._store: LocalStore = store
         self._room = room
         self._root = os.fsencode(store.root.rstrip("/") + "/")
-        self._key = ""
+        self._key: str | None = None
         self._file: int | None = None
         self._kept: _Open | None = None
         self._open = _opener() if self.follows_no_links and not store.allow_outside else None
@@ -95,7 +95,7 @@ class FileReader(Reader):
                 done += more
             return piece if done == length else piece[:done]
         except OSError as error:
-            raise self._store._failure(error, self._key, "read") from error
+            raise self._store._failure(error, self._key or "", "read") from error
         except (MemoryError, ValueError, OverflowError) as error:
             raise Unreadable(
                 f"The value is too large to hold in memory ({error})", store=self._store.url, key=self._key
@@ -118,7 +118,7 @@ class FileReader(Reader):
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
-        self._file, self._kept, self._key = None, None, ""
+        self._file = self._kept = self._key = None
 
 
 class _Open:

@@ -1,0 +1,419 @@
+"""Reading only what a selection needs: a part of a chunk is what the whole gives there, on every way of reading."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zarrscope
+from contracts.codec import BIG, LITTLE, Named, inner, numbers, pipeline, shard
+from zarrscope import background, reading
+from zarrscope.array import Array
+from zarrscope.codecs import CodecPipeline
+from zarrscope.errors import BadChunk
+from zarrscope.reader import Held, Room
+from zarrscope.store import ByteRange
+from zarrscope.stores.files import FileReader
+from zarrscope.stores.local import LocalStore
+from zarrscope.stores.memory import MemoryStore
+
+SHAPE = (10, 12, 130)
+BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2, "blocksize": 2048}
+PARTIAL: dict[str, list[Named]] = {
+    "raw": [LITTLE],
+    "raw, big-endian": [BIG],
+    "raw behind a checksum": [LITTLE, ("crc32c", {})],
+    "order F": [("transpose", {"order": "F"}), LITTLE],
+    "gzip": [LITTLE, ("gzip", {"level": 1})],
+    "gzip, big-endian, axes turned": [("transpose", {"order": [2, 0, 1]}), BIG, ("gzip", {"level": 9})],
+    "zstd": [LITTLE, ("zstd", {"level": 1})],
+    "zstd with checksums, order F": [
+        ("transpose", {"order": "F"}),
+        LITTLE,
+        ("zstd", {"checksum": True}),
+        ("crc32c", {}),
+    ],
+    "blosc": [LITTLE, ("blosc", BLOSC)],
+    "blosc of zstd, bits shuffled, big-endian": [BIG, ("blosc", {**BLOSC, "cname": "zstd", "shuffle": "bitshuffle"})],
+    "blosc that compresses nothing": [LITTLE, ("blosc", {**BLOSC, "clevel": 0})],
+    "blosc in odd blocks": [LITTLE, ("blosc", {**BLOSC, "typesize": 1, "shuffle": "noshuffle", "blocksize": 999})],
+    "delta": [("numcodecs.delta", {"dtype": "<u2"}), LITTLE, ("gzip", {"level": 1})],
+    "zlib": [LITTLE, ("numcodecs.zlib", {})],
+}
+DTYPES = ["u1", "u2", "f4", "c16", "?", "M8[us]", "V3", "U2"]
+
+
+def slices(length: int) -> st.SearchStrategy[slice]:
+    """Those of a Part: within the axis, never empty, in either direction."""
+
+    @st.composite
+    def drawn(draw: Any) -> slice:
+        first, last = draw(st.integers(0, length - 1)), draw(st.integers(0, length - 1))
+        step = draw(st.integers(1, 4)) * (1 if last >= first else -1)
+        count = abs(last - first) // abs(step) + 1
+        if count == 1:
+            return slice(first, first + 1, 1)
+        stop = first + (count - 1) * step + (1 if step > 0 else -1)
+        return slice(first, stop if stop >= 0 else None, step)
+
+    return drawn()
+
+
+selections = st.tuples(*map(slices, SHAPE))
+
+
+def windowed(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> np.ndarray | None:
+    """What the part of a chunk gives that a selection needs; None where all is decoded anyway."""
+    window = made.window(selection)
+    if window is None:
+        return None
+    return made.decode_window(Held(data), window, np.empty(window.size, np.uint8))
+
+
+def part_or_whole(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> np.ndarray:
+    found = windowed(made, data, selection)
+    return made.decode(data)[selection] if found is None else found
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+@settings(max_examples=60, deadline=None)
+@given(selection=selections, dtype=st.sampled_from(DTYPES))
+def test_a_part_is_what_the_whole_gives_there(name: str, selection: tuple[slice, ...], dtype: str) -> None:
+    dtype = "u2" if name == "delta" else dtype
+    made = pipeline(PARTIAL[name], SHAPE, dtype)
+    data = made.encode(numbers(dtype, SHAPE))
+    found = windowed(made, data, selection)
+    if found is not None:
+        assert found.dtype == made.dtype
+        assert found.tobytes() == made.decode(data)[selection].tobytes()
+
+
+LARGE = (128, 32, 64)
+FIRST = (slice(1, 2, 1), slice(0, 32, 1), slice(0, 64, 1))
+LAST = (slice(127, 128, 1), slice(0, 32, 1), slice(0, 64, 1))
+
+
+@pytest.mark.parametrize("name", [name for name in PARTIAL if name not in ("delta", "zlib", "raw behind a checksum")])
+def test_one_plane_of_a_large_chunk_is_decoded_alone(name: str) -> None:
+    made = pipeline(PARTIAL[name], LARGE, "u2")
+    elements = numbers("u2", LARGE)
+    data = made.encode(elements)
+    turned = "order F" in name or "axes turned" in name
+    plane = (slice(0, 128, 1), slice(0, 32, 1), slice(3, 4, 1)) if turned else FIRST
+    found = windowed(made, data, plane)
+    assert found is not None
+    assert np.array_equal(found, elements[plane])
+    assert windowed(pipeline(PARTIAL["delta"], LARGE, "u2"), data, plane) is None
+
+
+class Watched(Held):
+    """Counts the bytes read."""
+
+    taken = 0
+
+    def read(self, start: int, stop: int) -> Any:
+        found = super().read(start, stop)
+        self.taken += len(found)
+        return found
+
+
+@pytest.mark.parametrize("name", ["raw", "blosc", "blosc that compresses nothing"])
+def test_only_the_bytes_of_the_part_are_read(name: str) -> None:
+    made = pipeline(PARTIAL[name], LARGE, "u2")
+    data = made.encode(numbers("u2", LARGE))
+    source = Watched(data)
+    for plane in (FIRST, LAST):
+        window = made.window(plane)
+        assert window is not None
+        made.decode_window(source, window, np.empty(window.size, np.uint8))
+    assert source.taken < len(data) // 3
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_a_chunk_cut_off_is_a_bad_chunk_though_the_part_is_there(name: str) -> None:
+    made = pipeline(PARTIAL[name], LARGE, "u2")
+    data = made.encode(numbers("u2", LARGE))
+    plane = LAST if made.window(FIRST) is None else FIRST
+    for size in (0, 1, 15, 17, 20, len(data) // 3, len(data) - 9, len(data) - 1):
+        with pytest.raises(BadChunk) as caught:
+            part_or_whole(made, data[:size], plane)
+        assert caught.value.codec
+    with pytest.raises(BadChunk):
+        part_or_whole(made, data + b"\x01", plane)
+
+
+def test_several_members_and_frames_are_read_in_part_too() -> None:
+    import gzip
+
+    zstandard = pytest.importorskip("zstandard")
+    elements = numbers("u2", LARGE)
+    raw = elements.tobytes()
+    for name, encode in (("gzip", gzip.compress), ("zstd", zstandard.ZstdCompressor().compress)):
+        made = pipeline(PARTIAL[name], LARGE, "u2")
+        for at in (3, 5000, len(raw) // 2, len(raw) - 5):
+            data = encode(raw[:at]) + encode(raw[at:])
+            for plane in (FIRST, LAST):
+                assert np.array_equal(part_or_whole(made, data, plane), elements[plane])
+            with pytest.raises(BadChunk):
+                windowed(made, encode(raw[:at]), FIRST)
+
+
+def test_blosc_blocks_in_any_order_are_found() -> None:
+    """As c-blosc leaves them when several threads compress one chunk."""
+    made = pipeline(PARTIAL["blosc"], LARGE, "u2")
+    elements = numbers("u2", LARGE)
+    data = made.encode(elements)
+    count = -(-elements.nbytes // int.from_bytes(data[8:12], "little"))
+    assert count >= 8
+    starts = np.frombuffer(data, "<u4", count, 16).astype(int)
+    ends = [*starts[1:].tolist(), len(data)]
+    order = np.random.default_rng(3).permutation(count)
+    moved, blocks, at = np.empty(count, "<u4"), [], 16 + 4 * count
+    for i in order:
+        moved[i] = at
+        blocks.append(data[starts[i] : ends[i]])
+        at += len(blocks[-1])
+    mixed = data[:16] + moved.tobytes() + b"".join(blocks)
+    assert np.array_equal(made.decode(mixed), elements)
+    for z in range(0, 128, 9):
+        plane = (slice(z, z + 1, 1), *FIRST[1:])
+        found = windowed(made, mixed, plane)
+        assert found is not None
+        assert np.array_equal(found, elements[plane])
+
+
+@pytest.mark.parametrize("place", [0, 1, 15, 60, 2**31, 2**32 - 1])
+def test_a_table_of_blosc_blocks_that_lies_is_a_bad_chunk_or_costs_nothing(place: int) -> None:
+    made = pipeline(PARTIAL["blosc"], LARGE, "u2")
+    data = bytearray(made.encode(numbers("u2", LARGE)))
+    count = -(-int.from_bytes(data[4:8], "little") // int.from_bytes(data[8:12], "little"))
+    data[16 : 16 + 4 * count] = place.to_bytes(4, "little") * count
+    with pytest.raises(BadChunk):
+        windowed(made, bytes(data), FIRST)
+
+
+# ---------------------------------------------------------------------- many at once
+TINY: dict[str, list[Named]] = {
+    "zstd": [LITTLE, ("zstd", {"level": 3})],
+    "zstd, big-endian, with checksums": [BIG, ("zstd", {"checksum": True}), ("crc32c", {})],
+    "blosc": [LITTLE, ("blosc", BLOSC)],
+    "gzip": [LITTLE, ("gzip", {"level": 1})],
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_many_at_once_are_what_each_is_alone(name: str) -> None:
+    made = pipeline(TINY[name], (4, 6, 8), "u2")
+    assert made.batches
+    elements = [numbers("u2", (4, 6, 8)) + i for i in range(9)]
+    chunks = [made.encode(one) for one in elements]
+    found = made.decode_batch(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8))
+    assert np.array_equal(found, np.stack(elements))
+    for i, wrong in product((0, 4, 8), (b"", chunks[0][:-1], chunks[0][:9], chunks[0] + b"\x01", b"\0" * 40)):
+        damaged = [*chunks[:i], wrong, *chunks[i + 1 :]]
+        with pytest.raises(BadChunk) as caught:
+            made.decode_batch(damaged, np.empty(9 * 4 * 6 * 8 * 2, np.uint8))
+        assert caught.value.codec
+
+
+def test_tiny_chunks_of_several_frames_or_of_unknown_size_are_read_in_a_batch_too() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    made = pipeline(TINY["zstd"], (8,), "u2")
+    one, unsized = zstandard.ZstdCompressor().compress, zstandard.ZstdCompressor(write_content_size=False).compress
+    raw = bytes(range(16))
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    chunks = [one(raw), one(raw[:6]) + one(raw[6:]), unsized(raw), skippable + one(raw), one(raw) + skippable]
+    found = made.decode_batch(chunks, np.empty(80, np.uint8))
+    assert found.tobytes() == raw * 5
+    for wrong in (one(raw) + one(b"\0"), one(raw) + b"junk", one(raw + raw)):
+        with pytest.raises(BadChunk):
+            made.decode_batch([one(raw), wrong], np.empty(32, np.uint8))
+
+
+# ---------------------------------------------------------------------- whole arrays, every way of reading
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "large raw": {"chunks": (8, 9, 64), "codecs": [LITTLE]},
+    "large zstd": {"chunks": (8, 9, 64), "codecs": [LITTLE, ("zstd", {})]},
+    "large blosc, order F": {"chunks": (8, 9, 64), "codecs": [("transpose", {"order": "F"}), LITTLE, ("blosc", BLOSC)]},
+    "tiny zstd": {"chunks": (2, 3, 4), "codecs": [LITTLE, ("zstd", {})]},
+    "tiny raw": {"chunks": (2, 3, 4), "codecs": [BIG]},
+    "shards of zstd": {
+        "chunks": (8, 6, 16),
+        "codecs": [shard([2, 3, 4], [LITTLE, ("zstd", {})], [LITTLE, ("crc32c", {})])],
+    },
+    "shards, raw, index first": {"chunks": (8, 6, 16), "codecs": [shard([4, 3, 8], [LITTLE], index_location="start")]},
+    "v2": {"chunks": (5, 4, 6), "dialect": "v2"},
+    "n5": {"chunks": (5, 4, 6), "dialect": "n5"},
+}
+EXTENT = (13, 20, 70)
+
+
+def index_of(lengths: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    bounds = [st.none() | st.integers(-n - 1, n + 1) for n in lengths]
+    steps = st.none() | st.integers(-3, 3).filter(bool)
+    return st.tuples(
+        *(st.integers(-n, n - 1) | st.builds(slice, b, b, steps) for n, b in zip(lengths, bounds, strict=True))
+    )
+
+
+def made_array(store: Any, layout: str) -> tuple[Array, np.ndarray]:
+    how = dict(LAYOUTS[layout])
+    if "codecs" in how:
+        how["codecs"] = inner(*how["codecs"])
+    hierarchy = zarrscope.open(store, "a", dialect=how.pop("dialect", "v3"))
+    array = hierarchy.create_array("/a", shape=EXTENT, dtype="uint16", fill_value=0 if layout == "n5" else 7, **how)
+    values = np.arange(np.prod(EXTENT), dtype="u2").reshape(EXTENT)
+    values[5:10, 3:17] = array.fill_value  # some chunks are nothing but the fill value, and not stored
+    array[...] = values
+    return array, values
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("local", [True, False], ids=["files", "memory"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_selection_is_numpys(
+    layout: str, local: bool, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_shared", background.Background(decode_threads=threads))
+    monkeypatch.setattr(reading, "SERIAL_BYTES", 0)
+    monkeypatch.setattr(reading, "ZEROED_BYTES", 1 << 30 if threads == 1 else 0)
+    array, values = made_array(LocalStore(tmp_path) if local else MemoryStore(), layout)
+    assert np.array_equal(array[...], values)
+
+    @settings(max_examples=25, deadline=None, database=None)
+    @given(index=index_of(EXTENT))
+    def check(index: Any) -> None:
+        assert np.array_equal(array[index], values[index])
+
+    check()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_damaged_chunk_names_itself_on_every_way(layout: str, tmp_path: Path) -> None:
+    array, _ = made_array(LocalStore(tmp_path), layout)
+    key = array.locator.key((0, 0, 0))
+    stored = array.store.get(key)
+    assert stored is not None
+    (tmp_path / key).write_bytes(stored[:-3])
+    for index in (np.s_[...], np.s_[:, :6], np.s_[:13, ::-1]):
+        with pytest.raises(BadChunk) as caught:
+            array[index]
+        assert caught.value.key == key
+        assert caught.value.codec
+
+
+# ---------------------------------------------------------------------- files
+posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights on Windows")
+WAYS = {"by the system": {}, "from the root": {"follows_no_links": False}, "without preadv": {"fills": False}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reader_gives_what_get_gives(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(FileReader, name, value)
+    store = LocalStore(tmp_path)
+    values = {"a/b/c": b"0123456789", "a/b/d": b"", "a/e": bytes(range(256)) * 999, "ä/ö": b"x"}
+    for key, value in values.items():
+        store.set(key, value)
+    room = Room()
+    reader = store.reader(room)
+    for key in (*values, "a", "a/b", "a/none", "a/e/beneath", "none/none", *values):
+        room.clear()
+        reader.seek(key)
+        for part in (None, ByteRange(2, 3), ByteRange(8, 100), ByteRange.last(4), ByteRange(300, None)):
+            found = reader.whole() if part is None else reader.part(part)
+            assert (None if found is None else bytes(found)) == store.get(key, part)
+        source = reader.source()
+        assert (source is None) == (store.get(key) is None)
+    reader.close()
+    for bad in ("", "..", "a/../a/e", "a//e", "/etc/hostname", "a/\0"):
+        with pytest.raises(zarrscope.Refused):
+            reader.seek(bad)
+
+
+@posix
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(FileReader, name, value)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_bytes(b"secret")
+    root = tmp_path / "x.zarr"
+    (root / "c").mkdir(parents=True)
+    (root / "c/0").write_bytes(b"inside")
+    (root / "c/out").symlink_to(tmp_path / "outside/file")
+    (root / "c/in").symlink_to("0")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    (root / "same").symlink_to("c")
+    (root / "gone").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(root / "c/pipe")
+    store = LocalStore(root)
+    reader = store.reader(Room())
+    for key in ("c/0", "c/in", "same/0"):
+        reader.seek(key)
+        assert bytes(reader.whole() or b"") == b"inside"
+    for key in ("c/out", "folder/file", "gone/file"):
+        with pytest.raises(zarrscope.Refused, match="leads out"):
+            reader.seek(key)
+    with pytest.raises(zarrscope.Unreadable, match="pipe"):
+        reader.seek("c/pipe")
+    reader.close()
+    free = LocalStore(root, allow_outside=True).reader(Room())
+    free.seek("folder/file")
+    assert bytes(free.whole() or b"") == b"secret"
+    free.close()
+
+
+@posix
+def test_a_folder_that_becomes_a_link_while_a_read_goes_on_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/1").write_bytes(b"secret")
+    store = LocalStore(tmp_path / "x")
+    store.set("c/0", b"0")
+    store.set("c/1", b"1")
+    reader = store.reader(Room())
+    reader.seek("c/0")
+    (tmp_path / "x/c").rename(tmp_path / "x/old")
+    (tmp_path / "x/c").symlink_to(tmp_path / "outside")
+    assert bytes(reader.whole() or b"") == b"0", "what is open stays what it was"
+    with pytest.raises(zarrscope.Refused, match="leads out"):
+        reader.seek("c/1")
+    reader.close()
+
+
+def test_reading_leaves_no_file_open(tmp_path: Path) -> None:
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("the system does not list open files")
+    array, values = made_array(LocalStore(tmp_path), "shards of zstd")
+    for _ in range(5):
+        assert np.array_equal(array[...], values)
+        assert array[3, 4, 5] == values[3, 4, 5]
+    (tmp_path / array.locator.key((0, 0, 0))).write_bytes(b"damaged")
+    with pytest.raises(BadChunk):
+        array[...]
+    left = []
+    for handle in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            left.append(os.readlink(f"/proc/self/fd/{handle}"))
+    assert not [path for path in left if path.startswith(str(tmp_path))]
+
+
+def test_a_room_gives_memory_out_once_until_it_is_cleared() -> None:
+    room = Room()
+    pieces = [room.take(1000) for _ in range(20)]
+    for i, piece in enumerate(pieces):
+        piece[:] = bytes([i]) * 1000
+    assert [bytes(piece) for piece in pieces] == [bytes([i]) * 1000 for i in range(20)]
+    room.clear()
+    assert len(room.take(Room.KEPT + 1)) == Room.KEPT + 1
+    room.clear()
+    assert len(room.take(0)) == 0
