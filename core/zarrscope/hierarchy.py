@@ -19,8 +19,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.array import Array
-from zarrscope.consolidated import Copies, consolidate
-from zarrscope.creating import new_array
 from zarrscope.dialects import (
     LATE_PROBES,
     PROBES,
@@ -33,9 +31,6 @@ from zarrscope.dialects import (
     dialect_named,
     opened_as,
 )
-from zarrscope.dialects.extensions import Inherited, inherited
-from zarrscope.document import Document
-from zarrscope.editing import create_node, erase, resize, save
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, Held
 from zarrscope.listing import children
@@ -43,11 +38,15 @@ from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, close_to, join_path
 from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
 from zarrscope.store import ABSENT, Answer, ByteRange, Store, never
-from zarrscope.walking import MAX_DEPTH, Tree
 
+# What only some callers need is imported by the methods that they call: opening and reading are quick without it.
 if TYPE_CHECKING:
+    from zarrscope.consolidated import Copies
+    from zarrscope.dialects.extensions import Inherited
+    from zarrscope.document import Document
     from zarrscope.known import Known
     from zarrscope.stores.rehearsal import Operation
+    from zarrscope.walking import Tree
 
 Mode = Literal["r", "r+", "a", "w-"]
 
@@ -223,7 +222,10 @@ class Hierarchy:
         """Consolidated copies follow what is changed."""
         if use_consolidated and documents and not folder:
             try:
-                self.copies = Copies.found(self.dialect, documents)
+                if self.dialect.consolidated(documents) is not None:
+                    from zarrscope.consolidated import Copies
+
+                    self.copies = Copies.found(self.dialect, documents)
             except ZarrscopeError as error:
                 self.warnings += (f"The consolidated metadata is passed over: {error.message}",)
 
@@ -373,6 +375,8 @@ class Hierarchy:
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
             return Node(path, group, {})
+        from zarrscope.walking import MAX_DEPTH
+
         if not self.store.listable or path.count("/") > MAX_DEPTH:
             return None
         warnings: tuple[str, ...] = ()
@@ -451,6 +455,8 @@ class Hierarchy:
             except ZarrscopeError:
                 continue
             declared[where] = node.metadata.extensions if node is not None else self.dialect.extensions
+        from zarrscope.dialects.extensions import inherited
+
         return inherited(path, declared)
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
@@ -474,6 +480,8 @@ class Hierarchy:
 
     def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
         """All that lies beneath `path`, listed in as few requests as the dialect allows."""
+        from zarrscope.walking import Tree
+
         return Tree(self, path, cancelled)
 
     def walk(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Iterator[tuple[str, Child]]:
@@ -495,6 +503,8 @@ class Hierarchy:
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
         """A new group, and those above it that are missing. Raises Conflict (the path is taken), Refused, ReadOnly."""
         path = clean_path(path)
+        from zarrscope.editing import create_node
+
         create_node(self, path, GroupMetadata(self.dialect.name), attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Group)
@@ -520,6 +530,9 @@ class Hierarchy:
         Raises Conflict when the path is taken, Refused, ReadOnly, Unsupported (the dialect cannot express it).
         """
         path = clean_path(path)
+        from zarrscope.creating import new_array
+        from zarrscope.editing import create_node
+
         metadata = new_array(
             self.dialect,
             path,
@@ -546,13 +559,15 @@ class Hierarchy:
 
         `dialect.attributes_at(path, kind)` says where in it they are.
         """
+        from zarrscope import document
+
         path = clean_path(path)
         key, _ = self._attributes_at(path)
         found = self.store.get_versioned(key)
         if found is None:
-            return Document(b"{}", key, ABSENT)
+            return document.Document(b"{}", key, ABSENT)
         try:
-            return Document(found[0], key, found[1], limit=CONSOLIDATED_LIMIT)
+            return document.Document(found[0], key, found[1], limit=CONSOLIDATED_LIMIT)
         except ZarrscopeError as error:
             raise error.located(store=self.url, key=key) from None
 
@@ -565,10 +580,14 @@ class Hierarchy:
 
         Raises Conflict (with theirs), ReadOnly, BadMetadata when the node would no longer be one.
         """
+        from zarrscope.editing import save
+
         return save(self, clean_path(path), document)
 
     def resize(self, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
         """Writes the array's new shape into its document, nothing else. Use Array.resize, which erases chunks too."""
+        from zarrscope.editing import resize
+
         return resize(self, path, metadata, shape)
 
     def erase(self, path: str) -> None:
@@ -576,10 +595,14 @@ class Hierarchy:
 
         Groups above that are there only because of it (implicit ones) are gone with it. See moving.py for move, copy.
         """
+        from zarrscope.editing import erase
+
         erase(self, clean_path(path))
 
     def consolidate(self, cancelled: Callable[[], bool] = never) -> int | None:
         """Writes a copy of all documents at the root, in place of a stale one. See consolidated.consolidate."""
+        from zarrscope.consolidated import consolidate
+
         return consolidate(self, cancelled)
 
     def rehearse(self, log: list[Operation]) -> Hierarchy:

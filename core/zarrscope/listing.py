@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zarrscope.consolidated import Copies
 from zarrscope.dialects import Child, Insight, Kind, Source
 from zarrscope.errors import NotFound, Refused, ZarrscopeError
 from zarrscope.metadata import GroupMetadata
@@ -21,6 +20,7 @@ from zarrscope.probing import fetch
 from zarrscope.store import Entry, Found
 
 if TYPE_CHECKING:
+    from zarrscope.consolidated import Copies
     from zarrscope.hierarchy import Hierarchy
 
 BATCH = 64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +60,18 @@ def test_opening_and_reading_locally_pulls_in_no_network_library(tmp_path: objec
     loaded = modules_after(code)
     assert "numpy" in loaded
     assert not loaded & {"fsspec", "aiohttp", "numcodecs", "zarr", "rich", "click"}
+
+
+def test_opening_and_reading_imports_no_more_than_that_takes(tmp_path: Path) -> None:
+    """What costs time before the first plane and is not needed for it (tests/bench/run.py "cold")."""
+    hierarchy = zarrscope.open(tmp_path / "x.zarr", "w-")
+    hierarchy.create_array("/a", shape=(4, 4), dtype="uint8", codecs=["bytes", "zstd"])[...] = 1
+    code = f"import zarrscope\nassert zarrscope.open({str(tmp_path / 'x.zarr')!r})['/a'][...].sum() == 16\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", code + "import sys\nprint(*sys.modules)"], capture_output=True, text=True
+    )
+    loaded = set(ran.stdout.split())
+    assert "zarrscope.codecs.zstd" in loaded, ran.stderr
+    assert not loaded & {"importlib.metadata", "urllib.request", "hashlib", "logging", "email", "secrets", "asyncio"}
+    ours = {"dialects.v2", "dialects.n5", "dialects.drafts", "codecs.numeric", "codecs.streams", "document", "editing"}
+    assert not loaded & {f"zarrscope.{name}" for name in ours}

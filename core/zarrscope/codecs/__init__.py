@@ -9,10 +9,11 @@ kinds.py says what a codec is and holds the registry; pipeline.py runs a list of
 and the rest hold the codecs. Importing this imports none of the libraries that do the work.
 """
 
-# Each of these fills the registry, in the order in which tables show it.
-from zarrscope.codecs import array, compress, zstd, sharding, numeric, streams, packbits, objects, floats, n5  # noqa: F401, I001
+from typing import TYPE_CHECKING, Any
+
+# These fill the registry; lookup.py brings those that few arrays have when one of them is asked for.
+from zarrscope.codecs import array, compress, sharding, zstd  # noqa: F401
 from zarrscope.codecs.kinds import (
-    CODECS,
     ArraySpec,
     ArrayToArray,
     ArrayToBytes,
@@ -22,10 +23,20 @@ from zarrscope.codecs.kinds import (
     codec,
     is_fill,
 )
+from zarrscope.codecs.lookup import codec_id, codec_name, codec_table, every_codec, resolve
 from zarrscope.codecs.pipeline import CodecPipeline
-from zarrscope.codecs.lookup import codec_id, codec_name, codec_table, resolve
 from zarrscope.codecs.settings import Settings
 from zarrscope.codecs.sharding import Shard, ShardIndex
+
+if TYPE_CHECKING:
+    from zarrscope.codecs.kinds import CODECS
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CODECS":
+        return every_codec()
+    raise AttributeError(f"module 'zarrscope.codecs' has no attribute {name!r}")
+
 
 __all__ = [
     "CODECS",
@@ -43,6 +54,7 @@ __all__ = [
     "codec_id",
     "codec_name",
     "codec_table",
+    "every_codec",
     "is_fill",
     "resolve",
 ]

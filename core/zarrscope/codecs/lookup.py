@@ -13,14 +13,22 @@ ENTRY_POINTS = "zarrscope.codecs"
 REGISTRY_PAGE = "https://github.com/zarr-developers/zarr-extensions"
 
 
+def every_codec() -> dict[str, Registered]:
+    """The whole registry, in the order in which tables show it: with the codecs that few arrays have."""
+    from zarrscope.codecs import numeric, streams, packbits, objects, floats, n5  # noqa: F401, I001
+
+    return CODECS
+
+
 def codec_name(family: str, identifier: str) -> str:
     """The canonical name of what a family of dialects ("v3", "v2", "draft", "n5") calls `identifier`.
 
     A name nobody knows stays as it is ("numcodecs." before it in v2), so that a message can say it.
     """
-    for row in CODECS.values():
-        if identifier in row.ids[family]:
-            return row.name
+    for rows in (CODECS.values, lambda: every_codec().values()):
+        for row in tuple(rows()):
+            if identifier in row.ids[family]:
+                return row.name
     if family == "v2" and not identifier.startswith("imagecodecs_"):
         return f"numcodecs.{identifier}"
     return identifier
@@ -28,13 +36,13 @@ def codec_name(family: str, identifier: str) -> str:
 
 def codec_id(family: str, name: str) -> str | None:
     """What a family of dialects writes for the codec of this canonical name; None when it has no word for it."""
-    row = CODECS.get(name)
+    row = CODECS.get(name) or every_codec().get(name)
     return row.ids[family][0] if row is not None and row.ids[family] else None
 
 
 def resolve(name: str) -> CodecClass:
     """The class of the codec of this name. Raises Unsupported, saying what to install or where to look."""
-    row = CODECS.get(name) or CODECS.get(codec_name("v3", name))
+    row = CODECS.get(name) or every_codec().get(name) or CODECS.get(codec_name("v3", name))
     if row is not None:
         if not row.installed:
             raise Unsupported(
@@ -90,7 +98,7 @@ def codec_table() -> list[dict[str, Any]]:
             "package": row.package or (row.libraries[0] if row.libraries else ""),
             "installed": row.installed,
         }
-        for row in CODECS.values()
+        for row in every_codec().values()
     ]
 
 

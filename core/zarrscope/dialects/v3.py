@@ -23,7 +23,6 @@ from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, stays_inside, token
 from zarrscope.dialects.writing import check_plain_name, copies, document
-from zarrscope.document import Document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
 from zarrscope.fill import V3 as FILL
@@ -133,6 +132,8 @@ class V3(Dialect):
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
         inner = copies({key.removesuffix("/" + DOCUMENT): text for key, text in texts.items()})
         inline = f'{{\n    "kind": "inline",\n    "must_understand": false,\n    "metadata": {inner}\n  }}'
+        from zarrscope.document import Document
+
         whole = Document(root or b"", DOCUMENT, limit=CONSOLIDATED_LIMIT).set_text("/consolidated_metadata", inline)
         return {DOCUMENT: whole.bytes}
 
