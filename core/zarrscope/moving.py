@@ -110,6 +110,10 @@ class _Stopped(Exception):
     """Somebody cancelled."""
 
 
+class _Gone(Conflict):
+    """What was to be moved or copied is not there any more."""
+
+
 class _Carrying:
     """One move or copy: `pairs` are the keys, `prefixes` the prefixes, of the old place and the new."""
 
@@ -127,6 +131,8 @@ class _Carrying:
         self.path, self.to = clean_path(path), clean_path(to)
         self.replace, self.progress, self.cancelled = replace, progress, cancelled
         self.dialect, self.kind = need_node(source, self.path)
+        self.own: dict[str, bytes] = {}
+        """The node's own documents at the old place."""
         before, after = self.dialect.erase(self.path, self.kind), self.target.dialect.erase(self.to, self.kind)
         self.pairs = tuple(zip(before.keys, after.keys, strict=False))
         self.prefixes = tuple(zip(before.prefixes, after.prefixes, strict=False))
@@ -161,7 +167,9 @@ class _Carrying:
             )
 
     def _make_room(self, moving: bool) -> None:
-        """Looks that nothing is at the new place, or erases it, and makes the groups above it."""
+        """Looks that the node is still there, and nothing at the new place (or erases that); makes the groups above."""
+        self.dialect, self.kind = need_node(self.source, self.path)
+        self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url
         above = need_place(self.target, self.to, instead_of=self.path if same else "")
         taken: tuple[Dialect, Kind] | None = None
@@ -204,7 +212,9 @@ class _Carrying:
             except _Stopped:
                 return self._result(cancelled=True)
             self.target.store.flush()
-            erase_node(self.source, self.dialect, self.path, self.kind)
+            with self.source.store.turn():
+                self._need_same(fetch(self.source.store, self.dialect.documents(self.path)))
+                erase_node(self.source, self.dialect, self.path, self.kind)
         return self._result(at_once=moved, notes=notes)
 
     @contextmanager
@@ -303,8 +313,10 @@ class _Carrying:
             documents: list[tuple[str, str]] = []
             self._copy_values(self._chunks(documents))
             self._store_documents(documents)
+            if not self.keys:
+                raise self._gone()
         except BaseException as error:
-            if not isinstance(error, Conflict):  # others are at work there: nothing of theirs is erased
+            if not isinstance(error, Conflict) or isinstance(error, _Gone):  # else others are at work there
                 with suppress(ZarrscopeError):
                     erase_node(self.target, self.target.dialect, self.to, self.kind)
             raise
@@ -335,6 +347,7 @@ class _Carrying:
     def _store_documents(self, pairs: list[tuple[str, str]]) -> None:
         """The deepest first, the node's own last; each atomically, and only where nothing is."""
         values = fetch(self.source.store, [key for key, _ in pairs])
+        self._need_same(values)
         last = self.dialect.documents(self.path)
         first = {self.dialect.attributes_at(self.path, self.kind)[0]} if len(last) > 1 else set()
         ordered = sorted(pairs, key=lambda pair: (pair[0] in last, -pair[0].count("/"), pair[0] not in first, pair[0]))
@@ -347,6 +360,20 @@ class _Carrying:
                 self.nbytes += len(values[key])
         self.target.forget()
         follow(self.target, {**self.documents})
+
+    def _need_same(self, found: dict[str, bytes]) -> None:
+        """Raises Conflict when somebody took the node away, or changed what it is, since it was looked for."""
+        gone = next((key for key in self.own if key not in found), None)
+        if gone is not None:
+            raise self._gone(gone)
+
+    def _gone(self, key: str | None = None) -> _Gone:
+        return _Gone(
+            f"{self.path} was moved or erased by others meanwhile",
+            store=self.source.url,
+            key=key,
+            advice="Look where it is now.",
+        )
 
     def _settle(self) -> None:
         """Copies again what others changed meanwhile, until both places hold the same."""

@@ -27,9 +27,8 @@ from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
-from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, attributes_of, load, stays_inside, token
-from zarrscope.dialects.v2 import DIMENSIONS
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
@@ -77,6 +76,18 @@ class Draft(Dialect):
     @property
     def case_blind(self) -> bool:
         return self.layout.case_blind
+
+    @property
+    def undefined_fill(self) -> bool:
+        return self.layout.undefined_fill
+
+    @property
+    def filters_in(self) -> str | None:
+        return self.layout.filters_in
+
+    @property
+    def copies_alone(self) -> str | None:
+        return self.layout.copies_alone
 
     @property
     def ending(self) -> str:
@@ -227,20 +238,15 @@ class Draft(Dialect):
         own = {key: value for key, value in nodes.items() if key.startswith("meta/") and stays_inside(key)}
         return {key: value for key, value in own.items() if isinstance(value, Mapping)}
 
-    @property
-    def copies_alone(self) -> str | None:
-        return "/consolidated" if self.layout == DRAFT_2020 else None
-
     def copied_at(self, key: str) -> tuple[str, str] | None:
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
         """As zarr-python 2: the place of the copies is a group as well, and zarr.json is among them."""
-        group = document({"attributes": {}}, indent=4)
-        key = self.key("/consolidated", "group")
-        inner = copies({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), key: group.decode(), **texts})
+        inner = copies({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
-        return {key: group, _CONSOLIDATED: text.encode()}
+        group = document({"attributes": {}}, indent=4)
+        return {self.key("/consolidated", "group"): group, _CONSOLIDATED: text.encode()}
 
     # ------------------------------------------------------------------ writing
     def write(
