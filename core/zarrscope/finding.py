@@ -42,9 +42,9 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
 
 
 def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:
-    """A node beneath an array. N5 does not forbid it."""
+    """A node beneath an array, which most dialects forbid."""
     return Finding(
-        "warning" if dialect.name == "n5" else "error",
+        "warning" if dialect.nodes_beneath_arrays else "error",
         "array-with-descendants",
         array,
         f"There is a node {node} beneath this array; readers do not find it",

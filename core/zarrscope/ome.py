@@ -139,16 +139,19 @@ def resolve(group: str, path: str) -> str | None:
     return "/" + "/".join(parts)
 
 
-def multiscales(attributes: Mapping[str, Any], path: str, dialect: str = "") -> list[Multiscale]:
-    """Every usable entry of `multiscales` of the group at `path`; an empty list when there is none."""
+def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> list[Multiscale]:
+    """Every usable entry of `multiscales` of the group at `path`; an empty list when there is none.
+
+    `home`: the version of OME-Zarr that belongs into the group's dialect, "" where none does.
+    """
     ome, version, _ = block(attributes)
     entries = ome.get("multiscales")
     if not isinstance(entries, list):
         return []
     shared: list[str] = []
-    if dialect == "v3" and ome is attributes:
+    if home == "0.5" and ome is attributes:
         shared.append("The OME metadata stands at the top of the attributes, where version 0.5 has it under 'ome'.")
-    if dialect == "v2" and ome is not attributes:
+    if home == "0.4" and ome is not attributes:
         shared.append("The OME metadata stands under 'ome', which only version 0.5 and later have.")
     channels, defaults = _omero(ome.get("omero"), shared)
     label = ome.get("image-label")

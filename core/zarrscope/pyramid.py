@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope import ome
+from zarrscope.dialects import dialect_named
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.ome import TYPE_OF_NAME, Axis, Channel, Collection, Color, Member, Multiscale
 
@@ -218,7 +219,7 @@ def find_images(node: Any) -> list[Image]:
     """
     if node.kind == "array":
         return [Image(node.name, node.path, node.hierarchy, None, node)] if node.ndim else []
-    found = ome.multiscales(node.attributes, node.path, node.metadata.dialect)
+    found = ome.multiscales(node.attributes, node.path, dialect_named(node.metadata.dialect).ome_zarr)
     return [Image(m.name, node.path, node.hierarchy, m) for m in found]
 
 

@@ -171,14 +171,16 @@ def test_ome_zarr_0_4_becomes_0_5_and_0_4_again(name: str, unpacked: Path, tmp_p
 
 def test_groups_of_labels_and_series_are_known_by_their_place() -> None:
     from zarrscope.convert.carrying import attributes
+    from zarrscope.dialects import dialect_named
 
+    ends = dialect_named("v2"), dialect_named("v3")
     labels = {"labels": ["cells"], "note": 1}
-    assert attributes(labels, None, "/labels", "v2", "v3")[0] == {
+    assert attributes(labels, None, "/labels", *ends)[0] == {
         "ome": {"version": "0.5", "labels": ["cells"]},
         "note": 1,
     }
-    assert attributes(labels, None, "/mine", "v2", "v3") == (labels, [])
+    assert attributes(labels, None, "/mine", *ends) == (labels, [])
     older = {"multiscales": [{"version": "0.2", "datasets": [{"path": "0"}]}]}
-    kept, notes = attributes(older, None, "/", "v2", "v3")
+    kept, notes = attributes(older, None, "/", *ends)
     assert kept == older
     assert "0.2" in notes[0]

@@ -167,7 +167,7 @@ def convert(
         _tell_rebuild(plan, dry_run, verify, as_json, scheduler)
         return
     assert destination is not None
-    target = dialect or (hierarchy.dialect.name if hierarchy.dialect.name in ("v2", "v3") else "v3")
+    target = dialect or (hierarchy.dialect.name if hierarchy.dialect.ome_zarr else "v3")
     plan = engine.plan(
         hierarchy, destination, target, chunks=chunks, shards=shards, codecs=codecs, path=path, pyramid=wanted
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.convert.ome_versions import ShapeOf, downgraded, nothing_known, upgraded
-from zarrscope.dialects.v2 import DIMENSIONS
+from zarrscope.dialects import Dialect
 from zarrscope.metadata import ArrayMetadata
 
 Attributes = dict[str, Any]
@@ -21,8 +21,8 @@ def attributes(
     source: Mapping[str, Any],
     metadata: ArrayMetadata | None,
     path: str,
-    before: str,
-    after: str,
+    before: Dialect,
+    after: Dialect,
     shape_of: ShapeOf = nothing_known,
 ) -> tuple[Attributes, list[str]]:
     """(the attributes in dialect `after`, notes) of a node at `path` in `before`; `metadata` is the source array's.
@@ -33,26 +33,23 @@ def attributes(
     notes: list[str] = []
     if metadata is not None:
         _drop_names(own, metadata, before, after)
-        if before == "draft-2020" and before != after and _is_filters(own.get("filters"), metadata):
-            del own["filters"]  # codecs, which the array's metadata has
+        hidden = before.filters_in
+        if hidden and hidden != after.filters_in and _is_filters(own.get(hidden), metadata):
+            del own[hidden]  # codecs, which the array's metadata has
         return own, notes
-    if after == "v3" and before != "v3" and "ome" not in own:
+    if after.ome_zarr == "0.5" != before.ome_zarr and "ome" not in own:
         own, note = upgraded(own, path, shape_of)
-    elif before == "v3" and after != "v3" and isinstance(own.get("ome"), Mapping):
+    elif before.ome_zarr == "0.5" != after.ome_zarr and isinstance(own.get("ome"), Mapping):
         own, note = downgraded(own)
     else:
         return own, notes
     return own, [note] if note else []
 
 
-def _drop_names(own: Attributes, metadata: ArrayMetadata, before: str, after: str) -> None:
-    """Names of dimensions that came from attributes and go to a place of their own."""
-    if metadata.dimension_names is None or before == after:
-        return
-    if before == "n5":
-        own.pop("axes", None)
-    elif before != "v3" and after in ("v3", "n5"):
-        own.pop(DIMENSIONS, None)
+def _drop_names(own: Attributes, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:
+    """Names of dimensions that came from attributes and go to another place."""
+    if metadata.dimension_names is not None and before.names_in is not None and before.names_in != after.names_in:
+        own.pop(before.names_in, None)
 
 
 def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding, with_defaults
+from zarrscope.dialects import dialect_named
 from zarrscope.dialects.pipeline import bytes_codec, kind_of
 from zarrscope.dtype import DataType
 from zarrscope.errors import Refused
@@ -72,7 +73,7 @@ class Layout:
 
 def laid(draft: ArrayMetadata) -> ArrayMetadata:
     """N5's blocks written anywhere else are plain values with N5's compression."""
-    if draft.dialect == "n5" or not _is_block(draft.codecs):
+    if dialect_named(draft.dialect).blocks or not _is_block(draft.codecs):
         return draft
     return replace(draft, codecs=_unblocked(draft))
 
@@ -126,4 +127,6 @@ def coarser(base: ArrayMetadata, shape: Sequence[int]) -> tuple[RegularGrid, tup
         outer = tuple(-(-min(o, max(1, n)) // c) * c for o, n, c in zip(outer, shape, inner, strict=True))
         settings = {**base.codecs[0].configuration, "chunk_shape": list(inner)}
         return RegularGrid(outer), (CodecSpec("sharding_indexed", Configuration(settings)), *base.codecs[1:])
-    return RegularGrid(inner), base.codecs if base.dialect == "n5" or not _is_block(base.codecs) else codecs
+    return RegularGrid(inner), base.codecs if dialect_named(base.dialect).blocks or not _is_block(
+        base.codecs
+    ) else codecs

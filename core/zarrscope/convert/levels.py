@@ -158,8 +158,8 @@ def with_entries(attributes: Mapping[str, Any], changed: Sequence[Any]) -> dict[
     return {**attributes, "multiscales": [*changed]}
 
 
-def image_attributes(name: str, axes: Sequence[Axis], dialect: str) -> dict[str, Any]:
-    """The attributes of a new image whose finest level is at "0": 0.5 in v3, 0.4 in v2."""
+def image_attributes(name: str, axes: Sequence[Axis], version: str) -> dict[str, Any]:
+    """The attributes of a new image whose finest level is at "0", in OME-Zarr 0.5 or 0.4."""
     described = []
     for axis in axes:
         own = {"name": axis.name, "type": axis.type, "unit": axis.unit}
@@ -168,9 +168,9 @@ def image_attributes(name: str, axes: Sequence[Axis], dialect: str) -> dict[str,
     entry: dict[str, Any] = {"axes": described, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
     if name:
         entry = {"name": name, **entry}
-    if dialect == "v3":
-        return {"ome": {"version": "0.5", "multiscales": [entry]}}
-    return {"multiscales": [{"version": "0.4", **entry}]}
+    if version == "0.5":
+        return {"ome": {"version": version, "multiscales": [entry]}}
+    return {"multiscales": [{"version": version, **entry}]}
 
 
 def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str, ...] | None) -> tuple[Axis, ...]:

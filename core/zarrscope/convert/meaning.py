@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zarrscope.creating import as_spec
+from zarrscope.dialects import dialect_named
 from zarrscope.dialects.pipeline import bytes_codec
 from zarrscope.dtype import DataType
 from zarrscope.metadata import ArrayMetadata, CodecSpec
@@ -44,6 +45,6 @@ def _decoding(codecs: Sequence[CodecSpec], dtype: DataType | None, ndim: int) ->
 
 
 def rare(metadata: ArrayMetadata) -> list[str]:
-    if metadata.dialect != "v3":
+    if dialect_named(metadata.dialect).numcodecs:
         return []
     return [spec.name for spec in metadata.codecs if spec.name.startswith(("numcodecs.", "imagecodecs_"))]

@@ -323,8 +323,8 @@ class _Planner:
                 yield self._new_group(base.path, place, {}, ("A group for a new level",))
 
     def _attributes(self, node: Group | Array, metadata: ArrayMetadata | None, notes: list[str]) -> dict[str, Any]:
-        names = (self.source.dialect.name, self.dialect.name)
-        own, told = attributes(node.attributes, metadata, node.path, *names, shape_of=self._shape_of)
+        ends = self.source.dialect, self.dialect
+        own, told = attributes(node.attributes, metadata, node.path, *ends, shape_of=self._shape_of)
         notes += told
         own, pointers = strict(own)
         if pointers:
@@ -351,7 +351,7 @@ class _Planner:
         before = array.metadata
         fill, fill_moves = self._fill(before, notes)
         names = before.dimension_names
-        if names is None and self.dialect.name != "v2":  # OME-Zarr wants them in v3, and knows of none in v2
+        if names is None and self.dialect.ome_zarr != "0.4":  # OME-Zarr wants them in v3, and knows of none in v2
             names = self.axes.get(array.path)
         names = names if names is not None and len(names) == before.ndim else None
         own = self._attributes(array, before, notes)
@@ -379,16 +379,15 @@ class _Planner:
 
     def _separator(self, before: ArrayMetadata) -> str | None:
         """v2 without a separator of its own in the source gets "/", as OME-Zarr 0.4 and file systems like it."""
-        if self.dialect.name != "v2":
-            return None
-        return before.keys.separator if before.dialect == "v2" else "/"
+        wanted = self.dialect.wanted_separator
+        return before.keys.separator if wanted and before.dialect == self.dialect.name else wanted
 
     def _fill(self, before: ArrayMetadata, notes: list[str]) -> tuple[Fill, bool]:
         fill = before.fill
-        if not fill.defined and self.dialect.name in ("v3", "draft-2022-05"):
+        if not fill.defined and not self.dialect.undefined_fill:
             notes.append(f"The fill value was left open; it becomes {fill.value!r}, as it is read already")
             return replace(fill, defined=True), False
-        if self.dialect.name == "n5" and fill.defined and before.dtype.numpy is not None:
+        if self.dialect.zero_fill and fill.defined and before.dtype.numpy is not None:
             none = Fill(zero(before.dtype))
             if fill != none:
                 notes.append("N5 has no fill value but 0: chunks of nothing but the fill value are stored")
@@ -422,7 +421,7 @@ class _Planner:
         """What the destination's documents would tell otherwise than the source's."""
         if wanted.dtype.numpy != got.dtype.numpy:
             self._lose(path, f"The data type {wanted.dtype} becomes {got.dtype}.")
-        if wanted.fill != got.fill and self.dialect.name != "n5":
+        if wanted.fill != got.fill and not self.dialect.zero_fill:
             bits = "The bits of its NaN are" if _is_nan(wanted.fill) and _is_nan(got.fill) else "It is"
             self._lose(path, f"The fill value {wanted.fill.value!r} becomes {got.fill.value!r}. {bits} not the same.")
         if got.dimension_names is None and wanted.dimension_names is not None:

@@ -56,7 +56,7 @@ class Pyramids:
     def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
         """`named`: paths for new levels by the path of the finest one; those not named get free ones beside those that
         are there. None: the new levels may take the names of the former ones."""
-        if dialect.name not in ("v2", "v3"):
+        if not dialect.ome_zarr:
             raise Refused(
                 f"OME-Zarr's pyramids are made of Zarr v2 and v3 only, not of {dialect.title}",
                 advice="Choose v3, or v2.",
@@ -139,7 +139,7 @@ class Pyramids:
         check_method(method, array.metadata.dtype)
         found = steps(array.shape, axes, level_names("0", set()), self.wanted)
         self.built[array.path] = Built(None, "/", tuple(found), method)
-        attributes = image_attributes(array.name, axes, self.dialect.name)
+        attributes = image_attributes(array.name, axes, self.dialect.ome_zarr)
         (entry,) = entries(attributes)
         own = with_entries(attributes, [with_levels(entry, "0", found, method)])
         from zarrscope.ome_check import check

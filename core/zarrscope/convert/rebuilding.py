@@ -188,7 +188,7 @@ class _Planner:
             assert isinstance(array, Array)
             if array.problem is not None:
                 raise array.problem
-            separator = array.metadata.keys.separator if self.hierarchy.dialect.name == "v2" else None
+            separator = array.metadata.keys.separator if self.hierarchy.dialect.wanted_separator else None
             for made in pyramids.levels(finest, finest, array.metadata, separator):
                 self._groups_above(built.target, made.target)
                 documents = self.hierarchy.dialect.write(made.target, made.metadata, {})

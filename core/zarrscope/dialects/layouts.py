@@ -54,6 +54,11 @@ class Layout:
     """Unknown members of node documents make the node fail."""
     datetime_uri: str
     separator_always: bool = False
+    undefined_fill: bool = True
+    filters_in: str | None = None
+    """The attribute in which zarr-python 2 keeps filters."""
+    copies_alone: str | None = None
+    """The path of the group that zarr-python 2 makes for its consolidated copy."""
     case_blind: bool = False
     """Names of one group may not differ in upper and lower case only (D.1.6)."""
 
@@ -120,6 +125,8 @@ DRAFT_2020 = Layout(
     strict=False,
     datetime_uri="https://zarr-specs.readthedocs.io/en/latest/extensions/data-types/datetime/v1.0.html",
     separator_always=True,
+    filters_in="filters",
+    copies_alone="/consolidated",
 )
 DRAFT_2022_05 = Layout(
     name="draft-2022-05",
@@ -141,4 +148,5 @@ DRAFT_2022_05 = Layout(
     strict=True,
     datetime_uri="https://purl.org/zarr/spec/extensions/data-types/datetime/1.0",
     separator_always=True,
+    undefined_fill=False,
 )

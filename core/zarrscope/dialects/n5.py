@@ -57,6 +57,10 @@ class N5(Dialect):
     name: ClassVar[str] = "n5"
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
+    names_in: ClassVar[str | None] = "axes"
+    zero_fill: ClassVar[bool] = True
+    blocks: ClassVar[bool] = True
+    nodes_beneath_arrays: ClassVar[bool] = True
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
 from zarrscope.store import Entry
 
+DIMENSIONS = "_ARRAY_DIMENSIONS"
+"""xarray's attribute for the names of dimensions."""
+
 Kind = Literal["array", "group"]
 Source = bytes | Mapping[str, Any]
 """A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
@@ -152,6 +155,52 @@ class Dialect(Protocol):
     def extensions(self) -> tuple[ExtensionReport, ...]:
         """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
         return ()
+
+    # ------------------------------------------------------------------ what it can hold
+    @property
+    def ome_zarr(self) -> str:
+        """The newest version of OME-Zarr that is written in this dialect: "0.4", "0.5"; "" where none is."""
+        return ""
+
+    @property
+    def names_in(self) -> str | None:
+        """The attribute that holds the names of dimensions; None where they have a place of their own."""
+        return DIMENSIONS
+
+    @property
+    def filters_in(self) -> str | None:
+        """The attribute that holds codecs, where the dialect has no other place for them."""
+        return None
+
+    @property
+    def wanted_separator(self) -> str | None:
+        """What parts the indices of chunks in new arrays of images, where that is not the default."""
+        return None
+
+    @property
+    def undefined_fill(self) -> bool:
+        """A fill value may be left undefined."""
+        return True
+
+    @property
+    def zero_fill(self) -> bool:
+        """There is no fill value but zero."""
+        return False
+
+    @property
+    def blocks(self) -> bool:
+        """Chunks are blocks of their own, with a header that tells their size."""
+        return False
+
+    @property
+    def nodes_beneath_arrays(self) -> bool:
+        """Nothing forbids nodes beneath an array."""
+        return False
+
+    @property
+    def numcodecs(self) -> bool:
+        """Its codecs are those of numcodecs: every reader has them."""
+        return True
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:

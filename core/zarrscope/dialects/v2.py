@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
-from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
+from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
 from zarrscope.dialects.reading import Members, load, prefix_of, stays_inside, token
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import parse_typestr, spell, typestr
@@ -27,9 +27,6 @@ from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata, Outcome, RegularGrid
 from zarrscope.store import Entry
 
-DIMENSIONS = "_ARRAY_DIMENSIONS"
-"""xarray's attribute for the names of dimensions."""
-
 
 @dataclass(frozen=True)
 class V2(Dialect):
@@ -39,6 +36,8 @@ class V2(Dialect):
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"
     named_kinds: ClassVar[bool] = True
+    ome_zarr: ClassVar[str] = "0.4"
+    wanted_separator: ClassVar[str | None] = "/"
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:

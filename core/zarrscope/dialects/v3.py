@@ -55,6 +55,10 @@ class V3(Dialect):
 
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"
+    ome_zarr: ClassVar[str] = "0.5"
+    names_in: ClassVar[str | None] = None
+    undefined_fill: ClassVar[bool] = False
+    numcodecs: ClassVar[bool] = False
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
