@@ -131,7 +131,7 @@ class _Hands:
             shape, dtype = pipeline.spec.shape, pipeline.dtype
             if dtype.hasobject:
                 return None
-            self._elements = self.memory(prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+            self._elements = pipeline.laid_out(self.memory(prod(shape) * dtype.itemsize))
         return self._elements
 
     def close(self) -> None:

@@ -198,6 +198,19 @@ class CodecPipeline:
         out[...] = array
         return out
 
+    def laid_out(self, memory: Octets) -> Elements:
+        """A chunk in `memory`, its axes in the order of the stored ones, so that `decode` fills it without a copy."""
+        spec, stored = self.spec, self._serializer.decoded
+        inner: Elements | None = memory.view(self.dtype).reshape(spec.shape)
+        for step in self._arrays:
+            inner = step.view(inner) if inner is not None else None
+        if inner is None or stored.numpy != self.dtype:
+            return memory.view(self.dtype).reshape(spec.shape)
+        array: Elements = memory.view(self.dtype).reshape(stored.shape)
+        for at in reversed(self._arrays):
+            array = at.decode(array)
+        return array
+
     def _straight(self, data: Buffer, codec: BytesToBytes, out: Elements | None) -> Elements:
         """Decompresses right into the elements' memory."""
         spec = self._serializer.decoded
