@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -384,6 +385,55 @@ def test_a_remote_source_is_asked_for_many_chunks_at_once() -> None:
     assert far.most >= 9
     assert result.copied == 6 + 3
     assert np.array_equal(zarrscope.open(store)["/images/a"][...], near["/images/a"][...])
+
+
+class Watched(MemoryStore):
+    """Notes what is asked for: whole values one by one, and how many at once."""
+
+    def __init__(self, values: Any) -> None:
+        super().__init__(values)
+        self.gets: list[str] = []
+        self.batches: list[int] = []
+
+    def _get(self, key: str, part: Any) -> bytes | None:
+        if part is None:
+            self.gets.append(key)
+        return super()._get(key, part)
+
+    def _get_many(self, requests: Any, cancelled: Any) -> Any:
+        self.batches.append(len(requests))
+        yield from super()._get_many(requests, cancelled)
+
+
+def watched(shape: tuple[int, int], chunks: tuple[int, int], *, remote: bool) -> Watched:
+    near = zarrscope.open(MemoryStore(), "w-")
+    near.create_array("/a", shape=shape, dtype="u2", chunks=chunks)[...] = np.arange(1, 1 + prod(shape)).reshape(shape)
+    store = Watched({key: near.store.get(key) or b"" for key in near.store.list()})
+    store.remote = remote
+    return store
+
+
+@pytest.mark.parametrize("remote", [True, False])
+@pytest.mark.parametrize(("chunks", "anew"), [((12, 12), (6, 4)), ((32, 96), (8, 8)), ((4, 6), (12, 12))])
+def test_no_chunk_of_the_source_is_read_twice(
+    chunks: tuple[int, int], anew: tuple[int, int], remote: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a region may hold, and even where a chunk is larger; from far away many are under way at once."""
+    from zarrscope.convert import blocks
+
+    for region in (1 << 20, 600):
+        monkeypatch.setattr(blocks, "REGION_BYTES", region)
+        store = watched((96, 96), chunks, remote=remote)
+        plan = convert.plan(zarrscope.open(store), MemoryStore(), "v3", chunks=anew, codecs=["gzip"])
+        store.gets.clear()
+        store.batches.clear()
+        convert.run(plan, verify=False)
+        read = [key for key in store.gets if "/c/" in key]
+        assert len(read) == len(set(read)) == plan.nodes[1].array.size // prod(chunks)  # type: ignore[union-attr]
+        if remote and region > 600:
+            assert max(store.batches) >= min(64, len(read))
+        assert plan.store is not None
+        assert np.array_equal(zarrscope.open(plan.store)["/a"][...], zarrscope.open(store)["/a"][...])
 
 
 @pytest.mark.parametrize("after", WRITTEN)

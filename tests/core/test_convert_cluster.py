@@ -115,7 +115,7 @@ def test_no_two_regions_share_a_shard(tmp_path: Path) -> None:
     assert node.metadata is not None
     keys = [
         index
-        for region in blocks.regions(node.array.metadata, node.metadata)
+        for region in blocks.regions(node.array.chunks, node.metadata)
         for index in np.ndindex(*map(len, region))
         for index in [tuple(r[i] for r, i in zip(region, index, strict=True))]
     ]

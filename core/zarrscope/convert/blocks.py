@@ -1,7 +1,8 @@
 """Regions: blocks of a destination's chunks that are worked on at one go. Pure geometry, and what "equal" means.
 
 A region is whole chunks (whole shards) of the destination, so that no two workers ever write one key, and as many of
-them as make whole chunks of the source, so that none is decoded twice, while memory allows.
+them as make whole chunks of the source, so that none is decoded twice, while memory allows; of a source far away, as
+many as fill its requests.
 """
 
 from __future__ import annotations
@@ -25,20 +26,28 @@ Spans = tuple[range, ...]
 """Elements, per axis."""
 
 
-def regions(above: ArrayMetadata, metadata: ArrayMetadata, factors: Sequence[int] | None = None) -> Iterator[Region]:
-    """All chunks of `metadata`'s grid in blocks; `above` is what the values are read from, `factors` times as large."""
+def regions(
+    unit: Sequence[int], metadata: ArrayMetadata, factors: Sequence[int] | None = None, many: int = 1
+) -> Iterator[Region]:
+    """All chunks of `metadata`'s grid in blocks, for values read from an array `factors` times as large whose units of
+    decoding have the shape `unit`. A block takes REGION_BYTES, or as much as has to be decoded at once anyway; it spans
+    `many` units where they are that small."""
     grid = metadata.grid
     extent = grid.extent(metadata.shape)
     times = factors if factors is not None else (1,) * len(extent)
     itemsize = metadata.dtype.itemsize or 64
+    limit = max(REGION_BYTES, itemsize * prod(unit))
+    own = [max(1, c * f) for c, f in zip(grid.chunk_shape, times, strict=True)]
     steps = [1] * len(extent)
-    size = itemsize * prod(grid.chunk_shape) * prod(times)
-    read = above.grid.chunk_shape
+    size = itemsize * prod(own)
     for axis in reversed(range(len(extent))):
-        own = (grid.chunk_shape[axis] or 1) * times[axis]
-        wanted = max(1, min(-(-read[axis] // own), extent[axis]))
-        steps[axis] = max(1, min(wanted, REGION_BYTES // max(1, size)))
+        wanted = max(1, min(-(-unit[axis] // own[axis]), extent[axis]))
+        steps[axis] = max(1, min(wanted, limit // max(1, size)))
         size *= steps[axis]
+    units = prod(max(1, step * o // u) for step, o, u in zip(steps, own, unit, strict=True))
+    for axis in reversed(range(len(extent))):
+        most = max(1, min(extent[axis] // max(1, steps[axis]), limit // max(1, size), -(-many // units)))
+        steps[axis], size, units = steps[axis] * most, size * most, units * most
     starts = [range(0, n, step) for n, step in zip(extent, steps, strict=True)]
     for corner in product(*starts):
         yield tuple(range(start, min(n, start + step)) for start, n, step in zip(corner, extent, steps, strict=True))
@@ -53,10 +62,9 @@ def spans_of(metadata: ArrayMetadata, region: Region) -> Spans:
     return tuple(spans)
 
 
-def slabs(spans: Spans, above: ArrayMetadata, factors: Sequence[int]) -> Iterator[Spans]:
-    """`spans` in parts whose values above take at most REGION_BYTES, in whole chunks of it where memory allows."""
-    itemsize = above.dtype.itemsize or 64
-    units = [max(1, min(len(s), c // f)) for s, c, f in zip(spans, above.grid.chunk_shape, factors, strict=True)]
+def slabs(spans: Spans, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[Spans]:
+    """`spans` in parts whose values above take at most REGION_BYTES, or one unit; in whole units where these align."""
+    units = [max(1, min(len(s), u // f)) for s, u, f in zip(spans, unit, factors, strict=True)]
     steps = list(units)
     size = itemsize * prod(steps) * prod(factors)
     for axis in reversed(range(len(spans))):

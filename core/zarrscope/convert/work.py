@@ -87,7 +87,8 @@ class Work:
 
     def regions(self) -> Iterator[Region]:
         """The pieces for `encode` and `compare`."""
-        return regions(self.source.metadata, self.target.metadata, self.factors)
+        many = BATCH if self.source.store.remote else 1
+        return regions(self.source.chunks, self.target.metadata, self.factors, many)
 
     @property
     def region_bytes(self) -> int:
@@ -168,7 +169,8 @@ class Work:
         if self.factors is None:
             return self.source.read(selection(spans))
         out = np.empty(tuple(map(len, spans)), self.source.dtype)
-        for slab in slabs(spans, self.source.metadata, self.factors):
+        itemsize = self.source.metadata.dtype.itemsize or 64
+        for slab in slabs(spans, self.source.chunks, itemsize, self.factors):
             above = tuple(
                 range(s.start * f, min(s.stop * f, n))
                 for s, f, n in zip(slab, self.factors, self.source.shape, strict=True)
