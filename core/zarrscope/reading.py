@@ -174,7 +174,10 @@ class _Reading:
             background.share(items, self._place, threads)
         else:
             try:
-                background.share(self._sharded_jobs() if locator.tiers else self._jobs(), _call, threads)
+                if self.touched == 1:
+                    self._do_one()
+                else:
+                    background.share(self._sharded_jobs() if locator.tiers else self._jobs(), _call, threads)
             finally:
                 for hands in self._hands:
                     hands.close()
@@ -293,6 +296,27 @@ class _Reading:
             row.target[..., some[0].part.target.start : some[-1].part.target.stop] = self.array.fill_value
 
     # ------------------------------------------------------------------ working
+    def _do_one(self) -> None:
+        """The only unit there is ("pixel"): the plan would take longer than the reading."""
+        parts = [some[0] for some in self.parts]
+        unit, source = tuple(part.chunk for part in parts), tuple(part.source for part in parts)
+        last = _Along(parts[-1], "", 0)
+        whole = all(part.whole for part in parts)
+        key = self.locator.key(unit)
+        row = _Row(unit[:-1], (key, ""), source[:-1], self.out, whole, ())
+        if not self.locator.tiers:
+            self._do_each((_Stretch(row, (last,)),))
+            return
+        inner = [[i % n] for i, n in zip(unit, self.locator.units_per_chunk, strict=True)]
+        try:
+            spans = self.locator.spans(self._mine.reader, key, inner)
+        except ZarrscopeError as error:
+            raise self.array.located(error, key)  # noqa: B904 - it is that error
+        if spans is None:
+            self._fill(row, (last,))
+        else:
+            self._do_inner((_Stretch(row, (last,), spans),), None)
+
     def _new_hands(self) -> _Hands:
         made = _Hands(self.array)
         self._hands.append(made)

@@ -83,6 +83,8 @@ class Selection:
         if not self.size:
             return [[] for _ in self.positions]
         for axis, (p, e) in enumerate(zip(self.positions, edges, strict=True)):
+            if len(p) <= MAX_TOUCHED:
+                continue
             touched = min(len(p), abs(e.chunk_of(p[-1]) - e.chunk_of(p[0])) + 1)
             if touched > MAX_TOUCHED:
                 raise Refused(

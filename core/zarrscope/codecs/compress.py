@@ -10,7 +10,11 @@ gzip: libdeflate, isal, zlib · crc32c: google-crc32c, a table in Python.
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
+from struct import pack, unpack_from
 from typing import Any, ClassVar
 
 import numpy as np
@@ -175,7 +179,7 @@ class Blosc(BytesToBytes):
             self.check_size(len(found), out.size)
             out[:] = np.frombuffer(found, np.uint8)
             return None
-        block = int.from_bytes(first[8:12], "little")
+        (block,) = unpack_from("<I", first, 8)
         count = -(-size // block)
         low, high = start // block, -(-last // block)
         if high == count and size % block and low:
@@ -183,27 +187,34 @@ class Blosc(BytesToBytes):
         if 2 * (high - low) > count:
             return super().part(source, out, start)
         table = 16 + 4 * count
-        head = first if table <= len(first) else source.read(0, table)
-        starts = np.frombuffer(head, "<u4", count, 16).astype(np.int64)
-        # Threads that compressed a chunk together left its blocks in any order.
-        order = np.sort(starts)
-        ends = np.append(order, source.size)[np.searchsorted(order, starts, "right")]
-        if int(order[0]) < table or int(order[-1]) > source.size - 4:
-            raise self.damaged("the table of its blocks points to what is none of them")
-        if int((ends - starts)[low:high].sum()) > source.size:
-            raise self.damaged("the blocks overlap")
-        blocks = [source.read(int(starts[i]), int(ends[i])) for i in range(low, high)]
-        lengths = np.array([len(data) for data in blocks], "<u4")
-        table = 16 + 4 * len(blocks)
-        places = (np.cumsum(lengths, dtype="<u4") - lengths + table).astype("<u4")
+        starts = unpack_from(f"<{count}I", first if table <= len(first) else source.read(0, table), 16)
+        blocks = self._blocks(source, starts, low, high)
+        places = accumulate(map(len, blocks[:-1]), initial=16 + 4 * len(blocks))
         inner = min(high * block, size) - low * block
-        numbers = (inner, block, table + int(lengths.sum()))
-        cut = b"".join([bytes(first[:4]), *(n.to_bytes(4, "little") for n in numbers), places.tobytes(), *blocks])
+        lengths = 16 + 4 * len(blocks) + sum(map(len, blocks))
+        cut = b"".join([bytes(first[:4]), pack(f"<{3 + len(blocks)}I", inner, block, lengths, *places), *blocks])
         self._check_header(cut, inner, exact=True)
         decoded = np.empty(inner, np.uint8)
         self._decompress(cut, decoded)
         out[:] = decoded[start - low * block :][: out.size]
         return None
+
+    def _blocks(self, source: Source, starts: Sequence[int], low: int, high: int) -> list[Buffer]:
+        """The blocks from `low` to `high`. Threads that compressed a chunk together left them in any order."""
+        order = sorted(starts)
+        if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
+            raise self.damaged("the table of its blocks points to what is none of them")
+        spans = []
+        for at in starts[low:high]:
+            behind = bisect_right(order, at)
+            spans.append((at, order[behind] if behind < len(order) else source.size))
+        if sum(end - at for at, end in spans) > source.size:
+            raise self.damaged("the blocks overlap")
+        blocks = [source.read(*span) for span in spans]
+        for data, (at, end) in zip(blocks, spans, strict=True):
+            if len(data) != end - at:
+                raise self.damaged("the chunk ends within a block")
+        return blocks
 
     def _decompress(self, data: Buffer, out: Octets) -> None:
         try:
@@ -221,8 +232,9 @@ class Blosc(BytesToBytes):
         there = len(data) if whole is None else whole
         if len(data) < 16:
             raise self.damaged(f"{len(data)} bytes cannot hold the header of 16")
-        version, flags, typesize = data[0], data[2], data[3]
-        size, block, stored = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8, 12))
+        version, _, flags, typesize = data[:4]
+        size: int
+        size, block, stored = unpack_from("<3I", data, 4)
         if version != 2 or typesize < 1 or block > size or (size and block < 1):
             raise self.damaged("the header is not a blosc 1 header")
         if stored != there:

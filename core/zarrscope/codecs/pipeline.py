@@ -244,9 +244,8 @@ class CodecPipeline:
         length = prod(shape[axis + 1 :]) * self.dtype.itemsize
         start = (row * shape[axis] + low) * length
         size = (high - low) * length
-        if self._bytes:
-            if not self._bytes[0].decoded.size or not self._bytes[0].pays(start, start + size):
-                return None
+        if self._bytes and (not self._bytes[0].decoded.size or not self._bytes[0].pays(start, start + size)):
+            return None
         take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
         return Window(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
 

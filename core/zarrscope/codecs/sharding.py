@@ -77,6 +77,9 @@ class ShardIndex:
 
     def locate_many(self, indices: Sequence[Sequence[int]]) -> list[tuple[int, int] | None]:
         """Where the inner chunks of a region lie, from and to, in C order; `indices` per axis. Raises as `locate`."""
+        if all(len(some) == 1 for some in indices):
+            found = self.locate(tuple(some[0] for some in indices))
+            return [None if found is None else found.span(1 << 63)]
         region = self.entries[np.ix_(*indices)].reshape(-1, 2)
         offsets, lengths = region[:, 0], region[:, 1]
         absent = (offsets == NOWHERE) & (lengths == NOWHERE)
