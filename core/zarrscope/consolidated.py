@@ -25,6 +25,11 @@ ATTEMPTS = 20
 STALE = "The consolidated metadata is stale: it could not be brought in step"
 
 
+def _own(dialect: Dialect) -> set[str]:
+    """The root's documents, without one that is there for the copies alone."""
+    return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
+
+
 class Copies:
     """The documents of all nodes by store key, as one document carries them along. Never changed: see `changed`."""
 
@@ -39,8 +44,8 @@ class Copies:
         copies = dialect.consolidated(documents)
         if copies is None:
             return None
-        own = documents.keys() & set(dialect.documents("/"))
-        return cls(dialect, {key: documents[key] for key in own if not key.endswith(".zmetadata")} | copies)
+        own = {key: documents[key] for key in _own(dialect) if key in documents}
+        return cls(dialect, own | copies)
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
         """As a store's list_dir, over the keys of the copies."""

@@ -29,8 +29,6 @@ from zarrscope.walking import MAX_DEPTH
 
 BLOCK_BYTES = 16 << 20
 """Blocks of about this size are compared, each side's chunks whole where one of them is larger."""
-DIMENSIONS = "_ARRAY_DIMENSIONS"
-"""v2's spelling of names of dimensions, which other dialects keep outside the attributes."""
 
 
 class Absent:
@@ -108,8 +106,7 @@ class _Side:
 
     def documents(self, node: Group | Array) -> dict[str, Any]:
         """The node's documents, parsed, by the name that both sides share."""
-        dialect = dialect_named(node.metadata.dialect)
-        keys = [key for key in dialect.documents(node.path) if key != ".zmetadata"]
+        keys = dialect_named(node.metadata.dialect).documents(node.path, node.kind)
         found = fetch(self.hierarchy.store, keys)
         return {str(keys.index(key)): parse_json(value, key=key) for key, value in found.items()}
 
@@ -187,10 +184,12 @@ class _Comparison:
             yield Difference(path, "codecs", codecs[0], codecs[1])
 
     def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
+        """Without the names of dimensions, which are compared as such wherever they are kept."""
         names = node.dimension_names if isinstance(node, Array) else None
-        if not self.strict and names is not None and DIMENSIONS in node.attributes:
-            return {name: value for name, value in node.attributes.items() if name != DIMENSIONS}
-        return node.attributes
+        place = dialect_named(node.metadata.dialect).names_in
+        if self.strict or names is None or place is None:
+            return node.attributes
+        return {name: value for name, value in node.attributes.items() if name != place}
 
     def _documents(self, path: str, left: Group | Array, right: Group | Array) -> Iterator[Difference]:
         dialects = left.metadata.dialect, right.metadata.dialect

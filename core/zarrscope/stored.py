@@ -92,7 +92,7 @@ class StoredChunks:
             if index is not None and all(i < n for i, n in zip(index, self.extent, strict=True)):
                 self._note(index)
             elif self.documents_seen and key.rpartition("/")[2] in documents:
-                if key not in own and key != ".zmetadata":
+                if key not in own:
                     node = "/" + key.rpartition("/")[0]
                     beneath[node] = min(key, beneath.get(node, key))
             else:

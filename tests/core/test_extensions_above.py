@@ -123,7 +123,7 @@ def test_nothing_is_written_where_the_whole_hierarchy_demands_the_unknown(dialec
         lambda: h.erase("/g/a"),
         lambda: h["/g/a"].resize((2,)),  # type: ignore[union-attr]
     ):
-        with pytest.raises(zarrscope.ReadOnly) as caught:
+        with pytest.raises((zarrscope.ReadOnly, zarrscope.Unsupported)) as caught:
             act()
         assert (caught.value.key, caught.value.pointer) == ("zarr.json", "/extensions/0")
     with pytest.raises(zarrscope.Unsupported) as unsupported:
