@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.consolidated import follow
 from zarrscope.dialects import Dialect, Kind, Node, Source
 from zarrscope.document import Document
-from zarrscope.errors import BadMetadata, Conflict, ReadOnly, Refused, ZarrscopeError
+from zarrscope.errors import BadMetadata, Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import ArrayMetadata, GroupMetadata, Outcome
 from zarrscope.naming import join_path
@@ -165,18 +165,33 @@ def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tupl
             key=hierarchy.dialect_of(node).documents(path, "array")[0],
             advice="Open it again, then resize it.",
         )
-    old, new = (hierarchy.dialect_of(node).write(path, each, node.attributes) for each in (metadata, changed))
-    for key, value in new.items():
-        was, now = json.loads(old[key]), json.loads(value)
+    if metadata.problem is not None:  # of what is not understood, the chunk grid may be a part
+        raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
+    for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed, node.attributes):
         stored = hierarchy.store.get_versioned(key)
-        if was == now or stored is None:
+        if stored is None:
             continue
         document = Document(stored[0], key, stored[1], limit=CONSOLIDATED_LIMIT)
-        for member in now:
-            if was.get(member) != now[member]:
-                document = document.set(f"/{member}", now[member])
+        for member, value in members.items():
+            document = document.set(f"/{member}", value)
         hierarchy.save(path, document)
     return changed
+
+
+def _resized(
+    dialect: Dialect, path: str, before: ArrayMetadata, after: ArrayMetadata, attributes: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(key, members and their new values) of each document that tells the shape."""
+    try:
+        old, new = (dialect.write(path, each, attributes) for each in (before, after))
+    except Unsupported:  # a codec of which nothing is known: the shape is told all the same
+        yield dialect.documents(path, "array")[0], {"shape": [*after.shape]}
+        return
+    for key, value in new.items():
+        was, now = json.loads(old[key]), json.loads(value)
+        members = {member: now[member] for member in now if was.get(member) != now[member]}
+        if members:
+            yield key, members
 
 
 # ---------------------------------------------------------------------------------------------- erasing

@@ -4,7 +4,8 @@
 node has. A node costs one round trip, none when the hierarchy carries consolidated metadata; children stream while they
 are listed (request counts: dialects.md A.14). A node that cannot be decoded here still opens and shows its metadata.
 
-Nothing is written but by create_group, create_array, save, resize, erase (editing.py) and Array's own writing.
+Nothing is written but by create_group, create_array, save, resize, erase (editing.py), consolidate (consolidated.py),
+moving and copying (moving.py) and Array's own writing.
 What lies beneath a group: listing.py. Specification: v3 core, v2, dialects.md A.1, A.8, A.9.
 """
 

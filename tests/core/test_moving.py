@@ -305,3 +305,15 @@ def test_documents_go_byte_for_byte_whatever_they_hold() -> None:
     moving.move(hierarchy, "/g/empty", "/e")
     assert hierarchy.store.get("e/zarr.json") == text
     assert json.loads(hierarchy.store.get("g/zarr.json") or b"")["attributes"]["who"] == "g"
+
+
+def test_chunks_of_an_unknown_grid_are_never_erased_by_resizing() -> None:
+    store = example("v3").store
+    document = json.loads(store.get("other/zarr.json") or b"")
+    store.set("other/zarr.json", json.dumps({**document, "chunk_grid": {"name": "strange"}}).encode())
+    before = contents(store)
+    array = zarrscope.open(store, "r+")["/other"]
+    assert isinstance(array, Array)
+    with pytest.raises(zarrscope.ZarrscopeError):
+        array.resize((0, 0))
+    assert contents(store) == before
