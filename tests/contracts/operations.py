@@ -362,7 +362,7 @@ _DRAFT_KEYS = {
 
 
 def erasures(name: str, path: str, kind: str) -> list[tuple[str, str]]:
-    """What the text asks of a store to erase an array, a group, or a group without a document (dialects.md A.2-A.10)."""
+    """What the text asks of a store to erase an array, a group, or an implicit group (dialects.md A.2-A.10)."""
     if name in _DRAFT_KEYS:
         meta, data, suffix = _DRAFT_KEYS[name]
         own = [] if kind == "implicit" else [("erase", f"{meta}/{path}.{kind}{suffix}")]
