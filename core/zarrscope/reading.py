@@ -315,7 +315,7 @@ class _Reading:
         if spans is None:
             self._fill(row, (last,))
         else:
-            self._do_inner((_Stretch(row, (last,), spans),), None)
+            self._do_inner((_Stretch(row, (last,), spans),), self._mine.reader.keep())
 
     def _new_hands(self) -> _Hands:
         made = _Hands(self.array)
