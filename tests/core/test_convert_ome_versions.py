@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import zarrscope
 from zarrscope import convert
@@ -90,6 +92,45 @@ def test_what_early_versions_leave_open_is_taken_along_as_it_is() -> None:
     future = {"multiscales": [{"version": "0.9", "axes": [{"name": "x"}], "datasets": [{"path": "0"}]}]}
     assert upgraded(future, "/")[0] == future
     assert downgraded({"ome": {"version": "0.9", "multiscales": []}})[0]["ome"]["version"] == "0.9"
+
+
+_texts = st.sampled_from(["0", "1", "A/1", "B", "x", "y", "0.1", "0.2", "0.3", "0.4", "0.5", "space", ""])
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=8,
+)
+_members = st.sampled_from(
+    ["version", "axes", "datasets", "path", "name", "type", "wells", "rows", "columns", "images", "colors", "metadata"]
+)
+_objects = st.dictionaries(
+    _members, _json | st.lists(st.dictionaries(_members, _json, max_size=3), max_size=3), max_size=4
+)
+_attributes = st.dictionaries(
+    st.sampled_from(["multiscales", "omero", "labels", "image-label", "plate", "well", "series", "ome"]),
+    _json | _objects | st.lists(_objects, max_size=2),
+    max_size=4,
+)
+
+
+@settings(max_examples=400)
+@given(_attributes, st.sampled_from(["/", "/labels", "/a/OME"]))
+def test_whatever_attributes_hold_they_are_carried_or_a_note_is_made(attributes: Any, path: str) -> None:
+    def shape_of(place: str) -> tuple[int, ...] | None:
+        return (1, 2, 3, 4, 5) if place.endswith("0") else (4, 5) if place.endswith("1") else None
+
+    before = json.dumps(attributes)
+    newer, _ = upgraded(attributes, path, shape_of)
+    assert json.dumps(attributes) == before
+    json.dumps(newer)
+    if isinstance(attributes.get("ome"), dict):
+        json.dumps(downgraded(attributes)[0])
+    store = MemoryStore({".zgroup": b'{"zarr_format": 2}', ".zattrs": before.encode()})
+    for dialect, pyramid in (("v3", None), ("v2", convert.Pyramid(2)), ("v3", convert.Pyramid(2))):
+        try:
+            convert.plan(zarrscope.open(store), MemoryStore(), dialect, pyramid=pyramid)
+        except zarrscope.ZarrscopeError:
+            assert pyramid is not None
 
 
 def test_odd_lengths_have_whole_scales() -> None:

@@ -53,6 +53,8 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
         path.endswith(_ENDINGS) and {"labels", "series"} & found.keys()
     ):
         return own, ""
+    if "multiscales" in found and not isinstance(found["multiscales"], list):
+        return own, "OME-Zarr metadata is taken along as it is: its multiscales are no list"
     version = _version(found)
     told = f"OME-Zarr {version or '0.4'} becomes 0.5"
     if version in _EARLY or not _has_axes(found.get("multiscales")):
@@ -130,7 +132,8 @@ def _with_places(plate: Mapping[str, Any]) -> Attributes:
         )
     wells = []
     for well in plate["wells"] if isinstance(plate.get("wells"), list) else ():
-        row, _, column = well.get("path", "").partition("/") if isinstance(well, Mapping) else ("", "", "")
+        path = well.get("path") if isinstance(well, Mapping) else None
+        row, _, column = path.partition("/") if isinstance(path, str) else ("", "", "")
         if row in order["rows"] and column in order["columns"]:
             well = {"rowIndex": order["rows"].index(row), "columnIndex": order["columns"].index(column), **well}
         wells.append(well)

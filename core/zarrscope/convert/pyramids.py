@@ -73,8 +73,7 @@ class Pyramids:
         What cannot be rebuilt stays as it is, and a note says why.
         """
         images, listed = find_images(group), entries(own)
-        stated = [len(entry.get("datasets", ())) > 0 for entry in listed if isinstance(entry, Mapping)]
-        if not images or len(images) != len(listed) or not all(stated):
+        if not images or len(images) != len(listed):  # an entry that tells nothing usable
             return dict(own)
         names = {child.name for child in group.children()}
         changed: list[Any] = []
