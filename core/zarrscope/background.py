@@ -36,6 +36,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     import logging
 
+from zarrscope.cores import cores
+
 Post = Callable[[Callable[[], None]], None]
 """Runs a callable on the owner's thread, soon, in order. Never blocks."""
 
@@ -71,14 +73,6 @@ class Outcome(Generic[T]):
         if self.error is not None:
             raise self.error
         return self.value  # type: ignore[return-value]
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    allowed = getattr(os, "process_cpu_count", os.cpu_count)()
-    return max(1, allowed or 1)
 
 
 class Ticket:

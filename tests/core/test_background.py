@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from zarrscope import cores as cores_module
 from zarrscope.background import Background, Mailbox, Outcome, Priority, cores, shared
 
 
@@ -240,3 +242,37 @@ def test_the_child_of_a_fork_starts_afresh() -> None:
 
 def test_cores_counts_what_this_process_may_use() -> None:
     assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected", "threads"),
+    [
+        ({"self": "0::/a/b\n", "a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}, [1.5], 2),
+        ({"self": "0::/\n", "cpu.max": "400000 100000\n"}, [4.0], 4),
+        ({"self": "0::/../outside\n", "cpu.max": "max 100000\n"}, [], 64),
+        (
+            {
+                "self": "4:memory:/x\n3:cpu,cpuacct:/x\n1:name=systemd:/x\n",
+                "cpu,cpuacct/x/cpu.cfs_quota_us": "50000\n",
+                "cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+                "cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+                "cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            },
+            [0.5],
+            1,
+        ),
+        ({"self": "0::/a\n", "a/cpu.max": "rubbish"}, [], 64),
+        ({}, [], 64),
+    ],
+)
+def test_the_quota_of_a_container_limits_the_cores(
+    files: dict[str, str], expected: list[float], threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(cores_module._quotas(str(tmp_path), str(tmp_path / "self"))) == expected
+    monkeypatch.setattr(cores_module, "CONTROLS", str(tmp_path))
+    monkeypatch.setattr(cores_module, "MEMBERSHIP", str(tmp_path / "self"))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert cores() == threads
