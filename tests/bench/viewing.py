@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import os
 import random
@@ -278,7 +279,7 @@ def ahead(settings: Settings) -> Row:
     while none are."""
     import zarrscope
     from zarrscope.background import Background, Mailbox
-    from zarrscope.chunks import NEARBY, ChunkLoader
+    from zarrscope.chunks import ChunkLoader
     from zarrscope_app.presenters.turn import take_turns_quickly
 
     take_turns_quickly()
@@ -287,25 +288,22 @@ def ahead(settings: Settings) -> Row:
     samples = 40 if settings.quick else 400
 
     def waits(busy: bool, number: int) -> float:
-        chance = random.Random(number)
-        chosen = chance.sample(grid, min(len(grid) // 2, 200))
+        chosen = random.Random(number).sample(grid, len(grid) // 2)
         rest = [index for index in grid if index not in set(chosen)]
         background = Background()
-        loader = ChunkLoader(background)
-        front, back = Mailbox(), Mailbox()
-        owner, other = background.owner(front), background.owner(back)
+        loader = ChunkLoader(background, limit=4 << 20)  # nothing stays until it is asked for again
+        mailbox = Mailbox()
+        owner = background.owner(mailbox)
+        other = Ahead(loader, array, rest) if busy else None
         found: list[float] = []
         for count in range(samples):
-            loader.invalidate(array)
-            if busy:
-                loader.request(other, array, rest, lambda _: None, priority=NEARBY)
-            _idle(front, 0.002)
+            _idle(mailbox, 0.005)
             began = time.perf_counter()
             ticket = loader.request(owner, array, [chosen[count % len(chosen)]], lambda _: None)
-            front.run_until(lambda ticket=ticket: ticket.finished)  # type: ignore[misc]
+            mailbox.run_until(lambda ticket=ticket: ticket.finished)  # type: ignore[misc]
             found.append(time.perf_counter() - began)
-            back.run()
-        other.close()
+        if other is not None:
+            other.stop()
         owner.close()
         return sorted(found)[int(len(found) * 0.99) - 1]
 
@@ -316,10 +314,42 @@ def ahead(settings: Settings) -> Row:
     return Row(GROUP, "fetching ahead", "visible chunk, p99", figures, (Goal(1.2, "nothing ahead"),))
 
 
-def _grid(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    from itertools import product
+class Ahead:
+    """Another window: it always has some dozens of chunks to be fetched ahead."""
 
-    return product(*(range(n) for n in shape))
+    def __init__(self, loader: Any, array: Any, indices: list[tuple[int, ...]]) -> None:
+        from zarrscope.background import Mailbox
+
+        self._loader, self._array, self._indices = loader, array, itertools.cycle(indices)
+        self._mailbox = Mailbox()
+        self._over = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        from zarrscope.chunks import NEARBY
+
+        owner = self._loader.background.owner(self._mailbox)
+        tickets: list[Any] = []
+        while not self._over:
+            tickets = [ticket for ticket in tickets if not ticket.finished]
+            while len(tickets) < 4:
+                some = list(itertools.islice(self._indices, 16))
+                tickets.append(self._loader.request(owner, self._array, some, lambda _: None, priority=NEARBY))
+            self._wait(tickets)
+        owner.close()
+
+    def _wait(self, tickets: list[Any]) -> None:
+        self._mailbox.run_until(lambda: self._over or any(ticket.finished for ticket in tickets), 60)
+
+    def stop(self) -> None:
+        self._over = True
+        self._mailbox(lambda: None)
+        self._thread.join(60)
+
+
+def _grid(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*(range(n) for n in shape))
 
 
 def _idle(mailbox: Any, seconds: float) -> None:
@@ -332,7 +362,7 @@ def _idle(mailbox: Any, seconds: float) -> None:
 # ------------------------------------------------------------------------------------------------- hosts
 def heartbeats(settings: Settings) -> Iterator[Row]:
     """Gaps of a host's event loop while chunks are decoded all the time. heartbeat.py says how."""
-    hosts = {"Qt": [*_screen(), sys.executable, str(BENCH / "heartbeat.py"), "qt"]}
+    hosts = {"Qt": [*screen(), sys.executable, str(BENCH / "heartbeat.py"), "qt"]}
     hosts["Textual"] = [sys.executable, str(BENCH / "heartbeat.py"), "tui"]
     beats = 100 if settings.quick else 1000
     for host, command in hosts.items():
@@ -351,7 +381,8 @@ def heartbeats(settings: Settings) -> Iterator[Row]:
             yield Row(GROUP, "heartbeat", f"{host}, {part}", figures, (Goal(most, "figure"),), "ms", note=note)
 
 
-def _screen() -> list[str]:
+def screen() -> list[str]:
+    """What to put before a command that needs a display."""
     return [] if os.environ.get("DISPLAY") else SCREEN if shutil.which(SCREEN[0]) else []
 
 

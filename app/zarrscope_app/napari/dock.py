@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from zarrscope.background import Priority, shared
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import as_napari
 from zarrscope_app.presenters import TABS, Session, words
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import napari
 
 TITLE = "Zarr explorer"
+PAINT_MS = 10
+"""Enough for Qt to have drawn what was added: it waits 5 ms for more to draw."""
 
 
 class Explorer(QWidget):
@@ -88,6 +91,13 @@ class Explorer(QWidget):
         assert header is not None
         header.resizeSection(0, 170)
         self.form.view.setIndentation(10)
+        self._owner = shared().owner(self.bridge.post)
+        self._owner.fetch(_import_early, lambda _: None, Priority.IDLE)
+        self._waiting: list[Layer] = []
+        self._next = QTimer(self)
+        self._next.setSingleShot(True)
+        self._next.setInterval(PAINT_MS)
+        self._next.timeout.connect(self._add_next)
         self._follow_theme()
         napari_viewer.events.theme.connect(self._follow_theme)
 
@@ -157,10 +167,18 @@ class Explorer(QWidget):
             self.layers.add(self.session, self._add)
 
     def _add(self, layers: list[Layer]) -> None:
-        """One layer a turn of the loop: napari takes its time over each."""
-        for layer in layers:
-            self.bridge.post(partial(self._add_one, layer))
-        self.bridge.post(self._show)
+        """One layer after another, each drawn before the next: napari takes its time over them, half a second a piece
+        at first, and the picture of the first need not wait for the labels that are not shown."""
+        self._waiting += layers
+        self._next.start()
+
+    def _add_next(self) -> None:
+        if self._waiting:
+            self._add_one(self._waiting.pop(0))
+        if self._waiting:
+            self._next.start()
+        else:
+            self._show()
 
     def _add_one(self, layer: Layer) -> None:
         from napari.layers import Layer as NapariLayer
@@ -185,6 +203,9 @@ class Explorer(QWidget):
         """Gives everything back: nothing is called afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
         follow(None)
+        self._next.stop()
+        self._waiting.clear()
+        self._owner.close()
         self._drop()
         self.layers.close()
         self.bridge.close()
@@ -192,6 +213,18 @@ class Explorer(QWidget):
     def closeEvent(self, event: QCloseEvent | None) -> None:
         self.stop()
         super().closeEvent(event)
+
+
+def _import_early() -> None:
+    """What napari imports when the first image and the first labels are added, most of a second: while somebody looks
+    for a place to open, there is time for it."""
+    import importlib
+
+    for name in ("scipy.ndimage", "pandas"):
+        try:
+            importlib.import_module(name)
+        except ImportError:  # napari will say it better
+            pass
 
 
 def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:

@@ -6,6 +6,7 @@ Claims what nobody else does (zarr.json, .zarray, .zgroup, *.ozx). Directories n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,13 @@ NAMES = ("zarr.json", ".zarray", ".zgroup")
 
 
 def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[LayerData]] | None:
-    """The reading function, or None at once for what is not ours. Looks at names only."""
-    first = path[0] if isinstance(path, list) else path
-    text = str(first).rstrip("/\\").lower()
+    """The reading function, or None at once for what is not ours. Looks at names, and into a folder of another name
+    for one of `NAMES`: who chooses zarrscope for it is not refused."""
+    first = str(path[0] if isinstance(path, list) else path)
+    text = first.rstrip("/\\").lower()
     if text.endswith((".zarr", ".ozx", ".n5", *NAMES)) or "://" in text:
         return read
-    return None
+    return read if any(os.path.isfile(os.path.join(first, name)) for name in NAMES) else None
 
 
 def read(path: str | list[str]) -> list[LayerData]:

@@ -1,0 +1,213 @@
+"""napari with zarrscope and with napari-ome-zarr on the same volume: first picture, slider step, memory.
+
+    python tests/bench/run.py --only viewing --cases napari
+    python tests/bench/napari_peer.py ENGINE PATH [--planes 64]        one engine, one JSON line; needs a display
+
+Each in a process of its own under Xvfb, where GL is drawn by the processor: much of every figure is napari's own
+slicing and drawing. The engine "in memory" shows how much: the same layers as numpy arrays, read before.
+
+*First picture*: from asking for the volume to the first drawing of a layer of it; all layers: until all are there and
+drawn. "zarrscope" opens it in the dock, where layers are added one a turn; "zarrscope reader" by File ▸ Open, as
+napari-ome-zarr does, where napari adds them all first. *Slider step*: from moving z to the picture. *Memory*: resident
+memory over that of the empty viewer, after the steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+if not __package__:
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from bench.results import OURS, Goal, Row
+from bench.settings import Settings
+
+PEER = "napari-ome-zarr"
+FLOOR = "in memory"
+READER = "zarrscope reader"
+ENGINES = (OURS, READER, PEER, FLOOR)
+CASES = {
+    "first": ("first picture", "s"),
+    "all": ("all layers", "s"),
+    "step": ("slider step", "s"),
+    "memory": ("memory", "MiB"),
+}
+ROUNDS = 3
+"""At most: each takes some ten seconds for each engine."""
+
+
+def measure(settings: Settings, volume: Path) -> Iterator[Row]:
+    from bench.viewing import run, screen
+
+    figures: dict[str, dict[str, list[float]]] = {case: {} for case in CASES}
+    unable: dict[str, str] = {}
+    for number in range(min(ROUNDS, settings.rounds)):
+        for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
+            if engine in unable:
+                continue
+            planes = "4" if settings.quick else "64"
+            command = [*screen(), sys.executable, __file__, engine, str(volume), "--planes", planes]
+            try:
+                told = json.loads(run(command).splitlines()[-1])
+            except RuntimeError as error:
+                unable[engine] = str(error).splitlines()[-1]
+                continue
+            settings.versions.setdefault(engine, {}).update(told["versions"])
+            for case in CASES:
+                figures[case].setdefault(engine, []).append(told[case])
+    for case, (title, unit) in CASES.items():
+        goals = () if case == "all" else (Goal(0.5, PEER),)
+        yield Row("viewing", f"napari, {title}", "", figures[case], goals, unit, unable)
+
+
+# ------------------------------------------------------------------------------------------------- one process
+class Bench:
+    """A viewer, shown and empty; counts what it draws."""
+
+    def __init__(self) -> None:
+        import napari
+        from qtpy.QtWidgets import QApplication
+
+        self.viewer = napari.Viewer(show=True)
+        self.application = QApplication.instance()
+        self.draws = 0
+        self.canvas = self.viewer.window._qt_viewer.canvas._scene_canvas
+        self.canvas.events.draw.connect(self._drawn)
+        for _ in range(20):
+            self.application.processEvents()
+
+    def _drawn(self, _: object) -> None:
+        self.draws += 1
+
+    def until(self, happened: Callable[[], bool], seconds: float = 120.0) -> None:
+        end = time.monotonic() + seconds
+        while not happened():
+            if time.monotonic() > end:
+                raise RuntimeError("napari did not get there")
+            self.application.processEvents()
+
+    def drawn(self, act: Callable[[], Any]) -> float:
+        """Seconds from `act` to a drawing in which every layer is loaded."""
+        before, began = self.draws, time.perf_counter()
+        act()
+        self.canvas.update()
+        self.until(lambda: self.draws > before and all(layer.loaded for layer in self.viewer.layers))
+        return time.perf_counter() - began
+
+    # ------------------------------------------------------------------ ways to open
+    def open(self, path: str, plugin: str) -> tuple[float, float]:
+        seconds = self.drawn(lambda: self.viewer.open(path, plugin=plugin))
+        return seconds, seconds
+
+    def open_in_dock(self, path: str) -> tuple[float, float]:
+        """(seconds to the first layer on the screen, to all of them)."""
+        from zarrscope_app.napari.dock import Explorer
+        from zarrscope_app.presenters.layers import plan
+
+        widget = Explorer(self.viewer)
+        self.viewer.window.add_dock_widget(widget)
+        for _ in range(20):
+            self.application.processEvents()
+        began = time.perf_counter()
+        widget.open(path)
+        self.until(lambda: widget.session is not None and widget.session.node is not None)
+        widget.add()
+        self.until(lambda: len(self.viewer.layers) > 0)
+        before = self.draws
+        self.until(lambda: self.draws > before)
+        first = time.perf_counter() - began
+        expected = len(plan(widget.session.node)) if widget.session is not None else 0
+        self.until(lambda: len(self.viewer.layers) == expected)
+        self.drawn(lambda: None)
+        return first, time.perf_counter() - began
+
+    def open_arrays(self, path: str) -> tuple[float, float]:
+        from napari.layers import Layer
+
+        def act() -> None:
+            for layer in layers:
+                self.viewer.add_layer(Layer.create(*layer))
+
+        layers = self._arrays
+        seconds = self.drawn(act)
+        return seconds, seconds
+
+    def load(self, path: str) -> None:
+        import numpy as np
+
+        from zarrscope_app.napari.reader import read
+
+        self._arrays = [
+            ([np.asarray(level) for level in data] if isinstance(data, list) else np.asarray(data), more, kind)
+            for data, more, kind in read(path)
+        ]
+
+    # ------------------------------------------------------------------ using it
+    def steps(self, planes: int) -> list[float]:
+        names = [str(name) for name in self.viewer.dims.axis_labels]
+        z = names.index("z") if "z" in names else self.viewer.dims.ndim - 3
+        length = int(self.viewer.dims.nsteps[z])
+        here = int(self.viewer.dims.current_step[z])
+        wanted = [(here + 1 + step) % length for step in range(min(planes, length - 1))]
+        return [self.drawn(lambda z=z, at=at: self.viewer.dims.set_current_step(z, at)) for at in wanted]  # type: ignore[misc]
+
+    def shows_something(self) -> bool:
+        picture = self.viewer.screenshot(canvas_only=True, flash=False)
+        return bool(picture[..., :3].any())
+
+
+def resident() -> float:
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def one(engine: str, path: str, planes: int) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    bench = Bench()
+    if engine == FLOOR:
+        bench.load(path)
+    before = resident()
+    if engine == OURS:
+        first, whole = bench.open_in_dock(path)
+    elif engine == FLOOR:
+        first, whole = bench.open_arrays(path)
+    else:
+        first, whole = bench.open(path, "zarrscope" if engine == READER else engine)
+    steps = bench.steps(planes)
+    memory = resident() - before
+    if not bench.shows_something():
+        raise RuntimeError(f"{engine} shows a black picture")
+    names = ("napari", "napari-ome-zarr", "dask", "zarr") if engine == PEER else ("napari",)
+    return {
+        "first": first,
+        "all": whole,
+        "step": statistics.median(steps),
+        "memory": memory,
+        "layers": len(bench.viewer.layers),
+        "versions": {name: version(name) for name in names},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("path")
+    parser.add_argument("--planes", type=int, default=64)
+    asked = parser.parse_args()
+    told = one(asked.engine, asked.path, asked.planes)
+    print(json.dumps(told), flush=True)
+    os._exit(0)  # napari takes seconds to end
+
+
+if __name__ == "__main__":
+    main()
