@@ -409,8 +409,10 @@ class Array:
         if len(new) != self.ndim or any(n < 0 for n in new):
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
         hierarchy = self.hierarchy or Hierarchy.reopen(self.store)
-        metadata = hierarchy.resize(self.path, self.metadata, new)
-        erase_outside(self, new)
+        hierarchy.need_writing(hierarchy.dialect.documents(self.path)[0])
+        with hierarchy.store.turn():  # who grew it back meanwhile would write chunks that are then erased
+            metadata = hierarchy.resize(self.path, self.metadata, new)
+            erase_outside(self, new)
         self._set_metadata(metadata)
         self._written()
 

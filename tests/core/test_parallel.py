@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+import zarrscope.writing
 from kill.hands import Hands, count, create, fill, watch
 from kill.writers import CONSOLIDATED, SHARDED, WRITTEN
 from zarrscope.errors import Conflict, Refused
@@ -291,3 +292,38 @@ def test_check_names_what_killed_writers_left(dialect: str, tmp_path: Path) -> N
     # Where every prefix that is listed is a group, an empty folder looks like one.
     assert {each.path for each in found} == ({"/", "/first/stopped"} if dialect == "n5" else {"/"})
     assert errors(url) == []
+
+
+def test_an_array_that_shrinks_takes_nothing_that_was_written_after_it_grew_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = made(tmp_path / "x", "v3")
+    zarrscope.open(url, "r+").create_array("/a", shape=(64,), chunks=(4,), dtype="u1")[...] = 1
+    array = zarrscope.open(url, "r+")["/a"]
+    others: list[threading.Thread] = []
+    begun = threading.Event()
+
+    def grow() -> None:
+        begun.set()
+        while True:
+            again = zarrscope.open(url, "r+")["/a"]
+            if again.shape == (4,):  # type: ignore[union-attr]
+                break
+        again.resize((64,))  # type: ignore[union-attr]
+        again[32:] = 2  # type: ignore[index]
+
+    erase = zarrscope.writing.erase_outside
+
+    def erase_late(*arguments: Any) -> None:
+        monkeypatch.undo()
+        others.append(threading.Thread(target=grow))
+        others[0].start()
+        begun.wait(20)
+        others[0].join(0.05)  # it comes no further until this is done
+        erase(*arguments)
+
+    monkeypatch.setattr(zarrscope.writing, "erase_outside", erase_late)
+    array.resize((4,))  # type: ignore[union-attr]
+    others[0].join(20)
+    found = zarrscope.open(url)["/a"][...]  # type: ignore[index]
+    assert found.tolist() == [1] * 4 + [0] * 28 + [2] * 32
