@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -14,10 +15,12 @@ import pytest
 from contracts.http_server import WebServer, web_server
 from contracts.store import Reading, Writing, machine
 from zarrscope.store import Store
-from zarrscope.stores.http import HTTPStore, RemoteFile
+from zarrscope.stores.fsspec import FsspecStore
+from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.rehearsal import Rehearsal
+from zarrscope.stores.remote import RemoteFile
 from zarrscope.stores.wrappers import Counting, Faults, Gate, Latency, PrefixStore, ReadOnlyStore, Wrapper
 from zarrscope.stores.zip import ZipStore
 
@@ -43,6 +46,34 @@ class DerivedFromLevels(MemoryStore):
     _list = Store._list
     _list_prefix = Store._list_prefix
     _erase_prefix = Store._erase_prefix
+
+
+NUMBERS = itertools.count()
+
+
+def bucket(memory: Any, *, plain: bool) -> Any:
+    from fsspec.asyn import AsyncFileSystem
+
+    class Bucket(AsyncFileSystem):  # type: ignore[misc]
+        cachable = False
+
+        async def _info(self, path: str, **kwargs: Any) -> Any:
+            return memory.info(path)
+
+        async def _ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
+            return memory.ls(path, detail=detail)
+
+        async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> Any:
+            if memory.isdir(path):
+                raise FileNotFoundError(path)
+            size = memory.info(path)["size"]
+            if start is not None and start < 0 and plain:
+                raise ValueError("no negative start")
+            if start is not None and start >= size > 0:
+                raise OSError("416")
+            return memory.cat_file(path, start, end)
+
+    return Bucket()
 
 
 def opened_gate(store: Store) -> Gate:
@@ -77,6 +108,30 @@ class TestDerived(Writing):
 class TestDerivedFromLevels(Writing):
     def empty(self) -> Store:
         return DerivedFromLevels()
+
+
+class TestFsspec(Reading):
+    """A file system of fsspec that is not asynchronous."""
+
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        store = FsspecStore(f"memory://bucket{next(NUMBERS)}/x.zarr")
+        for key, value in values.items():
+            store.files.pipe_file(f"{store._root}/{key}", value)
+        return store
+
+
+class TestAsynchronousFsspec(TestFsspec):
+    """One that is, and that fails as those of buckets do: at ranges beyond the end, and from the end if `plain`."""
+
+    @pytest.fixture(autouse=True, params=[False, True])
+    def _plain(self, request: pytest.FixtureRequest) -> None:
+        self.plain: bool = request.param
+
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        store = super().filled(values)
+        assert isinstance(store, FsspecStore)
+        store.files = bucket(store.files, plain=self.plain)
+        return store
 
 
 class TestLocal(Writing):
@@ -185,7 +240,7 @@ class TestHTTPWithoutRanges(TestHTTP):
 class TestZipOverHTTP(OverTheWeb):
     def filled(self, values: Mapping[str, bytes]) -> Store:
         self.server.values["x.zip"] = zipped(values, zipfile.ZIP_DEFLATED)
-        return ZipStore(RemoteFile(self.server.url + "/x.zip"))
+        return ZipStore(RemoteFile(HTTPStore(self.server.url + "/x.zip")))
 
 
 TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))

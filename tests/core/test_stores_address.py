@@ -160,4 +160,42 @@ def test_memory_stores_are_found_again_by_their_name() -> None:
 
 
 def test_the_table_of_schemes_is_what_opens() -> None:
-    assert set(SCHEMES) == {"file", "memory", "http", "https", "zip"}
+    assert set(SCHEMES) == {"file", "memory", "http", "https", "zip", "s3", "gs", "abfs", "sftp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "store", "node"),
+    [
+        ("s3://bucket/a b/x.zarr", "s3://bucket/a b/x.zarr", ""),
+        ("s3://bucket/50%?#/x.zarr/", "s3://bucket/50%?#/x.zarr", ""),
+        ("s3://bucket//x.zarr/zarr.json", "s3://bucket/x.zarr", ""),
+        ("gs://bucket/x.zip/a/b/.zarray", "gs://bucket/x.zip", "a/b"),
+        ("s3://bucket/x.zarr::a/b", "s3://bucket/x.zarr", "a/b"),
+        ("zip://a::s3://bucket/x.zip", "zip://a::s3://bucket/x.zip", ""),
+        ("s3://bucket/x.ozx|zip:a|zarr3:b", "zip://a::s3://bucket/x.ozx", "b"),
+        ("abfs://container@account.dfs.core.windows.net/x.zarr",) * 2 + ("",),
+        ("ssh://me@host:2222/data/x.zarr", "ssh://me@host:2222/data/x.zarr", ""),
+    ],
+)
+def test_buckets_and_hosts(text: str, store: str, node: str) -> None:
+    assert split_address(text) == Address(store, node)
+
+
+def test_what_lies_around_a_bucket_address() -> None:
+    above = [address.store_url for address in parents(Address("s3://bucket/a/x.zarr"))]
+    assert above == ["s3://bucket/a/x.zarr", "s3://bucket/a", "s3://bucket"]
+    assert join_url("s3://bucket/a b", "c/d") == "s3://bucket/a b/c/d"
+    for text in ("s3://", "s3:///x.zarr/../../y"):
+        with pytest.raises(Refused):
+            split_address(text)
+
+
+@pytest.mark.parametrize(("url", "extra"), [("s3://b/x.zarr", "s3"), ("gcs://b/x.zip", "gcs"), ("az://c/x", "azure")])
+def test_a_missing_package_is_named_with_what_to_install(url: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*arguments: object, **options: object) -> None:
+        raise ImportError("no such package")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    with pytest.raises(Unsupported, match="no such package") as caught:
+        open_store(url)
+    assert extra in (caught.value.advice or "")

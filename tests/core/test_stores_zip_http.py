@@ -14,9 +14,9 @@ import pytest
 from contracts.http_server import RESET, SHORT, WebServer, web_server
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import ByteRange
-from zarrscope.stores.http import HTTPStore, RemoteFile
+from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.remote import IN_FLIGHT
+from zarrscope.stores.remote import IN_FLIGHT, RemoteFile
 from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore
 from zarrscope.stores.zip import ZipStore
 
@@ -255,13 +255,13 @@ def test_an_archive_on_a_server_is_read_by_range(server: WebServer) -> None:
         out.writestr("a/big", bytes(2_000_000))
         out.writestr("a/zarr.json", b"{}")
     server.values["x.zip"] = file.getvalue()
-    store = ZipStore(RemoteFile(server.url + "/x.zip"))
+    store = ZipStore(RemoteFile(HTTPStore(server.url + "/x.zip")))
     assert store.get("a/zarr.json") == b"{}"
     assert store.get("a/big", ByteRange(1_000_000, 3)) == bytes(3)
     assert all(span is not None for _, span in server.asked)
     store.close()
     with pytest.raises(NotFound):
-        RemoteFile(server.url + "/no.zip")
+        RemoteFile(HTTPStore(server.url + "/no.zip"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrappers

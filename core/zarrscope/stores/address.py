@@ -1,8 +1,9 @@
 """From what a person types, pastes or drops to a store and a place in it.
 
-Accepted: a folder or file path, `~`, `file://`; `http://`, `https://`, `memory://name`; a .zip or .ozx, and what
-follows it (`x.zip/a/b`); a metadata file, which means its folder; `store::node` (silx); chains `zip://inner::url`
-(fsspec); pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url` (Neuroglancer).
+Accepted: a folder or file path, `~`, `file://`; `http://`, `https://`, `memory://name`; `s3://bucket/…`, `gs://`,
+`abfs://`, `sftp://host/…`; a .zip or .ozx, and what follows it (`x.zip/a/b`); a metadata file, which means its folder;
+`store::node` (silx); chains `zip://inner::url` (fsspec); pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url`
+(Neuroglancer).
 
 An `Address` is a store and a node in it. Where the hierarchy begins within a plain path cannot be told from the text:
 `parents` gives the candidates, the deepest first, and the hierarchy takes the one that has a root.
@@ -51,9 +52,17 @@ SCHEMES: dict[str, Scheme] = {
     "http": Scheme("a folder or archive on a web server", extra="http"),
     "https": Scheme("a folder or archive on a web server", extra="http"),
     "zip": Scheme("a folder within a .zip or .ozx: zip://folder::address-of-the-archive"),
+    "s3": Scheme("a folder or archive in a bucket of Amazon S3, or of what speaks like it", extra="s3"),
+    "gs": Scheme("a folder or archive in a bucket of Google Cloud Storage", extra="gcs"),
+    "abfs": Scheme(
+        "a folder or archive in Azure Blob Storage: abfs://container@account.dfs.core.windows.net/…", "azure"
+    ),
+    "sftp": Scheme("a folder or archive on a machine that one logs in to by SSH", extra="sftp"),
 }
-"""Later schemes (s3, gs, abfs, sftp) are one row here and one line in `open_store`."""
 
+_ALSO = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "ssh": "sftp"}
+"""Other names of the same."""
+_BUCKETS = ("s3", "gs", "abfs", "sftp")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _FORMATS = ("zarr", "zarr2", "zarr3", "n5")
 _PIPE = re.compile(r"\|(?=(?:zip|zarr|zarr2|zarr3|n5|auto|file)(?::|$))")
@@ -119,7 +128,7 @@ def join_url(url: str, path: str) -> str:
         return f"zip://{_join(inner, path)}::{outer}"
     if _is_archive(url):
         return f"zip://{path}::{url}"
-    if url.startswith("memory://"):
+    if url.startswith("memory://") or _is_bucket(url):
         return f"{url.rstrip('/')}/{path}"
     scheme, host, base, query, _ = urlsplit(url)
     return urlunsplit((scheme, host, base.rstrip("/") + "/" + quote(path), query, ""))
@@ -159,6 +168,8 @@ def _plain(text: str) -> Address:
         return Address(f"memory://{name}", _clean(node))
     if scheme in ("http", "https"):
         return _web(text)
+    if _ALSO.get(scheme, scheme) in _BUCKETS:
+        return _bucket(scheme, text[found.end() :] if found else "")
     raise Unsupported(
         f"Addresses that begin with {scheme}:// cannot be opened yet",
         feature=f"scheme {scheme}",
@@ -200,6 +211,26 @@ def _web(text: str) -> Address:
     return Address(urlunsplit((scheme.lower(), host, "/".join(names), query, "")))
 
 
+def _bucket(scheme: str, rest: str) -> Address:
+    """s3://bucket/key: nothing in a key is escaped."""
+    host, *names = [name for name in rest.split("/") if name] or [""]
+    if not host:
+        raise Refused(f"{scheme}://{rest} names no bucket or host", advice=f"Write {scheme}://bucket/path")
+    if any(name in (".", "..") for name in names):
+        raise Refused(f"{scheme}://{rest} has '.' or '..' in it", advice="Write the path without them.")
+    if names and names[-1] in METADATA_FILES:
+        names.pop()
+    for i, name in enumerate(names[:-1]):
+        if name.lower().endswith(ARCHIVES):
+            return Address(f"{scheme}://{_join(host, *names[: i + 1])}", _clean("/".join(names[i + 1 :])))
+    return Address(f"{scheme}://{_join(host, *names)}")
+
+
+def _is_bucket(url: str) -> bool:
+    scheme = url.partition("://")[0]
+    return _ALSO.get(scheme, scheme) in _BUCKETS
+
+
 def _clean(path: str) -> str:
     """A node path without slashes around it. Raises Refused when it leads upward."""
     names = [name for name in path.replace("\\", "/").split("/") if name not in ("", ".")]
@@ -228,7 +259,7 @@ def _zip_parts(url: str) -> tuple[str, str]:
 
 
 def _is_archive(url: str) -> bool:
-    return urlsplit(url).path.lower().endswith(ARCHIVES)
+    return (url if _is_bucket(url) else urlsplit(url).path).lower().endswith(ARCHIVES)
 
 
 def _above(url: str) -> tuple[str, str] | None:
@@ -239,6 +270,9 @@ def _above(url: str) -> tuple[str, str] | None:
             return None
         head, _, name = inner.rpartition("/")
         return (f"zip://{head}::{outer}" if head else outer), name
+    if _is_bucket(url):
+        head, slash, name = url.rpartition("/")
+        return None if _is_archive(url) or head.endswith("/") or not slash else (head, name)
     scheme, host, path, query, _ = urlsplit(url)
     if scheme == "memory" or _is_archive(url):
         return None
@@ -273,6 +307,12 @@ def store_at(url: str, mode: Mode = "r") -> Store:
         from zarrscope.stores.http import HTTPStore
 
         return HTTPStore(url)
+    if _is_bucket(url):
+        if _is_archive(url):
+            return _archive(url, mode)
+        from zarrscope.stores.fsspec import FsspecStore
+
+        return FsspecStore(url, extra=SCHEMES[_ALSO.get(scheme, scheme)].extra)
     path = path_of(url)
     if os.path.isfile(path):
         if _looks_zipped(path):
@@ -296,9 +336,16 @@ def _archive(url: str, mode: Mode) -> Store:
     from zarrscope.stores.zip import ZipStore
 
     if url.startswith(("http://", "https://")):
-        from zarrscope.stores.http import RemoteFile
+        from zarrscope.stores.http import HTTPStore
+        from zarrscope.stores.remote import RemoteFile
 
-        return ZipStore(RemoteFile(url), url=url)
+        return ZipStore(RemoteFile(HTTPStore(url)), url=url)
+    if _is_bucket(url):
+        from zarrscope.stores.fsspec import FsspecStore
+        from zarrscope.stores.remote import RemoteFile
+
+        scheme = url.partition("://")[0]
+        return ZipStore(RemoteFile(FsspecStore(url, extra=SCHEMES[_ALSO.get(scheme, scheme)].extra)), url=url)
     path = path_of(url)
     if not os.path.isfile(path):
         raise NotFound(f"There is no archive {path}", store=url, advice=_nearest(path))

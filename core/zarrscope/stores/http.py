@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from zarrscope.errors import NotFound, Unreadable, Unsupported
+from zarrscope.errors import Unreadable, Unsupported
 from zarrscope.store import ByteRange
 from zarrscope.stores.remote import IN_FLIGHT, RemoteStore
 
@@ -142,26 +142,6 @@ class HTTPStore(RemoteStore):
         url = URL(self._url(key), encoded=True)
         async with session.get(url, headers=headers, max_redirects=5, timeout=self._timeout) as response:
             yield response
-
-
-class RemoteFile:
-    """One file on a web server, read by ranges: an archive that ZipStore opens."""
-
-    def __init__(self, url: str) -> None:
-        self._store = HTTPStore(url)
-        size = self._store.size("")
-        if size is None:
-            raise NotFound("The server has no such file", store=url, advice="Check the address.")
-        self.size = size
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        value = self._store._get("", ByteRange(offset, length)) if length else b""
-        if value is None:
-            raise Unreadable("The file is no longer there", store=self._store.url)
-        return value
-
-    def close(self) -> None:
-        self._store.close()
 
 
 def _range(part: ByteRange) -> str:

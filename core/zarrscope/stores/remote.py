@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
-from zarrscope.errors import Unreadable, ZarrscopeError
+from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
 from zarrscope.store import Answer, ByteRange, Request, Store
 
 IN_FLIGHT = 128
@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class RemoteStore(Store):
-    """A store whose values come by awaiting `_fetch` on the shared loop."""
+    """A store whose values come by awaiting `_fetch` on a loop: the shared one, or the one of whoever fetches."""
 
     remote = True
     listable = False
@@ -59,7 +59,16 @@ class RemoteStore(Store):
         self._width = IN_FLIGHT
         self._well = 0
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where `_fetch` is awaited."""
+        return loop()
+
     async def _fetch(self, key: str, part: ByteRange | None) -> bytes | None:
+        raise NotImplementedError
+
+    def size(self, key: str) -> int | None:
+        """How many bytes the value has; None when absent."""
         raise NotImplementedError
 
     @property
@@ -81,7 +90,7 @@ class RemoteStore(Store):
                 self._width, self._well = min(IN_FLIGHT, 2 * self._width), 0
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, loop())
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()
         finally:
@@ -110,7 +119,7 @@ class RemoteStore(Store):
         async def all_of_it() -> None:
             await asyncio.gather(*(work(number) for number in range(min(self._width, len(requests)))))
 
-        running = asyncio.run_coroutine_threadsafe(all_of_it(), loop())
+        running = asyncio.run_coroutine_threadsafe(all_of_it(), self.loop)
         try:
             for _ in requests:
                 while True:
@@ -124,3 +133,23 @@ class RemoteStore(Store):
                 yield answer
         finally:
             running.cancel()
+
+
+class RemoteFile:
+    """The one value of a distant store, read by ranges: an archive that ZipStore opens."""
+
+    def __init__(self, store: RemoteStore) -> None:
+        self._store = store
+        size = store.size("")
+        if size is None:
+            raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
+        self.size = size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        value = self._store._get("", ByteRange(offset, length)) if length else b""
+        if value is None:
+            raise Unreadable("The file is no longer there", store=self._store.url)
+        return value
+
+    def close(self) -> None:
+        self._store.close()
