@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from zarrscope.dialects.demands import extension_reports, missing, unknown_members
 from zarrscope.dialects.layouts import (
     CODEC_NAMES,
     CODEC_URI,
@@ -22,7 +23,7 @@ from zarrscope.dialects.layouts import (
     Layout,
 )
 from zarrscope.dialects.pipeline import Named, as_json, from_v2, from_v3, kind_of, to_v2
-from zarrscope.dialects.reading import Members, token
+from zarrscope.dialects.reading import Members, token, within
 from zarrscope.dialects.v2 import dimension_names
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, parse_typestr, spell, typestr, unknown
 from zarrscope.errors import BadMetadata, Unsupported
@@ -58,8 +59,6 @@ def parse(
     reports: list[ExtensionReport],
 ) -> ArrayMetadata:
     """The canonical metadata of one array document. Raises BadMetadata, Unsupported."""
-    from zarrscope.dialects.drafts import extension_reports, unknown_members
-
     layout = dialect.layout
     shape = members.ints("shape")
     (dtype, endian), extended = _data_type(dialect, members, notes, reports)
@@ -81,10 +80,8 @@ def parse(
     else:
         grid, codecs = _transformers(layout, members, grid, codecs, reports)
     fill_value = members.need("fill_value")
-    try:
+    with within("/fill_value"):
         fill = parse_fill(fill_value, dtype, layout.fill, lenient=dialect.lenient or extended)
-    except BadMetadata as error:
-        raise error.beneath("/fill_value") from None
     reports += unknown_members(members, notes, strict=layout.strict, lenient=dialect.lenient)
     keys = ChunkKeys(dialect.data(path), layout.stem, separator, layout.scalar)
     return ArrayMetadata(
@@ -138,7 +135,7 @@ def _data_type(
     if isinstance(value, str):
         typed = _named_type(value)
         if typed is None:
-            reports.append(_missing("data type", value, "/data_type", "No draft of Zarr v3 names it."))
+            reports.append(missing("data type", value, "/data_type", "No draft of Zarr v3 names it."))
             return (unknown(value), None), False
         return typed, False
     inner = Members(value, "/data_type", "data type")
@@ -155,10 +152,10 @@ def _data_type(
     typed, name = _fallback(value.get("fallback"), form)
     if typed is None:
         advice = "It offers no fallback that is known here, of the same size."
-        reports.append(_missing("data type", extension, "/data_type", advice))
+        reports.append(missing("data type", extension, "/data_type", advice))
         return (unknown(extension), None), True
     if not dialect.fallbacks:
-        report = _missing("data type", extension, "/data_type", f"Its fallback {name} is switched off.")
+        report = missing("data type", extension, "/data_type", f"Its fallback {name} is switched off.")
         reports.append(replace(report, fallback=name))
         return (unknown(extension), None), True
     notes.append(f"The data type {spell(form)} of {extension} is unknown: its values are shown as {name}")
@@ -186,10 +183,6 @@ def _fallback(value: Json, form: Json) -> tuple[Typed | None, str]:
     return None, ""
 
 
-def _missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
-    return ExtensionReport(point, name, False, True, Outcome.REFUSED, advice, pointer)
-
-
 # ---------------------------------------------------------------------------------------------- grid and layout
 def _grid(
     dialect: Draft, members: Members, shape: tuple[int, ...], notes: list[str], reports: list[ExtensionReport]
@@ -202,14 +195,9 @@ def _grid(
     if "extension" in inner or kind != "regular":
         if not isinstance(kind, str):
             raise BadMetadata(f"The type of a chunk grid is text, not {spell(kind)}", pointer="/chunk_grid/type")
-        reports.append(_missing("chunk grid", kind, "/chunk_grid", "A chunk grid can never be passed over."))
+        reports.append(missing("chunk grid", kind, "/chunk_grid", "A chunk grid can never be passed over."))
         return RegularGrid(tuple(max(1, n) for n in shape)), separator
-    chunk_shape = inner.ints("chunk_shape", length=len(shape))
-    for axis, (chunk, length) in enumerate(zip(chunk_shape, shape, strict=True)):
-        if chunk == 0 and length:
-            pointer = f"/chunk_grid/chunk_shape/{axis}"
-            raise BadMetadata("A chunk length of 0 fits only an array length of 0", pointer=pointer)
-    return RegularGrid(chunk_shape), separator
+    return RegularGrid(inner.chunk_shape("chunk_shape", shape)), separator
 
 
 def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) -> tuple[str, tuple[CodecSpec, ...]]:
@@ -222,7 +210,7 @@ def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) 
             reports.append(ExtensionReport("memory layout", name, True, True, Outcome.USED, "", "/chunk_memory_layout"))
             return "C", from_v3(made(value, ndim), "/chunk_memory_layout", None, ndim)
         advice = "A memory layout can never be passed over."
-        reports.append(_missing("memory layout", name, "/chunk_memory_layout", advice))
+        reports.append(missing("memory layout", name, "/chunk_memory_layout", advice))
         return "C", ()
     return members.choice("chunk_memory_layout", "C", "F"), ()
 
@@ -278,11 +266,11 @@ def _codecs(
         pointer = f"/{member}" + (token(i) if isinstance(value, list) else "")
         name, settings, uri = _named(item, pointer)
         if name == "transpose":
-            reports.append(_missing("codec", uri, pointer, "No draft defines what it does."))
+            reports.append(missing("codec", uri, pointer, "No draft defines what it does."))
         elif name == "endian":
             wanted = Members(settings, pointer + "/configuration", "endian codec").choice("endian", "little", "big")
             if named:
-                reports.append(_missing("codec", uri, pointer, "It needs an array, and gets bytes."))
+                reports.append(missing("codec", uri, pointer, "It needs an array, and gets bytes."))
             twice = endian is not None and any(_is_endian(other) for other in items[:i])
             endian = wanted if not twice else ("big" if (wanted == "big") != (endian == "big") else "little")
         else:
@@ -314,7 +302,7 @@ def _transformers(
         name, kind = one.need("extension", str), one.any("type")
         if not SHARDING_URI.fullmatch(name) or kind != "indexed":
             advice = "A storage transformer can never be passed over."
-            reports.append(_missing("storage transformer", f"{name} {spell(kind)}", pointer, advice))
+            reports.append(missing("storage transformer", f"{name} {spell(kind)}", pointer, advice))
             continue
         settings = Members(one.need("configuration", dict), pointer + "/configuration", "sharding configuration")
         per_shard = _chunks_per_shard(layout, settings, ndim)

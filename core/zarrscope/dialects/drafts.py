@@ -26,20 +26,19 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays
+from zarrscope.dialects.demands import extension_reports, missing, unknown_members
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
 from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, attributes_of, load, stays_inside, token
+from zarrscope.dialects.reading import Members, attributes_of, load, stays_inside, token, within
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import spell
-from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import (
     ArrayMetadata,
     ChunkKeys,
-    Configuration,
     ExtensionReport,
     GroupMetadata,
-    Outcome,
 )
 from zarrscope.plugins import plugin
 from zarrscope.store import Entry
@@ -186,16 +185,12 @@ class Draft(Dialect):
         for kind in kinds:
             key = self.key(path, kind)
             if key in documents:
-                try:
+                with within(key=key):
                     return self._node(path, kind, key, documents, notes)
-                except ZarrscopeError as error:
-                    raise error.located(key=key) from None
         if not path.strip("/") and self._nameless_root in documents:
             notes.append(f"The root's document lies at {self._nameless_root}, as xtensor-zarr wrote it")
-            try:
+            with within(key=self._nameless_root):
                 return self._node(path, "array", self._nameless_root, documents, notes)
-            except ZarrscopeError as error:
-                raise error.located(key=self._nameless_root) from None
         return None
 
     def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
@@ -302,60 +297,6 @@ def check_format(members: Members, notes: list[str]) -> None:
         notes.append(f"Written for version 3.{match[2]}: what is new in it is passed over")
 
 
-def extension_reports(members: Members, notes: list[str], *, lenient: bool) -> list[ExtensionReport]:
-    """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4)."""
-    value = members.get("extensions", list, type(None)) or []
-    reports: list[ExtensionReport] = []
-    for i, item in enumerate(value):
-        pointer = members.at("extensions") + token(i)
-        one = Members(item, pointer, "extension")
-        name = one.need("extension", str)
-        must = one.get("must_understand", bool, default=True)
-        configuration = one.any("configuration")
-        settings = configuration if isinstance(configuration, Mapping) else {n: one.value[n] for n in one.left()}
-        reports.append(refusal("extension", name, pointer, notes, must=must, lenient=lenient, settings=settings))
-    return reports
-
-
-def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient: bool) -> list[ExtensionReport]:
-    """Members nobody asked for: fatal where the text says so (D.3.1), else a note."""
-    reports: list[ExtensionReport] = []
-    for name in members.left():
-        value = members.value[name]
-        harmless = isinstance(value, Mapping) and value.get("must_understand") is False
-        if strict and not harmless:
-            reports.append(refusal("member", name, members.at(name), notes, must=True, lenient=lenient))
-        else:
-            notes.append(f"The member {name!r} is not part of the format, and passed over")
-    return reports
-
-
-def refusal(
-    point: str,
-    name: str,
-    pointer: str,
-    notes: list[str],
-    *,
-    must: bool = True,
-    lenient: bool = False,
-    settings: Mapping[str, Any] | None = None,
-) -> ExtensionReport:
-    """The report of something not understood: refused when it must be, unless opened leniently."""
-    if must and lenient:
-        notes.append(f"The {point} {name!r} must be understood, and is not: what is shown may be wrong")
-    return ExtensionReport(
-        point,
-        name,
-        understood=False,
-        required=must,
-        outcome=Outcome.REFUSED if must and not lenient else Outcome.IGNORED,
-        advice="It may change what the data mean; open it leniently to look anyway." if must else "",
-        pointer=pointer,
-        configuration=Configuration(settings),
-        passable=True,
-    )
-
-
 # ---------------------------------------------------------------------------------------------- from the bootstrap
 def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[Draft, tuple[str, ...]]:
     """The draft that a zarr.json with a zarr_format in words stands for, and warnings (spec A.1)."""
@@ -388,10 +329,8 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
         raise BadMetadata(f"{spell(suffix)} cannot end a key", pointer="/metadata_encoding/metadata_key_suffix")
     reports = extension_reports(members, notes, lenient=lenient)
     if unknown and plugin("metadata_encodings", unknown) is None:
-        pointer = "/metadata_encoding"
         advice = "Only JSON is understood: nodes are told by their keys, their documents shown as they are stored."
-        refused = ExtensionReport("metadata encoding", unknown, False, True, Outcome.REFUSED, advice, pointer)
-        reports.append(refused)
+        reports.append(missing("metadata encoding", unknown, "/metadata_encoding", advice))
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
     return Draft(

@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from zarrscope.dialects.demands import missing
 from zarrscope.dialects.pipeline import from_numcodecs, reversal
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, glance, load, prefix_of
+from zarrscope.dialects.reading import Members, glance, load, prefix_of, within
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.dtype import DataType, Fill, data_type, spell, unknown
-from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import undefined, zero
 from zarrscope.metadata import (
     ArrayMetadata,
@@ -32,7 +33,6 @@ from zarrscope.metadata import (
     Configuration,
     ExtensionReport,
     GroupMetadata,
-    Outcome,
     RegularGrid,
 )
 from zarrscope.store import Entry
@@ -105,17 +105,12 @@ class N5(Dialect):
         members = load(documents, key, notes)
         if members is None:
             return None
-        try:
+        metadata: ArrayMetadata | GroupMetadata = GroupMetadata(self.name)
+        own: tuple[str, ...] = ("n5",)
+        with within(key=key):
             _check_version(members)
-            metadata: ArrayMetadata | GroupMetadata
             if all(name in members for name in _DATASET):
-                metadata = self._dataset(path, members)
-                own: tuple[str, ...] = _OWN
-            else:
-                metadata = GroupMetadata(self.name)
-                own = ("n5",)
-        except ZarrscopeError as error:
-            raise error.located(key=key) from None
+                metadata, own = self._dataset(path, members), _OWN
         attributes = {name: value for name, value in members.value.items() if name not in own}
         return Node(path, metadata, attributes, tuple(notes))
 
@@ -133,13 +128,13 @@ class N5(Dialect):
         for member in ("codecs", "shardSize"):
             if member in members:
                 advice = "N5 5 brings shards and codec lists, which zarrscope does not read."
-                reports.append(_refused("member", member, f"/{member}", advice))
+                reports.append(missing("member", member, f"/{member}", advice))
         if name in _TYPES:
             dtype = data_type(name)
         else:
             dtype = unknown(name)
             advice = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read."
-            reports.append(_refused("data type", name, "/dataType", advice))
+            reports.append(missing("data type", name, "/dataType", advice))
         ndim = len(shape)
         return ArrayMetadata(
             shape=shape,
@@ -168,10 +163,6 @@ class N5(Dialect):
             names = metadata.dimension_names[::-1]
             own["axes"] = [name if name is not None else f"dim_{i}" for i, name in enumerate(names)]
         return {prefix_of(path) + DOCUMENT: document({**form, **own})}
-
-
-def _refused(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
-    return ExtensionReport(point, name, False, True, Outcome.REFUSED, advice, pointer)
 
 
 def _check_version(members: Members) -> None:

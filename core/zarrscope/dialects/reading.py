@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.dtype import spell
-from zarrscope.errors import BadMetadata
+from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.jsontext import NODE_LIMIT, parse_json
 
 Json = Any
@@ -24,6 +24,25 @@ _KINDS: dict[type, str] = {
 
 
 _ABSENT = object()
+
+
+class within:
+    """What is raised inside gets its place: `pointer` put before its own, `key` where it names no document."""
+
+    __slots__ = ("key", "pointer")
+
+    def __init__(self, pointer: str = "", *, key: str | None = None) -> None:
+        self.pointer = pointer
+        self.key = key
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ZarrscopeError):
+            if self.pointer:
+                error.beneath(self.pointer)
+            error.located(key=self.key)
 
 
 def token(name: str | int) -> str:
@@ -94,6 +113,15 @@ class Members:
                 f"{name} has {len(value)} entries, the array has {length} dimensions", pointer=self.at(name)
             )
         return tuple(value)
+
+    def chunk_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """One chunk length per dimension: 0 only where the array has none either (spec A.8.2, D.8)."""
+        found = self.ints(name, length=len(shape))
+        for axis, (chunk, length) in enumerate(zip(found, shape, strict=True)):
+            if chunk == 0 and length:
+                pointer = self.at(name) + token(axis)
+                raise BadMetadata("A chunk length of 0 fits only an array length of 0", pointer=pointer)
+        return found
 
     def choice(self, name: str, *allowed: str, default: str | None = None) -> str:
         """One of a few words."""

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load
+from zarrscope.dialects.reading import Members, load, within
 from zarrscope.dtype import parse_typestr, spell
-from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import V2 as FILL
 from zarrscope.fill import parse_fill
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, RegularGrid
@@ -60,10 +60,8 @@ class V1(Dialect):
         members = load(documents, "meta", notes)
         if members is None:
             return None
-        try:
+        with within(key="meta"):
             metadata = self._array(members)
-        except ZarrscopeError as error:
-            raise error.located(key="meta") from None
         attributes = load(documents, "attrs", notes, what="attributes")
         return Node("/", metadata, attributes.value if attributes else {}, tuple(notes))
 
@@ -77,16 +75,12 @@ class V1(Dialect):
         shape = members.ints("shape")
         chunks = members.ints("chunks", minimum=1, length=len(shape))
         stored = members.need("dtype")
-        try:
+        with within("/dtype"):
             dtype, endian = parse_typestr(stored)
-        except BadMetadata as error:
-            raise error.beneath("/dtype") from None
         order = members.choice("order", "C", "F", default="C")
         dtype, codecs = from_v2(dtype, endian, len(shape), order, (), _compression(members))
-        try:
+        with within("/fill_value"):
             fill = parse_fill(members.any("fill_value"), dtype, FILL)
-        except BadMetadata as error:
-            raise error.beneath("/fill_value") from None
         return ArrayMetadata(
             shape=shape,
             dtype=dtype,

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
 from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load, prefix_of, stays_inside, token
+from zarrscope.dialects.reading import Members, load, prefix_of, stays_inside, token, within
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import parse_typestr, spell, typestr
-from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import V2 as FILL
 from zarrscope.fill import fill_json, parse_fill
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
@@ -85,16 +85,12 @@ class V2(Dialect):
             return None
         attributes = self._attributes(prefix, documents, notes)
         key = f"{prefix}.zarray" if array is not None else f"{prefix}.zgroup"
-        try:
-            metadata: ArrayMetadata | GroupMetadata
+        metadata: ArrayMetadata | GroupMetadata = GroupMetadata(self.name)
+        with within(key=key):
             if array is not None:
                 metadata = self._array(prefix, array, attributes, notes)
-            else:
-                assert group is not None
+            elif group is not None:
                 _check_format(group)
-                metadata = GroupMetadata(self.name)
-        except ZarrscopeError as error:
-            raise error.located(key=key) from None
         return Node(path, metadata, attributes, tuple(notes))
 
     def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
@@ -117,27 +113,20 @@ class V2(Dialect):
     def _array(self, prefix: str, members: Members, attributes: Mapping[str, Any], notes: list[str]) -> ArrayMetadata:
         _check_format(members)
         shape = members.ints("shape")
-        chunks = members.ints("chunks", length=len(shape))
-        for axis, (chunk, length) in enumerate(zip(chunks, shape, strict=True)):
-            if chunk == 0 and length:
-                raise BadMetadata("A chunk length of 0 fits only an array length of 0", pointer=f"/chunks/{axis}")
+        chunks = members.chunk_shape("chunks", shape)
         for name in ("compressor", "filters", "fill_value", "order"):
             if name not in members:
                 notes.append(f"The member {name!r} is missing, and taken as {'C' if name == 'order' else 'null'}")
         order = members.choice("order", "C", "F", default="C")
         stored = members.need("dtype")
-        try:
+        with within("/dtype"):
             dtype, endian = parse_typestr(stored)
-        except BadMetadata as error:
-            raise error.beneath("/dtype") from None
         filters = self._filters(members)
         compressor = members.get("compressor", dict, type(None))
         compressors = [_named(compressor, "/compressor")] if compressor is not None else []
         dtype, codecs = from_v2(dtype, endian, len(shape), order, filters, compressors)
-        try:
+        with within("/fill_value"):
             fill = parse_fill(members.any("fill_value"), dtype, FILL)
-        except BadMetadata as error:
-            raise error.beneath("/fill_value") from None
         separator = members.get("dimension_separator", str, type(None))
         if separator not in (None, ".", "/"):
             raise BadMetadata(
@@ -177,12 +166,10 @@ class V2(Dialect):
         members = load(documents, ".zmetadata", [], limit=CONSOLIDATED_LIMIT)
         if members is None:
             return None
-        try:
+        with within(key=".zmetadata"):
             nodes = members.get("metadata", dict, default={})
             if members.any("zarr_consolidated_format", 1) != 1:
                 raise Unsupported("The consolidated metadata has a format other than 1", feature="consolidated format")
-        except ZarrscopeError as error:
-            raise error.located(key=".zmetadata") from None
         return {
             key: value
             for key, value in nodes.items()

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 from zarrscope.dialects import extensions as known
 from zarrscope.dialects.pipeline import as_json, extension, from_v3, kind_of
 from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, stays_inside, token
+from zarrscope.dialects.reading import Members, attributes_of, glance, load, prefix_of, stays_inside, token, within
 from zarrscope.dialects.writing import check_plain_name, copies, document
 from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
-from zarrscope.errors import BadMetadata, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import V3 as FILL
 from zarrscope.fill import fill_json, parse_fill
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT
@@ -95,7 +95,7 @@ class V3(Dialect):
         if members is None:
             return None
         source = documents[key]
-        try:
+        with within(key=key):
             if isinstance(source, bytes) and len(source) > NODE_LIMIT and "consolidated_metadata" not in members:
                 raise BadMetadata(f"The document has {len(source):,} bytes; {NODE_LIMIT:,} are read", pointer="")
             _check_format(members)
@@ -103,8 +103,6 @@ class V3(Dialect):
             reading = _Reading(self, path, members, notes)
             metadata = reading.array() if members.choice("node_type", "array", "group") == "array" else reading.group()
             return Node(path, metadata, attributes_of(members), tuple(notes))
-        except ZarrscopeError as error:
-            raise error.located(key=key) from None
 
     def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
         kind = glance(documents, prefix_of(path) + DOCUMENT).get("node_type")
@@ -192,10 +190,8 @@ class _Reading:
         if members.value.get("consolidated_metadata") is None:
             members.any("consolidated_metadata")  # null was written into many nodes until 2025 (spec A.8.1)
         fill_value = members.need("fill_value")
-        try:
+        with within("/fill_value"):
             fill = parse_fill(fill_value, dtype, FILL, lenient=self.dialect.lenient)
-        except BadMetadata as error:
-            raise error.beneath("/fill_value") from None
         transformers = self._transformers()
         names = self._dimension_names(len(shape))
         self._members_left()
@@ -243,7 +239,7 @@ class _Reading:
 
     def _data_type(self) -> DataType:
         value = self.members.need("data_type")
-        try:
+        with within("/data_type"):
             dtype = data_type(value)
             if isinstance(value, Mapping) and value.get("must_understand") is False:
                 raise BadMetadata(
@@ -251,8 +247,6 @@ class _Reading:
                     pointer="/must_understand",
                     advice="Remove must_understand.",
                 )
-        except BadMetadata as error:
-            raise error.beneath("/data_type") from None
         fallback = None
         if dtype.numpy is None and isinstance(value, Mapping):
             fallback = self._fallback(dtype, value.get("fallback"))
@@ -290,10 +284,8 @@ class _Reading:
     def _fallback(self, dtype: DataType, value: Any) -> DataType | None:
         """The first type of `fallback`, one or a list, that is known here and of the same size, where that is known."""
         for name in value if isinstance(value, list) else [] if value is None else [value]:
-            try:
+            with within("/data_type/fallback"):
                 other = data_type(name)
-            except BadMetadata as error:
-                raise error.beneath("/data_type/fallback") from None
             if other.numpy is not None and dtype.itemsize in (0, other.itemsize):
                 return other
         return None
@@ -304,13 +296,7 @@ class _Reading:
         spec = extension(value, "/chunk_grid", "chunk grid", ignorable=False)
         settings = Members(spec.configuration, "/chunk_grid/configuration", "chunk grid's configuration")
         if spec.name == "regular":
-            chunk_shape = settings.ints("chunk_shape", length=len(shape))
-            for axis, (chunk, length) in enumerate(zip(chunk_shape, shape, strict=True)):
-                if chunk == 0 and length:
-                    raise BadMetadata(
-                        "A chunk length of 0 fits only an array length of 0",
-                        pointer=f"/chunk_grid/configuration/chunk_shape/{axis}",
-                    )
+            chunk_shape = settings.chunk_shape("chunk_shape", shape)
             separator = settings.choice("separator", "/", ".", default="") if "separator" in settings else None
             return RegularGrid(chunk_shape), separator
         grid = known.grid(spec, settings, shape)
