@@ -33,11 +33,12 @@ from zarrscope.dialects import (
     opened_as,
 )
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
+from zarrscope.group import Group as Group
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, Held
 from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
-from zarrscope.naming import clean_path, close_to, join_path
-from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr
+from zarrscope.naming import clean_path, join_path
+from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr, nothing_at
 from zarrscope.store import ABSENT, Answer, ByteRange, Store, never
 
 # What only some callers need is imported by the methods that they call: opening and reading are quick without it.
@@ -126,66 +127,6 @@ def _created(store: Store, dialect: str) -> Hierarchy:
     found = Hierarchy(store, Detected(chosen), {}, writable=True)
     found.create_group("/")
     return found
-
-
-class Group:
-    """A group node: its attributes, and its children as they are found."""
-
-    kind: Literal["group"] = "group"
-
-    def __init__(
-        self,
-        hierarchy: Hierarchy,
-        path: str,
-        metadata: GroupMetadata,
-        attributes: Mapping[str, Any],
-        warnings: tuple[str, ...] = (),
-    ) -> None:
-        self.hierarchy = hierarchy
-        self.path = path
-        self.metadata = metadata
-        self.attributes = attributes
-        self.warnings = warnings
-
-    @property
-    def name(self) -> str:
-        """The last part of the path; "" for the root."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def extensions(self) -> tuple[ExtensionReport, ...]:
-        """What the group's document demands or offers beyond the core, and what is done about each."""
-        return self.metadata.extensions
-
-    @property
-    def problem(self) -> ZarrscopeError | None:
-        """What this group demands and zarrscope does not have; None otherwise."""
-        return self.metadata.problem
-
-    def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Every child once, its kind known, in the order of arrival; one whose documents are broken has `error`.
-
-        `tree`: a listing of all that lies beneath a group above, where that is at hand (Hierarchy.tree).
-
-        Streams: the first come before all are listed. Raises Unsupported when the store cannot list and nothing else
-        tells what there is, or when the group demands an extension that is not understood here.
-        """
-        problem = self.metadata.listing_problem
-        if problem is not None:
-            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
-        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
-
-    def __getitem__(self, path: str) -> Group | Array:
-        return self.hierarchy[join_path(self.path, path)]
-
-    def __repr__(self) -> str:
-        return f"<Group {self.path} in {self.hierarchy.url}>"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: bounded, and made of what is at hand."""
-        from zarrscope import html
-
-        return html.of(self)
 
 
 class Hierarchy:
@@ -406,34 +347,7 @@ class Hierarchy:
 
     def nothing_at(self, path: str) -> NotFound:
         """Why there is no node, and what is there instead."""
-        if path == "/":
-            return NotFound(
-                f"The root is no node of {self.dialect.title}",
-                store=self.url,
-                key=self.dialect.documents("/")[0],
-                advice="Its documents may have been erased meanwhile.",
-            )
-        above, name = path.rpartition("/")[0] or "/", path.rpartition("/")[2]
-        while True:
-            try:
-                node = self.node_at(above)
-            except ZarrscopeError:
-                node = None
-            if node is not None or above == "/":
-                break
-            above, name = above.rpartition("/")[0] or "/", above.rpartition("/")[2]
-        if node is not None and node.metadata.kind == "array":
-            advice = f"{above} is an array; no nodes lie beneath an array."
-        else:
-            try:
-                names = sorted(child.name for child in islice(self.children(above), 1000))
-            except ZarrscopeError:
-                names = []
-            close = close_to(name, names)
-            advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
-            if close:
-                advice += f" Did you mean {join_path(above, close)}?"
-        return NotFound(f"There is no node {path}", store=self.url, key=self.keys_of(path)[0], advice=advice)
+        return nothing_at(self, path)
 
     def extensions(self, path: str) -> list[Inherited]:
         """The extensions of ZEP 9 at `path`: its own and those of the groups above it, references resolved.

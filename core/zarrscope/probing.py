@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from zarrscope.dialects import PROBES, Detected, Dialect, detect, detect_listed, dialect_named, late_probes
 from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.naming import close_to, join_path
 from zarrscope.store import Store, never
 
 if TYPE_CHECKING:
+    from zarrscope.hierarchy import Hierarchy
     from zarrscope.stores.address import Address
 
 MAX_PARENTS = 8
@@ -86,3 +88,35 @@ def look_above(address: Address) -> str | None:
         if detected is not None:
             return f"It lies inside {above.store_url}, a {detected.dialect.title} hierarchy: open that one."
     return None
+
+
+def nothing_at(hierarchy: Hierarchy, path: str) -> NotFound:
+    """Why there is no node, and what is there instead."""
+    if path == "/":
+        return NotFound(
+            f"The root is no node of {hierarchy.dialect.title}",
+            store=hierarchy.url,
+            key=hierarchy.dialect.documents("/")[0],
+            advice="Its documents may have been erased meanwhile.",
+        )
+    above, name = path.rpartition("/")[0] or "/", path.rpartition("/")[2]
+    while True:
+        try:
+            node = hierarchy.node_at(above)
+        except ZarrscopeError:
+            node = None
+        if node is not None or above == "/":
+            break
+        above, name = above.rpartition("/")[0] or "/", above.rpartition("/")[2]
+    if node is not None and node.metadata.kind == "array":
+        advice = f"{above} is an array; no nodes lie beneath an array."
+    else:
+        try:
+            names = sorted(child.name for child in islice(hierarchy.children(above), 1000))
+        except ZarrscopeError:
+            names = []
+        close = close_to(name, names)
+        advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
+        if close:
+            advice += f" Did you mean {join_path(above, close)}?"
+    return NotFound(f"There is no node {path}", store=hierarchy.url, key=hierarchy.keys_of(path)[0], advice=advice)
