@@ -17,6 +17,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 
 from zarrscope.stores.locks import mark, unused
 
@@ -25,6 +26,8 @@ STALE = 3600.0
 """Seconds after which an unfinished file is taken for a killed writer's where locks do not tell; and between sweeps."""
 SWEPT = 4096
 """So many folders are remembered as swept."""
+MANY = 20_000
+"""So many names of a folder are looked at: a million chunks side by side would keep a save waiting."""
 
 _NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
 _swept: dict[str, float] = {}
@@ -60,13 +63,6 @@ def is_left_over(path: str) -> bool:
     return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
 
 
-def left_over_in(folder: str) -> list[str]:
-    """The paths of what is left over in `folder` itself; it need not be there."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        return [entry.path for entry in entries if is_unfinished(entry.name) and is_left_over(entry.path)]
-    return []
-
-
 def left_over_beneath(folder: str) -> Iterator[str]:
     """The paths of what is left over in `folder` and in the folders beneath it, links not followed."""
     pending = [folder]
@@ -81,21 +77,18 @@ def left_over_beneath(folder: str) -> Iterator[str]:
 
 
 def sweep(folder: str, *, now: bool = False) -> None:
-    """Removes what is left over in `folder`, unless this process did so within the hour."""
+    """Removes what is left over in `folder`, which need not be there, unless this process did so within the hour."""
     moment = time.monotonic()
     last = _swept.get(folder)
     if last is not None and moment - last < STALE and not now:
         return
-    swept(folder)
-    for path in left_over_in(folder):
-        remove(path)
-
-
-def swept(folder: str) -> None:
-    """Remembers that nothing is left over in `folder`, which is new, say."""
     if len(_swept) >= SWEPT:
         _swept.clear()
-    _swept[folder] = time.monotonic()
+    _swept[folder] = moment
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in list(islice(entries, MANY)):
+            if is_unfinished(entry.name) and is_left_over(entry.path):
+                remove(entry.path)
 
 
 def only_left_over(folder: str) -> bool:
