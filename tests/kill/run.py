@@ -6,7 +6,8 @@ In a round, writers forked from one process share one hierarchy and do all there
 random microseconds, all of them are killed with SIGKILL, or one of them while the others go on and end by themselves.
 Then, in a process of its own: every target holds a value that was written whole and that nothing done later replaced,
 by zarrscope and by the bytes of the files (reading.py); `check` finds no error. With --zarr2 the hierarchy, of the
-draft of 2020, is made by zarr-python 2.18 and opened by it after every kill. Exit status 1 at the first that fails.
+draft of 2020, is made by zarr-python 2.18 and opened by it after every kill. Exit status 1 at the first that fails; Ctrl-C
+ends it after the round under way.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ LIFE = 150
 """Rounds that one hierarchy lives."""
 STALE_COPY = {"copy-stale", "copy-without-node", "copy-lacks-node"}
 """What a kill between a document and its consolidated copy leaves: `check` says so, and the next edit mends it."""
+
+
+stop: list[bool] = []
+"""Not empty once somebody pressed Ctrl-C: the round under way is the last."""
 
 
 class Failed(Exception):
@@ -254,6 +259,7 @@ def fork(work: Any) -> int:
     child = os.fork()
     if child:
         return child
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     status = 1
     try:
         work()
@@ -303,17 +309,19 @@ def run(
             Trial(dialect, writers, random.Random(f"{seed} {dialect}"), Path(folder), consolidated, judge)
             for dialect in dialects
         ]
-        for done in range(rounds):
+        done = 0
+        while done < rounds and not stop:
             trials[done % len(trials)].round()
-            if say is not None and (done + 1) % 200 == 0:
-                say(f"{done + 1} rounds, {time.monotonic() - began:.0f} s")
+            done += 1
+            if say is not None and done % 200 == 0:
+                say(f"{done} rounds, {time.monotonic() - began:.0f} s")
         for trial in trials:
             if trial.rounds:
                 trial.end()
         if judge is not None:
             judge.close()
     return {
-        "rounds": rounds,
+        "rounds": done,
         "seconds": round(time.monotonic() - began, 1),
         "done": sum((trial.acts for trial in trials), Counter()),
         "interrupted": sum(trial.interrupted for trial in trials),
