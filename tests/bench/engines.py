@@ -68,15 +68,12 @@ class Viewer(Zarrscope):
 class TensorStore:
     packages: ClassVar = ("tensorstore",)
     requests: int | None = None
-    cache: int | None = None
 
     def __init__(self) -> None:
         import tensorstore
 
         self.library = tensorstore
-        shared: dict[str, Any] = {"http_request_concurrency": {"limit": self.requests}} if self.requests else {}
-        if self.cache:
-            shared["cache_pool"] = {"total_bytes_limit": self.cache}
+        shared = {"http_request_concurrency": {"limit": self.requests}} if self.requests else {}
         self.context = tensorstore.Context(shared)
 
     def open(self, path: str, node: str) -> Any:
@@ -133,9 +130,13 @@ class TensorStore128(TensorStore):
 
 
 class TensorStoreCaching(TensorStore):
-    """Told to keep 1 GiB of decoded chunks, as our viewers do."""
+    """Told to keep 1 GiB of decoded chunks, as our viewers do; empty at first."""
 
     cache = 1 << 30
+
+    def open(self, path: str, node: str) -> Any:
+        self.context = self.library.Context({"cache_pool": {"total_bytes_limit": self.cache}})
+        return super().open(path, node)
 
 
 class Zarr3:

@@ -1,0 +1,75 @@
+"""The viewers' benchmarks run, the values are those written, and what is counted is as promised. Nothing is timed.
+
+The figures are made by run.py on a machine that does nothing else; what gestures cost is proved in tests/app/
+test_slice_costs.py, with gates.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import napari_peer, report, viewing
+from bench.results import OURS, Row
+from bench.settings import Settings
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("viewing")
+
+
+@pytest.fixture
+def settings(folder: Path) -> Settings:
+    return Settings(folder, rounds=1, quick=True)
+
+
+def told(row: Row) -> Row:
+    assert row.figures.get(OURS), row
+    assert report.line(row)
+    assert Row.from_json(row.as_json()) == row
+    return row
+
+
+def test_every_engine_walks_through_the_planes_that_were_written(settings: Settings) -> None:
+    settings.forms, settings.cases = ["v3 zstd"], ["z step"]
+    stepped, cached = map(told, viewing.steps(settings))
+    assert {"tensorstore", "zarr 3"} <= stepped.figures.keys()
+    assert "tensorstore caching" in cached.figures
+    assert "the mean, with the steps that decode" in stepped.note
+
+
+def test_scrubbing_decodes_little_in_vain_and_panning_nothing_out_of_sight(settings: Settings) -> None:
+    waits, vain = map(told, viewing.scrubbing(settings))
+    assert all(seconds > 0 for seconds in waits.figures[OURS])
+    assert all(count <= 2 for count in vain.figures[OURS])
+    panned = told(viewing.panning(settings))
+    assert panned.figures[OURS] == [0.0]
+    assert all(held.holds for held in panned.held())
+
+
+def test_what_is_fetched_ahead_goes_on_beside(settings: Settings) -> None:
+    row = told(viewing.ahead(settings))
+    assert set(row.figures) == {OURS, "nothing ahead"}
+
+
+@pytest.mark.slow
+def test_closing_is_measured_in_a_process_of_its_own(settings: Settings) -> None:
+    row = told(viewing.closing(settings))
+    assert "while open" in row.note
+
+
+@pytest.mark.slow
+@pytest.mark.needs("display")
+def test_both_plugins_show_the_volume_in_napari(settings: Settings) -> None:
+    rows = [told(row) for row in napari_peer.measure(settings, viewing.demo(settings))]
+    assert [row.case for row in rows] == [
+        "napari, first picture",
+        "napari, all layers",
+        "napari, slider step",
+        "napari, memory",
+    ]
+    assert {OURS, napari_peer.READER, napari_peer.FLOOR} <= rows[0].figures.keys()
