@@ -6,8 +6,8 @@ In a round, writers forked from one process share one hierarchy and do all there
 random microseconds, all of them are killed with SIGKILL, or one of them while the others go on and end by themselves.
 Then, in a process of its own: every target holds a value that was written whole and that nothing done later replaced,
 by zarrscope and by the bytes of the files (reading.py); `check` finds no error. With --zarr2 the hierarchy, of the
-draft of 2020, is made by zarr-python 2.18 and opened by it after every kill. Exit status 1 at the first that fails; Ctrl-C
-ends it after the round under way.
+draft of 2020, is made by zarr-python 2.18 and opened by it after every kill. Exit status 1 at the first that fails.
+Ctrl-C ends it after the round under way.
 """
 
 from __future__ import annotations
