@@ -1,0 +1,90 @@
+"""Dask's workers killed at random while they write one array together: by hand.
+
+    python tests/kill/cluster.py --rounds 100 [--workers 2] [--seed 7]
+
+In a round every block of an array is written, the blocks aligned with nothing, so that workers share chunks and shards;
+after some random time a worker is killed with SIGKILL, and Dask gives its blocks to others. Then all elements are the
+ones of this round, and `check` finds nothing. Exit status 1 at the first round of which that is not true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import dask
+import distributed
+import numpy as np
+
+import zarrscope
+from zarrscope.verify import check
+
+ROWS, COLUMNS = 480, 256
+ARRAYS = {
+    "/shards": {"shards": (48, 64), "chunks": (4, 16)},
+    "/chunks": {"chunks": (16, 64)},
+}
+
+
+def fill(url: str, path: str, start: int, stop: int, value: int) -> int:
+    array = zarrscope.open(url, "r+")[path]
+    array[start:stop] = value  # type: ignore[index]
+    return os.getpid()
+
+
+def one_round(client: distributed.Client, url: str, value: int, chance: random.Random) -> None:
+    """Raises AssertionError when something is not as it was written."""
+    blocks = list(pairwise([*range(0, ROWS, 7), ROWS]))
+    written = [client.submit(fill, url, path, *block, value, pure=False) for path in ARRAYS for block in blocks]
+    pids = sorted(client.run(os.getpid).values())
+    time.sleep(chance.uniform(0.0, 0.3))
+    os.kill(chance.choice(pids), signal.SIGKILL)
+    client.gather(written)
+    h = zarrscope.open(url)
+    for path in ARRAYS:
+        found = h[path][...]  # type: ignore[index]
+        assert (found == value).all(), f"{path} holds {np.unique(found)} after {value}"
+    left = [each for each in check(h) if each.severity != "information"]
+    assert not left, left
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    dask.config.set({"distributed.scheduler.allowed-failures": 1000})
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="zarrscope-kill-") as folder,
+        distributed.LocalCluster(
+            n_workers=asked.workers, threads_per_worker=2, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        url = str(Path(folder) / "x.zarr")
+        h = zarrscope.open(url, "w-")
+        for path, settings in ARRAYS.items():
+            h.create_array(path, shape=(ROWS, COLUMNS), dtype="u4", **settings)  # type: ignore[arg-type]
+        chance = random.Random(asked.seed)
+        for number in range(asked.rounds):
+            client.wait_for_workers(asked.workers)
+            try:
+                one_round(client, url, number + 1, chance)
+            except AssertionError as failed:
+                print(f"round {number}: {failed}", file=sys.stderr)
+                return 1
+    print(f"{asked.rounds} workers killed, {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
