@@ -59,7 +59,15 @@ class Group:
         Streams: the first come before all are listed. Raises Unsupported when the store cannot list and nothing else
         tells what there is, or when the group demands an extension that is not understood here.
         """
-        problem = self.metadata.listing_problem
+        return self._listed(self.problem, cancelled, tree)
+
+    def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
+        """As `children`, where the metadata encoding is unknown, too: keys tell names and kinds. For front ends."""
+        return self._listed(self.metadata.listing_problem, cancelled, tree)
+
+    def _listed(
+        self, problem: ZarrscopeError | None, cancelled: Callable[[], bool], tree: Tree | None
+    ) -> Iterator[Child]:
         if problem is not None:
             raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
         return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)

@@ -33,7 +33,7 @@ class Fake:
                 raise self.error
             yield from self.groups[path]
 
-        return SimpleNamespace(kind="group", path=path, children=children, hierarchy=self, attributes={}, metadata=None)
+        return SimpleNamespace(kind="group", path=path, names=children, hierarchy=self, attributes={}, metadata=None)
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def ls(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 def _sorted(group: Any, tree: Any = None) -> list[Any]:
     from zarrscope.naming import natural
 
-    return sorted(group.children(tree=tree), key=lambda child: natural(child.name))
+    return sorted(group.names(tree=tree), key=lambda child: natural(child.name))
 
 
 def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, Any]:

@@ -309,7 +309,7 @@ class TreePresenter:
             if node.kind != "group":
                 return None
             try:
-                arriving(node.children(cancelled), send, cancelled)
+                arriving(node.names(cancelled), send, cancelled)
             except Unsupported as error:
                 if error.feature != "listing":
                     raise

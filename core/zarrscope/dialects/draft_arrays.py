@@ -171,7 +171,7 @@ def _data_type(
 def _fallback(value: Json, form: Json) -> tuple[Typed | None, str]:
     """The first type of `fallback`, one name or a list, that is known here and of the size that `form` tells."""
     size = None
-    if isinstance(form, str):
+    if isinstance(form, str) and form[:1] in "<>|":
         try:
             size = parse_typestr(form)[0].itemsize
         except BadMetadata:

@@ -39,6 +39,7 @@ from zarrscope.metadata import (
     ChunkKeys,
     ExtensionReport,
     GroupMetadata,
+    Outcome,
 )
 from zarrscope.plugins import plugin
 from zarrscope.store import Entry
@@ -330,7 +331,8 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     reports = extension_reports(members, notes, lenient=lenient)
     if unknown and plugin("metadata_encodings", unknown) is None:
         advice = "Only JSON is understood: nodes are told by their keys, their documents shown as they are stored."
-        reports.append(missing("metadata encoding", unknown, "/metadata_encoding", advice))
+        report = missing("metadata encoding", unknown, "/metadata_encoding", advice)
+        reports.append(replace(report, outcome=Outcome.IGNORED) if lenient else report)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
     return Draft(
