@@ -167,20 +167,19 @@ class _Reading:
         background = shared()
         small = self.touched == 1 or self.touched * self.unit_bytes <= SERIAL_BYTES
         threads = self.threads = 1 if small else background.decode_threads
-        if array.store.remote:
-            background.share(self._fetched(map(join, product(*self.parts)), BATCH), self._place)
-        elif len(locator.tiers) > 1 or not array.ndim or array.metadata.alternative_keys:
-            items = (item for group in self._by_chunk() for item in self._fetched(group))
-            background.share(items, self._place, threads)
-        else:
-            try:
-                if self.touched == 1:
-                    self._do_one()
-                else:
-                    background.share(self._sharded_jobs() if locator.tiers else self._jobs(), _call, threads)
-            finally:
-                for hands in self._hands:
-                    hands.close()
+        try:
+            if array.store.remote:
+                background.share(self._fetched(map(join, product(*self.parts)), BATCH), self._place)
+            elif len(locator.tiers) > 1 or not array.ndim or array.metadata.alternative_keys:
+                items = (item for group in self._by_chunk() for item in self._fetched(group))
+                background.share(items, self._place, threads)
+            elif self.touched == 1:
+                self._do_one()
+            else:
+                background.share(self._sharded_jobs() if locator.tiers else self._jobs(), _call, threads)
+        finally:
+            for hands in self._hands:
+                hands.close()
 
     # ------------------------------------------------------------------ rows and jobs
     def _rows(self, axes: Sequence[Sequence[_Along]], key: tuple[str, str], longer: Longer) -> Iterator[_Row]:
@@ -515,7 +514,23 @@ class _Reading:
             if decoded is not target:
                 target[...] = decoded
         else:
-            target[...] = array.decode(unit, payload, None)[piece.source]
+            hands, pipeline = self._mine, self._pipeline(unit)
+            window = self._window_of(pipeline, piece.source)
+            if window is not None:
+                try:
+                    target[...] = pipeline.decode_window(Held(payload), window, hands.memory(window.size))
+                    return
+                except Exception:
+                    pass  # decoding all of it tells what is wrong, and asks again where a shard's index was out of date
+            target[...] = array.decode(unit, payload, hands.elements(pipeline))[piece.source]
+
+    def _window_of(self, pipeline: CodecPipeline, source: tuple[slice, ...]) -> Window | None:
+        name = (tuple([(part.start, part.stop, part.step) for part in source]), pipeline.spec.shape)
+        try:
+            return self._windows[name]
+        except KeyError:
+            made = self._windows[name] = pipeline.window(source)
+            return made
 
 
 class _Given:
