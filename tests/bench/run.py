@@ -19,7 +19,6 @@ ratio is the median over the rounds of ours divided by theirs in the same round,
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 import tempfile
 import time
@@ -30,7 +29,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench import listing, processes, reads, remote, report, writes
-from bench.results import OURS, Row
+from bench.results import OURS, Goal, Row
 from bench.settings import Settings
 
 Group = Callable[[Settings], Iterator[Row]]
@@ -47,23 +46,28 @@ GROUPS: dict[str, Group] = {
     "http": remote.planes,
     "picture": remote.pictures,
 }
-ELSEWHERE = {"viewing": "bench.viewing", "cluster": "bench.cluster"}
-"""Modules that bring a group of their own: `measure(settings) -> Iterator[Row]`."""
 
 
 def groups() -> dict[str, Group]:
-    found = dict(GROUPS)
-    for name, module in ELSEWHERE.items():
-        if importlib.util.find_spec(module) is not None:
-            found[name] = _later(module)
-    return found
+    """All groups; those of the viewers and of clusters import more, when they are asked for."""
+
+    def viewers(settings: Settings) -> Iterator[Row]:
+        from bench import viewing
+
+        yield from viewing.measure(settings)
+
+    return {"viewing": viewers, **GROUPS, "cluster": cluster}
 
 
-def _later(module: str) -> Group:
-    def measure(settings: Settings) -> Iterator[Row]:
-        yield from importlib.import_module(module).measure(settings)
+def cluster(settings: Settings) -> Iterator[Row]:
+    """Work on a local cluster of Dask: with two workers, compared with one."""
+    from bench.cluster import measure
 
-    return measure
+    if not settings.wants("", "Dask"):
+        return
+    for what, per in measure("smoke" if settings.quick else "full", rounds=1).items():
+        figures = {OURS: [per[2]], "one worker": [per[1]]}
+        yield Row("cluster", f"{what}, two Dask workers", "", figures, (Goal(1.0, "one worker"),))
 
 
 def main() -> int:
