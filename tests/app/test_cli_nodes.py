@@ -191,3 +191,16 @@ def test_a_stale_copy_is_made_anew(cells: str, capsys: pytest.CaptureFixture[str
     code, _, err = told(capsys, "consolidate", str(Path(cells) / "g" / "a"))
     assert code == 1
     assert "is an array" in err
+
+
+def test_a_dry_run_of_attributes_tells_the_operations_beside_the_difference(
+    cells: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(capsys, "consolidate", cells)[0] == 0
+    before = files(cells)
+    code, out, err = told(capsys, "attrs", "set", cells, "g/a", "/n", "2", "--dry-run")
+    assert code == 0
+    assert '+    "n": 2' in out
+    assert "set    g/a/zarr.json" in err
+    assert "set    zarr.json" in err, "the consolidated copy follows"
+    assert files(cells) == before

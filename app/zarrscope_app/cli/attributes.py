@@ -8,7 +8,7 @@ import click
 
 from zarrscope_app.cli.console import DefaultGroup, Failed, opened, place, say, show, show_json
 
-DRY = click.option("--dry-run", is_flag=True, help="Show the change, write nothing.")
+DRY = click.option("--dry-run", is_flag=True, help="Show the change and the operations on the store, write nothing.")
 
 
 @click.group(cls=DefaultGroup, default="get")
@@ -124,7 +124,7 @@ def pointer(field: str) -> str:
 
 
 def _change(url: str, node: str, dry_run: bool, edit: Any) -> None:
-    hierarchy, _ = opened(url, node, write=not dry_run)
+    hierarchy, _ = opened(url, node, write=True)
     path = place(hierarchy, node)
     document = hierarchy.document(path)
     base = hierarchy.attributes_pointer(path)
@@ -135,6 +135,13 @@ def _change(url: str, node: str, dry_run: bool, edit: Any) -> None:
         return
     show(_diff(document, edited))
     if dry_run:
+        if hierarchy.writable:
+            from zarrscope_app.presenters import changes
+
+            log: list[Any] = []
+            hierarchy.rehearse(log).save(path, edited)
+            for operation in log:
+                say(changes.line(operation, hierarchy.url))
         say("Nothing was written (--dry-run).")
         return
     from zarrscope.errors import Conflict
