@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from zarrscope.array import Array
+from zarrscope.consolidated import holder_of
 from zarrscope.dialects import Dialect, Source, dialect_named
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.finding import Finding, Severity, descendant, finding_of
@@ -253,7 +254,10 @@ class _Check:
         findings += self._two_kinds(path, dialect)
         if self.copies is not None and path != "/" and not getattr(node.metadata, "implicit", False):
             keys = dialect.documents(path)
-            if not any(each in self.copies for each in keys):
+            holds_them = (holder_of(dialect) or "").startswith(
+                dialect.listing(path)
+            )  # the group made for the copy alone
+            if not holds_them and not any(each in self.copies for each in keys):
                 findings.append(
                     Finding(
                         "error",
