@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zarrscope.background import shared
+from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.finding import Finding, descendant, failed_chunk, finding_of
 from zarrscope.store import never
@@ -81,6 +82,7 @@ class StoredChunks:
         self._present = np.zeros(self.total, bool) if self.total <= MAX_BITS else set()
         forms = (keys, *self.array.metadata.alternative_keys)
         documents = {key.rpartition("/")[2] for key in self.dialect.documents("/node")}
+        besides = self._besides()
         own = set(self.dialect.documents(self.array.path))
         beneath: dict[str, str] = {}
         others = 0
@@ -95,7 +97,7 @@ class StoredChunks:
                 if key not in own:
                     node = "/" + key.rpartition("/")[0]
                     beneath[node] = min(key, beneath.get(node, key))
-            else:
+            elif key not in besides:
                 others += 1
                 strays.append((key, index is not None))
                 if len(strays) >= 2 * MOST_NAMED:
@@ -103,6 +105,11 @@ class StoredChunks:
         findings = [descendant(self.dialect, self.array.path, node, beneath[node]) for node in sorted(beneath)]
         findings += self._strays(sorted(strays)[:MOST_NAMED], others, tuple(f"{node[1:]}/" for node in beneath))
         return findings + self._absent()
+
+    def _besides(self) -> set[str]:
+        """The documents of this array in other dialects that the hierarchy is in, too."""
+        also = self.array.hierarchy.also if self.array.hierarchy is not None else ()
+        return {key for name in also for key in dialect_named(name).documents(self.array.path)}
 
     def _note(self, index: Index) -> None:
         at = self._number(index)

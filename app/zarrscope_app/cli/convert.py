@@ -97,7 +97,8 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
     "--method", type=click.Choice(["mean", "nearest", "mode"]), help="Without: mean, for labels and masks nearest."
 )
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
-@click.option("--in-place", is_flag=True, help="With --pyramid: in SOURCE itself; its former levels are erased.")
+@click.option("--in-place", is_flag=True, help="In SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")
+@click.option("--remove-v2", is_flag=True, help="With --in-place --to v3: erase v2's documents at the end.")
 @click.option("--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do it: tcp://host:8786.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
 @click.option("--allow-losses", is_flag=True, help="Go on though the destination cannot hold everything.")
@@ -117,6 +118,7 @@ def convert(
     method: Any,
     axes: tuple[str, ...] | None,
     in_place: bool,
+    remove_v2: bool,
     scheduler: str | None,
     dry_run: bool,
     allow_losses: bool,
@@ -131,7 +133,8 @@ def convert(
     stopped goes on when the same command is run again.
 
     With --pyramid every image gets new levels, each made of the one above: spatial axes become shorter, others stay.
-    With --in-place this happens in SOURCE: readers see the former levels until the new ones are whole.
+    With --in-place this happens in SOURCE: readers see the former levels until the new ones are whole. With --in-place
+    --to v3 a v2 hierarchy gets v3's documents beside its own, and its chunks stay where they are.
 
     \b
     Examples:
@@ -141,6 +144,7 @@ def convert(
       zarrscope convert big.zarr part.n5 --to n5 --node labels/nuclei --codec gzip:5
       zarrscope convert stack.zarr image.zarr --to v3 --pyramid --axes zyx --factor z=1
       zarrscope convert image.zarr --pyramid --in-place --scheduler tcp://127.0.0.1:8786
+      zarrscope convert old.zarr --to v3 --in-place
     """
     from zarrscope import convert as engine
     from zarrscope.errors import ZarrscopeError
@@ -152,9 +156,11 @@ def convert(
         raise click.UsageError(str(error)) from None
     if not pyramid and (lone := next((name for name, value in given.items() if value is not None), None)):
         raise click.UsageError(f"{lone} goes with --pyramid.")
+    if remove_v2 and (not in_place or pyramid):
+        raise click.UsageError("--remove-v2 goes with --in-place --to v3.")
     if in_place:
-        _need_in_place(pyramid, {"DESTINATION": destination, "--to": dialect, "--chunks": chunks, "--shards": shards,
-                                 "--codec": codecs, "--axes": axes})  # fmt: skip
+        _need_in_place(pyramid, dialect, {"DESTINATION": destination, "--chunks": chunks, "--shards": shards,
+                                          "--codec": codecs, "--axes": axes})  # fmt: skip
     elif destination is None:
         raise click.UsageError("Missing DESTINATION: a new place; or --pyramid --in-place.")
     elif dialect is None and not pyramid:
@@ -162,6 +168,17 @@ def convert(
     hierarchy, _ = opened(source, node, write=in_place)
     plan: Any
     path = place(hierarchy, node)
+    if in_place and not pyramid:
+        if path != "/":
+            raise click.UsageError("--in-place --to v3 is for a whole hierarchy, without --node.")
+        plan = engine.plan_upgrade(hierarchy)
+        if _goes_on(plan, dry_run, allow_losses, as_json):
+            _tell_result(
+                {"plan": plan.to_json()}, as_json, verify,
+                lambda bar: engine.upgrade(plan, allow_losses=allow_losses, remove=remove_v2, verify=verify,
+                                           progress=bar, scheduler=scheduler),
+            )  # fmt: skip
+        return
     if in_place and wanted is not None:
         plan = engine.plan_rebuild(hierarchy, wanted, path)
         _tell_rebuild(plan, dry_run, verify, as_json, scheduler)
@@ -171,30 +188,38 @@ def convert(
     plan = engine.plan(
         hierarchy, destination, target, chunks=chunks, shards=shards, codecs=codecs, path=path, pyramid=wanted
     )
-    told = {"plan": plan.to_json()}
-    refused = bool(plan.losses) and not allow_losses
-    if not as_json:
-        _show_plan(plan)
-    if dry_run or refused:
-        if as_json:
-            show_json(told)
-        if refused:
-            raise Failed(
-                f"{_losses(len(plan.losses))}. Nothing was written; --allow-losses goes on all the same."
-                if not dry_run
-                else f"{_losses(len(plan.losses))}: this needs --allow-losses. Nothing was written (--dry-run)."
-            )
-        say("Nothing was written (--dry-run).")
+    if not _goes_on(plan, dry_run, allow_losses, as_json):
         return
     _tell_result(
-        told, as_json, verify,
+        {"plan": plan.to_json()}, as_json, verify,
         lambda bar: engine.run(plan, allow_losses=allow_losses, verify=verify, progress=bar, scheduler=scheduler),
     )  # fmt: skip
 
 
-def _need_in_place(pyramid: bool, others: dict[str, Any]) -> None:
-    if not pyramid:
-        raise click.UsageError("--in-place goes with --pyramid.")
+def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> bool:
+    """Shows the plan. Raises Failed where it would lose something and nobody allowed that."""
+    refused = bool(plan.losses) and not allow_losses
+    if not as_json:
+        _show_plan(plan)
+    if not dry_run and not refused:
+        return True
+    if as_json:
+        show_json({"plan": plan.to_json()})
+    if refused:
+        raise Failed(
+            f"{_losses(len(plan.losses))}. Nothing was written; --allow-losses goes on all the same."
+            if not dry_run
+            else f"{_losses(len(plan.losses))}: this needs --allow-losses. Nothing was written (--dry-run)."
+        )
+    say("Nothing was written (--dry-run).")
+    return False
+
+
+def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -> None:
+    if pyramid and dialect is not None:
+        raise click.UsageError("--to does not go with --pyramid --in-place.")
+    if not pyramid and dialect != "v3":
+        raise click.UsageError("--in-place goes with --pyramid, or with --to v3.")
     if lone := next((name for name, value in others.items() if value is not None), None):
         raise click.UsageError(f"{lone} does not go with --in-place.")
 

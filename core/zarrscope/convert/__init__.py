@@ -12,6 +12,8 @@ anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata al
     plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
     convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # or where they are
 
+    convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 where it is, no chunk touched (upgrading.py)
+
 levels.py and pyramids.py say which levels an image gets, downsampling.py what their elements are, rebuilding.py how an
 image in use gets them.
 
@@ -25,6 +27,7 @@ from zarrscope.convert.copying import Progress, Result, run
 from zarrscope.convert.levels import Pyramid
 from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
 from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
+from zarrscope.convert.upgrading import plan_upgrade, upgrade
 
 __all__ = [
     "JOURNAL",
@@ -37,6 +40,8 @@ __all__ = [
     "Result",
     "plan",
     "plan_rebuild",
+    "plan_upgrade",
     "rebuild",
     "run",
+    "upgrade",
 ]

@@ -188,6 +188,15 @@ def plan(
     return Plan(source, url, store, chosen, nodes, tuple(planner.losses))
 
 
+def plan_beside(source: Hierarchy, dialect: str) -> Plan:
+    """The plan whose documents lie beside those of the source, in its own store, and tell of the same chunks."""
+    planner = _Planner(source, dialect_named(dialect), "/", Layout(), None, chunks_stay=True)
+    nodes = tuple(planner.nodes())
+    if source.consolidated and nodes[0].metadata is None:
+        nodes = _consolidated(planner.dialect, nodes)
+    return Plan(source, source.url, source.store, planner.dialect, nodes, tuple(planner.losses))
+
+
 def _url(destination: str) -> str:
     from zarrscope.stores.address import split_address
 
@@ -207,8 +216,11 @@ class _Planner:
         root: str,
         layout: Layout,
         pyramid: Pyramid | None,
+        chunks_stay: bool = False,
     ) -> None:
+        """`chunks_stay`: the new documents tell of the chunks where they are."""
         self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
+        self.chunks_stay = chunks_stay
         self.tree = source.tree(root)
         self.pyramids = Pyramids(dialect, pyramid) if pyramid is not None else None
         self.groups: set[str] = set()
@@ -359,7 +371,9 @@ class _Planner:
             before,
             fill=fill,
             dialect=self.dialect.name,
-            keys=self.dialect.chunk_keys(target, before.ndim, self._separator(before)),
+            keys=before.keys
+            if self.chunks_stay
+            else self.dialect.chunk_keys(target, before.ndim, self._separator(before)),
             dimension_names=names,
             transformers=(),
             extensions=(),

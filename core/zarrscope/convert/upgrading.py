@@ -1,0 +1,147 @@
+"""v2 becomes v3 where it is: each node gets a zarr.json that tells of its chunks where they lie, and none is touched.
+
+v3 knows v2's chunk keys by the chunk key encoding "v2", so where the codecs mean the same (dialects.md H.8) documents
+are all that is needed. The root's comes last: until then readers see v2, afterwards v3. v2's own documents stay, and
+readers of v2 with them, until they are asked to be removed; that goes from the leaves to the root, and only after all
+elements were compared. A run that was killed is run again: documents that are there as planned are done, others a
+Conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zarrscope.array import Array
+from zarrscope.convert.copying import Progress, Result
+from zarrscope.convert.crews import Stopped, crew_of
+from zarrscope.convert.planning import NodePlan, Plan, plan_beside
+from zarrscope.convert.work import Done, Work
+from zarrscope.dialects import dialect_named
+from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
+from zarrscope.hierarchy import Hierarchy
+from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.store import ABSENT, never
+
+
+def plan_upgrade(hierarchy: Hierarchy) -> Plan:
+    """The v3 documents of a v2 hierarchy, or of the v2 one that lies beside a v3 one.
+
+    Raises Refused (another dialect, or nothing of v2 is left; arrays whose chunks v3 cannot read as they are: they have
+    to be converted to a new place), ReadOnly.
+    """
+    hierarchy.need_writing("zarr.json")
+    store = hierarchy.store
+    if hierarchy.dialect.name == "v3":
+        try:
+            beside = open_hierarchy(store, "r+", dialect="v2")
+            _ = beside.root
+            hierarchy = beside
+        except NotFound:
+            if store.get(".zattrs") is None and store.get(".zmetadata") is None:
+                raise Refused("It is Zarr v3 already, and has nothing of v2", store=store.url) from None
+            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # a removal was cut short at the root
+    if hierarchy.dialect.name != "v2":
+        raise Refused(
+            f"Only Zarr v2 becomes Zarr v3 where it is, not {hierarchy.dialect.title}",
+            store=store.url,
+            advice="Name a destination.",
+        )
+    plan = plan_beside(hierarchy, "v3")
+    other = [node.path for node in plan.nodes if node.how == "encoded"]
+    if other:
+        raise Refused(
+            f"{', '.join(other[:5])}{' …' if len(other) > 5 else ''}: v3 has no words for these chunks as they are",
+            store=store.url,
+            advice="Name a destination, where they are encoded anew.",
+        )
+    return plan
+
+
+def upgrade(
+    plan: Plan,
+    *,
+    allow_losses: bool = False,
+    remove: bool = False,
+    verify: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] = never,
+    scheduler: Any = None,
+) -> Result:
+    """Writes the v3 documents, compares what both dialects read, and with `remove` erases v2's documents.
+
+    Arguments as of `run`. Raises Refused (losses), Conflict (a zarr.json is there that says something else), BadChunk
+    (the two do not read the same: the new documents are gone again).
+    """
+    if plan.losses and not allow_losses:
+        raise Refused(
+            "Zarr v3 cannot hold everything: " + " ".join(map(str, plan.losses[:5])),
+            store=plan.source.url,
+            advice="Allow the losses, or leave it as it is.",
+        )
+    store = plan.source.store
+    ordered = sorted(plan.nodes, key=lambda node: (node.metadata is None, -node.target.rstrip("/").count("/")))
+    written: list[str] = []
+    try:
+        for node in ordered:
+            if cancelled():
+                return Result(0, 0, 0, 0, verified=False, cancelled=True)
+            for key, value in node.documents.items():
+                try:
+                    store.set(key, value, expect=ABSENT)
+                    written.append(key)
+                except Conflict:
+                    if store.get(key) != value:
+                        raise
+        if verify:
+            _verify(plan, progress, cancelled, scheduler)
+    except Stopped:
+        return Result(0, 0, 0, plan.chunks, verified=False, cancelled=True)
+    except (BadChunk, Conflict) as error:
+        for key in reversed(written):
+            store.erase(key)
+        if isinstance(error, BadChunk):
+            error.advice = "Zarr v2's documents and all chunks are as they were; the new documents are gone again."
+        raise
+    if remove:
+        _remove(plan)
+    plan.source.forget()
+    return Result(0, 0, 0, plan.chunks, verified=verify)
+
+
+def _verify(
+    plan: Plan, progress: Callable[[Progress], None] | None, cancelled: Callable[[], bool], scheduler: Any
+) -> None:
+    made = open_hierarchy(plan.source.store, dialect="v3")
+    passed = 0
+    crew = crew_of(scheduler)
+    try:
+        for node in plan.nodes:
+            if node.array is None:
+                continue
+            target = made.open_node(node.target)
+            if not isinstance(target, Array) or target.shape != node.array.shape:
+                raise Conflict(f"{node.target} is not what was written", store=plan.source.url)
+
+            def done(some: Done, node: NodePlan = node) -> None:
+                nonlocal passed
+                passed += some.chunks
+                if progress is not None:
+                    progress(Progress("verifying", node.path, passed, plan.chunks))
+
+            work = Work(node.array, target)
+            crew.each(work.compare, work.regions(), done, cancelled, work.region_bytes)
+    finally:
+        crew.close()
+
+
+def _remove(plan: Plan) -> None:
+    """v2's documents of every node that v3 has, children before parents, attributes after what makes them a node's: so
+    whoever is killed meanwhile finds v2's nodes as they were, or not at all."""
+    store, former = plan.source.store, dialect_named("v2")
+    paths = ["/", *(path for path, _ in open_hierarchy(store, dialect="v3").walk())]
+    for path in sorted(paths, key=lambda path: -path.rstrip("/").count("/")):
+        for key in sorted(
+            former.documents(path), key=lambda key: (key.endswith(".zattrs"), not key.endswith(".zmetadata"))
+        ):
+            store.erase(key)
