@@ -26,6 +26,7 @@ MAX_PARENTS = 8
 def fetch(store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
     """The values that are there, fetched side by side. The first failure is raised."""
     found: dict[str, bytes] = {}
+    keys = store.likely(keys)
     for i, answer in store.get_many([(key, None) for key in keys], cancelled):
         if isinstance(answer, ZarrscopeError):
             raise answer.located(store=store.url, key=keys[i])

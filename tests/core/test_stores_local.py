@@ -19,6 +19,7 @@ from zarrscope.store import ByteRange, Entry
 from zarrscope.stores import local, unfinished
 from zarrscope.stores.local import LocalStore, check_windows_name
 from zarrscope.stores.locks import folder_lock
+from zarrscope.stores.paths import real_path
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file systems only")
 
@@ -503,3 +504,23 @@ def test_a_store_opened_for_reading_creates_nothing(tmp_path: Path) -> None:
     with pytest.raises(ReadOnly):
         store.set("a", b"")
     assert not (tmp_path / "x").exists()
+
+
+@posix
+def test_a_root_is_the_folder_itself_however_it_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for way in ("real", "link", "link/../link", "no/such/folder"):
+        expected = os.path.realpath(tmp_path / way)
+        assert LocalStore(tmp_path / way).root == expected
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(sys, "platform", "darwin")
+            assert real_path(str(tmp_path / way)) == expected
+
+
+def test_likely_keys_leave_out_only_what_is_not_there(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.set("a", b"1")
+    store.set("b/c", b"1")
+    assert list(store.likely(["a", "b", "no", "b/c", "b/no"])) == ["a", "b", "b/c", "b/no"]
+    assert list(LocalStore(tmp_path / "no").likely(["a"])) == ["a"]

@@ -298,7 +298,7 @@ def from_v3(
         here = pointer + token(i)
         spec = extension(item, here, "codec")
         if spec.name == "endian":
-            spec = replace(spec, name="bytes")
+            spec = CodecSpec("bytes", spec.configuration, spec.must_understand, spec.spelled)
         if spec.name == "bytes" and dtype is not None and "endian" not in spec.configuration:
             spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # left out by zarrita
         elif spec.name == "transpose" and spec.configuration.get("order") in ("C", "F"):
@@ -306,9 +306,8 @@ def from_v3(
             order = axes if spec.configuration["order"] == "C" else axes[::-1]
             spec = replace(spec, configuration=Configuration({**spec.configuration, "order": order}))
         elif spec.name == "sharding_indexed":
-            spec = replace(
-                spec, configuration=_sharding(spec.configuration, here + "/configuration", dtype, ndim, depth)
-            )
+            settings = _sharding(spec.configuration, here + "/configuration", dtype, ndim, depth)
+            spec = CodecSpec(spec.name, settings, spec.must_understand, spec.spelled)
         if not is_name(spec.name) and spec.must_understand:
             raise BadMetadata(
                 f"{spell(spec.name)} is no name that an extension may have: lower-case letters, digits, - _ . or a URI",

@@ -27,7 +27,7 @@ from zarrscope.reader import Reader, Room
 from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
 from zarrscope.stores.locks import folder_lock, key_turn
-from zarrscope.stores.paths import file_url
+from zarrscope.stores.paths import file_url, real_path
 from zarrscope.stores.replacing import MOST, keep, make_folders, rename_over, sync_folder, write
 from zarrscope.stores.unfinished import (
     begin,
@@ -82,7 +82,7 @@ class LocalStore(Store):
         allow_outside: bool = False,
         sync: bool = True,
     ) -> None:
-        self.root = os.path.realpath(os.path.expanduser(os.fspath(root)))
+        self.root = real_path(os.path.expanduser(os.fspath(root)))
         self.url = file_url(self.root)
         self.writable = writable
         self.allow_outside = allow_outside
@@ -124,6 +124,12 @@ class LocalStore(Store):
         return path
 
     # ------------------------------------------------------------------ reading
+    def likely(self, keys: Sequence[str]) -> Sequence[str]:
+        """Of those at the root. Where the folder may not be searched, `get` says so."""
+        if not os.access(self.root, os.X_OK):
+            return keys
+        return [key for key in keys if "/" in key or os.access(f"{self.root}{os.sep}{key}", os.F_OK)]
+
     def reader(self, room: Room) -> Reader:
         from zarrscope.stores.files import FileReader
 
