@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import partial
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import Any
 
@@ -49,6 +49,9 @@ __all__ = [
 ]  # fmt: skip
 
 Key = tuple[Identity, Index]
+REMOTE_KEYS, REMOTE_KEYS_AHEAD = 16, 4
+"""So many keys are fetched by one thread: 32 threads of one key each would need several round trips for a plane. No
+more, for they are given up only together."""
 log = logging.getLogger("zarrscope")
 
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
@@ -170,10 +173,8 @@ class ChunkLoader:
     def peek(self, array: Array, index: Index) -> NDArray[Any] | None:
         """The unit if it is in the cache now; the fill value where nothing is stored. Never waits for a store."""
         result = self.peek_result(array, index)
-        if result is None or result.state is FAILED:
-            return None
-        if result.data is not None:
-            return result.data
+        if result is None or result.data is not None:
+            return None if result is None else result.data
         return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array.unit_shape(index))
 
     def peek_result(self, array: Array, index: Index) -> ChunkResult | None:
@@ -199,10 +200,9 @@ class ChunkLoader:
         ticket.left = len(wanted)
         problem = array.problem
         with self._lock:
-            if problem is not None:
-                at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted]
-                begin: list[_Entry] = []
-            else:
+            at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted] if problem is not None else []
+            begin: list[_Entry] = []
+            if problem is None:
                 at_hand, begin = self._enter(array, wanted, ticket, priority)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
         self._submit(begin, priority)
@@ -238,16 +238,20 @@ class ChunkLoader:
         return at_hand, begin
 
     def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
-        """One job for all the units of one key: a shard's are fetched together. What has been fetched is decoded."""
+        """One job for all the units of one key: a shard's are fetched together; of a remote store for those of several
+        keys, which it asks for side by side. What has been fetched is decoded."""
         groups: dict[Index, list[_Entry]] = {}
         for entry in entries:
             if entry.stage is _Stage.QUEUED:
                 groups.setdefault(entry.array.locator.chunk_of(entry.index), []).append(entry)
             elif entry.stage is _Stage.FETCHED:
                 self._submit_decoding(entry)
-        for group in groups.values():
-            pool = self.background.fetch_pool if group[0].array.store.remote else self.background.file_pool
-            pool.put(priority, partial(self._fetch, group))
+        remote = bool(entries) and entries[0].array.store.remote
+        pool = self.background.fetch_pool if remote else self.background.file_pool
+        together = 1 if not remote else REMOTE_KEYS if priority <= VISIBLE else REMOTE_KEYS_AHEAD
+        keys = iter(groups.values())
+        while job := [entry for group in islice(keys, together) for entry in group]:
+            pool.put(priority, partial(self._fetch, job))
 
     def _submit_decoding(self, entry: _Entry) -> None:
         self.background.decode_pool.put(entry.priority, partial(self._decode, entry))
@@ -262,7 +266,7 @@ class ChunkLoader:
         if not mine:
             return
 
-        given_up = False
+        url, given_up = mine[0].array.store.url, False
 
         def unwanted() -> bool:
             nonlocal given_up
@@ -291,25 +295,20 @@ class ChunkLoader:
         except ZarrscopeError as error:
             failure = error
         except Exception as error:
-            failure = ZarrscopeError(
-                f"Fetching a chunk failed: {type(error).__name__}: {error}", store=mine[0].array.store.url
-            )
+            failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
         if left and failure is None and not given_up:
-            failure = ZarrscopeError("The store gave no answer for a chunk", store=mine[0].array.store.url)
-        again: list[_Entry] = []
+            failure = ZarrscopeError("The store gave no answer for a chunk", store=url)
         for entry in left.values():
             if failure is not None:
                 self._finish(entry, ChunkResult(entry.index, FAILED, error=failure))
                 continue
             with self._lock:  # the fetch was cancelled; somebody may have come to want it since
                 entry.stage = _Stage.QUEUED
-                if entry.wanted_by:
-                    again.append(entry)
-                else:
+                if not entry.wanted_by:
                     self._forget(entry)
                 self._lock.notify_all()
-        for entry in again:
-            self._submit([entry], entry.priority)
+            if entry.wanted_by:
+                self._submit([entry], entry.priority)
 
     def _decode(self, entry: _Entry) -> None:
         """Decodes the entry unless another thread does, or nobody wants it any more."""

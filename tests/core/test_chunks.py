@@ -513,6 +513,38 @@ def test_the_units_of_one_shard_are_fetched_together() -> None:
         assert np.array_equal(result.data, data[8 * y : 8 * y + 8, 8 * x : 8 * x + 8])  # type: ignore[arg-type]
 
 
+def test_a_remote_store_is_asked_for_a_plane_at_one_go() -> None:
+    class Remote(Counting):
+        """Answers only when so many chunks are asked for at the same time."""
+
+        def __init__(self, store: Store) -> None:
+            super().__init__(store)
+            self.remote = True
+            self.asked: list[int] = []
+            self.all_asked = threading.Event()
+
+        def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[Any]:
+            if any("/c/" in key for key, _ in requests):
+                self.asked.append(len(requests))
+                if sum(self.asked) >= 160:
+                    self.all_asked.set()
+                assert self.all_asked.wait(20)
+            yield from super()._get_many(requests, cancelled)
+
+    store = Remote(stored())
+    array = opened(store)
+    loader = ChunkLoader(Background(32, 1))
+    watching = Watching(loader)
+    wanted = [index for z in range(10) for index in plane(z)]
+    loader.request(watching.owner, array, wanted, watching.on_chunk, watching.on_done)
+    watching.until_done()
+    assert store.asked == [16] * 10
+    assert len(watching.results) == 160
+    loader.request(watching.owner, array, plane(20), watching.on_chunk, watching.on_done, NEARBY)
+    watching.until_done(2)
+    assert store.asked[10:] == [4] * 4
+
+
 def test_units_at_the_edge_are_clipped_to_the_array() -> None:
     store = MemoryStore()
     array = zarrscope.open(store, "w-").create_array("/a", shape=(5, 3), dtype="uint8", chunks=(4, 4), fill_value=9)
