@@ -42,7 +42,7 @@ def test_killed_writers_lose_nothing() -> None:
     """Two kills in every dialect that writes."""
     told = trial("--rounds", str(2 * len(WRITTEN)), "--consolidated", "--seed", "1")
     assert told["rounds"] == 2 * len(WRITTEN)
-    assert sum(told["done"].values()) > 20
+    assert sum(told["done"].values()) > 5
 
 
 @pytest.mark.slow
