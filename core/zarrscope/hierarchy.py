@@ -276,8 +276,10 @@ class Hierarchy:
         return self.parsed(path, fetch(self.store, self.keys_of(path)))
 
     def forget(self) -> None:
-        """What was fetched at first no longer holds."""
+        """What was fetched before no longer holds: it is read again."""
         self._at_hand = None
+        if self._known is not None:
+            self._known.clear()
 
     @property
     def prefers_own(self) -> bool:

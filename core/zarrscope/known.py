@@ -2,8 +2,9 @@
 
 Where a request costs a round trip, the same few documents are wanted by all who look at a node: the tree, the picture,
 the metadata. They share what came, also while it is still on its way, and that something is absent. It holds for the
-life of one Hierarchy that only reads; opened anew, it reads anew. 2026-11-21: a first picture over HTTP takes three
-round trips instead of eleven (tests/bench/run.py "picture"); consolidated metadata, read once, was no fresher.
+life of one Hierarchy that only reads, until that forgets; opened anew, it reads anew. 2026-11-21: a first picture over
+HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"); consolidated metadata, read once, was no
+fresher.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ class Known:
             if cancelled():
                 break
         return answers
+
+    def clear(self) -> None:
+        """Everything is asked for again."""
+        with self._guard:
+            self._values.clear()
+            self._bytes = 0
 
     def _claimed(self, keys: Sequence[str], answers: dict[str, Answer]) -> tuple[list[str], list[threading.Event]]:
         """What is known goes to `answers`. Of the rest: the keys to fetch now, and when those come that others do."""

@@ -16,6 +16,8 @@ from zarrscope.background import Mailbox, shared
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
 from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, words
 from zarrscope_app.presenters.branch import natural
 
@@ -171,3 +173,20 @@ def test_natural_order() -> None:
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
+
+
+def test_a_refresh_reads_what_a_distant_store_holds_now(mailbox: Mailbox) -> None:
+    memory = MemoryStore()
+    made = open_hierarchy(memory, "w-")
+    made.create_group("/a")
+    distant = Counting(memory)
+    distant.remote = True
+    tree = TreePresenter(shared().owner(mailbox))
+    tree.attach(open_hierarchy(distant), "x")
+    mailbox.run_until(ready(tree))
+    assert [row.kind for row in tree.rows(ROOT, 0, 9)] == ["group"]
+    made.erase("/a")
+    made.create_array("/a", shape=(2,), dtype="uint8")
+    tree.refresh(ROOT)
+    mailbox.run_until(ready(tree))
+    assert [row.kind for row in tree.rows(ROOT, 0, 9)] == ["array"]

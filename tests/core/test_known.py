@@ -86,6 +86,8 @@ def test_a_hierarchy_that_only_reads_asks_once_and_one_opened_anew_again(mode: A
     other = zarrscope.open(memory, "r+")
     other.save("/g", other.document("/g").set("/attributes/n", 2))
     assert hierarchy["/g"].attributes == {"n": 1 if mode == "r" else 2}
+    hierarchy.forget()
+    assert hierarchy["/g"].attributes == {"n": 2}
     assert zarrscope.open(store)["/g"].attributes == {"n": 2}
 
 

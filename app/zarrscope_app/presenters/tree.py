@@ -226,6 +226,9 @@ class TreePresenter:
         old = self._branches.get(id)
         if old is None or self._hierarchy is None:
             return
+        forget = getattr(self._hierarchy, "forget", None)
+        if forget is not None:
+            forget()
         self._drop(old)
         fresh = Branch(old.id, old.path, old.depth, expanded=old.expanded)
         self._branches[id] = fresh
