@@ -240,7 +240,7 @@ class Array:
 
     # ------------------------------------------------------------------ reading
     def __getitem__(self, index: object) -> Any:
-        """Numpy basic indexing: an array, or a scalar where numpy gives one.
+        """Numpy basic indexing: an array, or a scalar where numpy gives one. Its axes lie in memory as in the chunks.
 
         Raises IndexError for a caller's mistake, Unsupported, BadChunk, Unreadable, Refused (too large to fit here).
         """

@@ -109,9 +109,18 @@ class CodecPipeline:
             assert isinstance(plain, ArrayToBytes)
             serializer, here = plain, plain.encoded
         self._serializer = serializer
+        self.axes = self._order()
+        """The axes in the order in which they are stored, slowest first; None where that is C order, or none at all."""
         self.encoded: BytesSpec = here
         alone = not self._arrays and not self._bytes
         self.shard: Shard | None = getattr(serializer, "shard", None) if alone else None
+
+    def _order(self) -> tuple[int, ...] | None:
+        order: tuple[slice, ...] | None = tuple(slice(axis, axis + 1, 1) for axis in range(len(self.spec.shape)))
+        for step in self._arrays:
+            order = step.follow(order) if order is not None else None
+        axes = None if order is None else tuple(part.start for part in order)
+        return None if axes is None or axes == tuple(range(len(axes))) else axes
 
     def _make(self, item: CodecSpec, here: ArraySpec | BytesSpec, budget: Budget, implicit: bool) -> list[Codec]:
         """The codec for this place; before it the implicit serialisation where the text allows that."""
