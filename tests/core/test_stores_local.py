@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from zarrscope.errors import ReadOnly, Refused, Unreadable
+from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.store import ByteRange, Entry
 from zarrscope.stores import local, unfinished
 from zarrscope.stores.local import LocalStore, check_windows_name
@@ -380,6 +380,19 @@ def test_what_is_removed_in_a_turn_is_gone_when_the_turn_is_over(tmp_path: Path)
         assert list(store.list()) == []
         assert len(os.listdir(tmp_path)) == 1, "others need not wait for it"
     assert os.listdir(tmp_path) == []
+
+
+def test_a_turn_in_which_nothing_is_stored_leaves_no_folder(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x/y")
+    with store.turn():
+        assert store.get("a") is None
+    assert os.listdir(tmp_path) == []
+    with store.turn():
+        store.set("a", b"1")
+    assert store.get("a") == b"1"
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ZarrscopeError), LocalStore(tmp_path / "file/x").turn():
+        pass
 
 
 @posix

@@ -20,7 +20,7 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.reader import Reader, Room
@@ -326,21 +326,38 @@ class LocalStore(Store):
     def _changing(self) -> Iterator[None]:
         """The turn of those who change which nodes there are. What they remove is removed for good when it is over:
         that may take long."""
-        try:
-            make_folders(self.root)
-        except OSError as error:
-            raise self._failure(error, "", "written") from error
-        outer: list[str] | None = getattr(_later, "paths", None)
-        if outer is None:
-            _later.paths = []
-        try:
-            with folder_lock(self.root, on_folder=self._lock_on_folder):
-                yield
-        finally:
+        with ExitStack() as held:
+            made = self._enter(held)
+            outer: list[str] | None = getattr(_later, "paths", None)
             if outer is None:
-                paths, _later.paths = _later.paths, None
-                for path in paths:
-                    remove(path)
+                _later.paths = []
+            try:
+                yield
+            finally:
+                if made:  # where nothing was stored after all, no folder stays
+                    folder = self.root
+                    with suppress(OSError):
+                        for _ in made:
+                            os.rmdir(folder)
+                            folder = os.path.dirname(folder)
+                held.close()
+                if outer is None:
+                    paths, _later.paths = _later.paths, None
+                    for path in paths:
+                        remove(path)
+
+    def _enter(self, held: ExitStack) -> list[str]:
+        """Takes the lock of the root, which is made where it is missing; what make_folders gave then."""
+        for attempt in range(20):
+            try:
+                made = make_folders(self.root)
+                held.enter_context(folder_lock(self.root, on_folder=self._lock_on_folder))
+                return made
+            except OSError as error:
+                # Somebody whose turn ended removed the folder again that he had made.
+                if not isinstance(error, FileNotFoundError) or attempt == 19:
+                    raise self._failure(error, "", "written") from error
+        raise AssertionError("unreachable")
 
     def _left_over(self, prefix: str) -> Iterator[str]:
         for path in left_over_beneath(self._folder(prefix)):
