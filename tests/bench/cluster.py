@@ -72,7 +72,7 @@ def cluster(workers: int, folder: Path) -> Iterator[Any]:
 
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0",
             local_directory=str(folder / "workers"),
         ) as made,
         Client(made, set_as_default=False) as client,

@@ -38,7 +38,7 @@ def two_workers(folder: Path) -> Iterator[Any]:
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             local_directory=str(folder),
         ) as made,
     ):
@@ -196,6 +196,27 @@ def test_what_workers_cannot_see_is_refused_and_leaves_nothing(cluster: Any, tmp
 def test_where_no_scheduler_answers_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="No Dask scheduler answers"):
         crews.Cluster("tcp://127.0.0.1:9", timeout=1)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_goes_away_is_told_and_threads_go_on(tmp_path: Path) -> None:
+    source = source_at(tmp_path / "old")
+    plan = convert.plan(source, str(tmp_path / "new"), "v3", codecs=["gzip"], chunks=(3, 40, 40))
+    closed: list[int] = []
+    with two_workers(tmp_path / "workers") as cluster:
+
+        def close(progress: convert.Progress) -> None:
+            if progress.done > progress.total // 3 and not closed:
+                closed.append(progress.done)
+                cluster.close()
+
+        with pytest.raises(Unreadable, match="again"):
+            convert.run(plan, scheduler=cluster.scheduler_address, progress=close)
+    assert not (tmp_path / "new" / "zarr.json").exists()
+    result = convert.run(plan)
+    assert result.kept >= closed[0]
+    assert result.encoded > 0
+    values_equal(tmp_path / "new")
 
 
 @pytest.mark.slow

@@ -126,8 +126,16 @@ class Cluster:
             self.client.close(timeout=10)
 
     def threads(self) -> int:
-        """How many pieces the cluster can work on at once; 0 while it has no workers."""
-        return sum(self.client.nthreads().values())
+        """How many pieces the cluster can work on at once; 0 while it has no workers. Raises Unreadable."""
+        try:
+            if self.client.status == "running":
+                return sum(self.client.nthreads().values())
+        except OSError:
+            pass
+        raise Unreadable(
+            "The connection to the scheduler of the cluster is lost",
+            advice="Run the same again: it goes on where it was.",
+        )
 
     def sees(self, store: Store, key: str, value: bytes) -> None:
         if store.url.startswith("memory:"):
@@ -158,7 +166,8 @@ class Cluster:
         piece_bytes: int = TASK_BYTES,
     ) -> None:
         payload = pickle.dumps(call)
-        many = max(1, TASK_BYTES // max(1, piece_bytes))
+        most = max(1, TASK_BYTES // max(1, piece_bytes))
+        begun = 0
         waiting = iter(pieces)
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         running: set[Any] = set()
@@ -168,9 +177,11 @@ class Cluster:
         try:
             while True:
                 while error is None and not stopped and len(running) < max(1, threads * TASKS_PER_THREAD):
-                    batch = list(islice(waiting, many))
+                    # small tasks first, so that a small job is shared by all; larger ones for a large job
+                    batch = list(islice(waiting, max(1, min(most, begun // (4 * max(1, threads))))))
                     if not batch:
                         break
+                    begun += len(batch)
                     future = self.client.submit(_do, payload, batch, pure=False)
                     running.add(future)
                     future.add_done_callback(ended.put)
@@ -190,7 +201,7 @@ class Cluster:
                 except Exception as met:
                     error = error or met
         finally:  # interrupted, or nobody is left: what has not begun is not to begin later
-            if running:
+            if running and self.client.status == "running":
                 self.client.cancel(list(running))
         if error is not None:
             raise error
