@@ -14,6 +14,7 @@ import pytest
 from contracts.http_server import RESET, SHORT, WebServer, web_server
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import ByteRange
+from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.remote import IN_FLIGHT, RemoteFile
@@ -321,3 +322,43 @@ def test_wrappers_keep_the_flags(server: WebServer, web: HTTPStore) -> None:
                 store.writable,
                 store.remote,
             )
+
+
+# ---------------------------------------------------------------------------------------------------- buckets
+def test_an_archive_in_a_bucket_is_read_by_range(tmp_path: Path) -> None:
+    data = archive(tmp_path / "x.zip", [("zarr.json", b"{}"), ("c/0", bytes(100_000))]).read_bytes()
+    bucket = FsspecStore("memory://archives/x.zip")
+    bucket.files.pipe_file(bucket._root, data)
+    store = ZipStore(RemoteFile(bucket), url=bucket.url)
+    assert store.get("c/0", ByteRange(99_990, 100)) == bytes(10)
+    assert sorted(store.list()) == ["c/0", "zarr.json"]
+    with pytest.raises(NotFound, match="no such file"):
+        RemoteFile(FsspecStore("memory://archives/no.zip"))
+
+
+def test_what_may_not_be_read_is_absent_and_what_may_not_be_listed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError("403")
+
+    store = FsspecStore("memory://denied/x.zarr")
+    store.files.pipe_file(f"{store._root}/a", b"1")
+    for name in ("cat_file", "ls", "find"):
+        monkeypatch.setattr(store.files, name, denied)
+    assert store.get("a") is None
+    for listing in (lambda: store.list_dir(""), store.list):
+        with pytest.raises(Unreadable, match="403") as caught:
+            list(listing())
+        assert "credentials" in (caught.value.advice or "")
+
+
+def test_a_bucket_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TimeoutError("too slow")
+
+    store = FsspecStore("memory://broken/x.zarr")
+    store.files.pipe_file(f"{store._root}/a", b"1")
+    monkeypatch.setattr(store.files, "cat_file", broken)
+    with pytest.raises(Unreadable, match="too slow"):
+        store.get("a")
+    [(_, answer)] = store.get_many([("a", None)])
+    assert isinstance(answer, Unreadable)
