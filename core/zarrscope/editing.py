@@ -35,7 +35,7 @@ def create_node(
     hierarchy: Hierarchy, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
 ) -> None:
     """Writes the documents of a new node, and of the groups above it that are missing. See Hierarchy.create_group."""
-    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    hierarchy.need_writing(key_of(hierarchy, path))
     with hierarchy.store.turn():
         above = need_place(hierarchy, path)
         taken = hierarchy.own_node(path)
@@ -43,7 +43,7 @@ def create_node(
             raise Conflict(
                 f"There is a node {path} already: {'an array' if taken.metadata.kind == 'array' else 'a group'}",
                 store=hierarchy.url,
-                key=hierarchy.dialect.documents(path)[0],
+                key=key_of(hierarchy, path),
                 advice="Choose another path, or erase that node first.",
             )
         if metadata.kind == "array":
@@ -60,7 +60,7 @@ def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list
     Raises Refused where a node may not be at `path`: by its name, beneath an array, in a folder of several hierarchies,
     beside a name that counts as the same (that of `instead_of` apart, which goes away); ReadOnly.
     """
-    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    hierarchy.need_writing(key_of(hierarchy, path))
     if len(hierarchy.dialects) > 1:
         raise Refused(
             "New nodes need a hierarchy, and this is a folder of several",
@@ -153,7 +153,7 @@ def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
 
 def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
     """See Hierarchy.resize. Raises Conflict when others have resized the array since `metadata` was read."""
-    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    hierarchy.need_writing(key_of(hierarchy, path))
     changed = replace(metadata, shape=shape)
     node = hierarchy.own_node(path)
     if node is None:
@@ -197,7 +197,7 @@ def _resized(
 # ---------------------------------------------------------------------------------------------- erasing
 def erase(hierarchy: Hierarchy, path: str) -> None:
     """See Hierarchy.erase; `path` is clean."""
-    hierarchy.need_writing(hierarchy.dialect.documents(path)[0])
+    hierarchy.need_writing(key_of(hierarchy, path))
     dialect, kind = need_node(hierarchy, path, remains=True)
     erase_node(hierarchy, dialect, path, kind)
 
@@ -271,6 +271,11 @@ def vanishing(hierarchy: Hierarchy, path: str) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------- what must hold
+def key_of(hierarchy: Hierarchy, path: str) -> str:
+    """The key to name when something is wrong with the node at `path`; v1 has documents at the root only."""
+    return next(iter(hierarchy.dialect.documents(path)), path)
+
+
 def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
     """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
     for report in node.metadata.extensions:

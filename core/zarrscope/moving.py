@@ -23,7 +23,7 @@ from threading import Lock
 from zarrscope.background import shared
 from zarrscope.consolidated import documents_beneath, follow, has_copies, holder_of
 from zarrscope.dialects import Dialect, Kind
-from zarrscope.editing import create_groups, erase_node, need_node, need_place
+from zarrscope.editing import create_groups, erase_node, key_of, need_node, need_place
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.metadata import ArrayMetadata
@@ -152,7 +152,7 @@ class _Carrying:
                 advice="Rename the folder itself, or convert to a new place.",
             )
         if moving:
-            source.need_writing(source.dialect.documents(path)[0])
+            source.need_writing(key_of(source, path))
         if not _alike(self.dialect, target.dialect):
             raise Refused(
                 f"{path} is {self.dialect.title}, and {target.url} is {target.dialect.title}",
@@ -182,7 +182,7 @@ class _Carrying:
                 raise Conflict(
                     f"There is something at {self.to} already",
                     store=self.target.url,
-                    key=self.target.dialect.documents(self.to)[0],
+                    key=key_of(self.target, self.to),
                     advice="Choose another path, or replace what is there. A copy may have stopped halfway.",
                 )
             erase_node(self.target, taken[0], self.to, taken[1])

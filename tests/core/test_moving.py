@@ -317,3 +317,24 @@ def test_chunks_of_an_unknown_grid_are_never_erased_by_resizing() -> None:
     with pytest.raises(zarrscope.ZarrscopeError):
         array.resize((0, 0))
     assert contents(store) == before
+
+
+def test_of_zarr_v1_nothing_is_made_or_moved() -> None:
+    from contracts.dialect import TEMPLATES
+
+    hierarchy = zarrscope.open(MemoryStore(TEMPLATES["v1"]), "r+")
+    before = contents(hierarchy.store)
+    target = zarrscope.open(MemoryStore(), "w-", dialect="v2")
+    acts: list[Callable[[], object]] = [
+        lambda: hierarchy.create_group("/x"),
+        lambda: hierarchy.create_array("/x", shape=(2,), dtype="u1"),
+        lambda: moving.copy(hierarchy, "/", "/x", target),
+        lambda: moving.move(hierarchy, "/", "/x", target),
+        lambda: moving.copy(target, "/", "/x", hierarchy),
+        lambda: moving.rename(hierarchy, "/", "x"),
+        lambda: hierarchy.consolidate(),
+    ]
+    for act in acts:
+        with pytest.raises(zarrscope.ZarrscopeError):
+            act()
+    assert contents(hierarchy.store) == before

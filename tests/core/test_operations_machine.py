@@ -1,0 +1,138 @@
+"""Any sequence of operations leaves what a dict of paths would hold, in every dialect; copies are in step with it."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import zarrscope
+from contracts.operations import NAMES
+from zarrscope import moving
+from zarrscope.array import Array
+from zarrscope.errors import ZarrscopeError
+from zarrscope.hierarchy import Hierarchy
+from zarrscope.stores.local import LocalStore
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.rehearsal import Rehearsal
+
+PATHS = st.lists(st.sampled_from(["a", "b", "x.y"]), min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
+VALUES = st.integers(1, 200)
+STORES: dict[str, Any] = {
+    "memory": MemoryStore,
+    "local": lambda: LocalStore(tempfile.mkdtemp(), sync=False),
+    "rehearsal": lambda: Rehearsal(MemoryStore()),
+}
+
+
+def above(path: str) -> list[str]:
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def beneath(model: dict[str, int | None], path: str) -> list[str]:
+    return [each for each in model if f"{each}/".startswith(f"{path}/")]
+
+
+def machine(name: str, kind: str) -> Any:
+    class Operations(RuleBasedStateMachine):
+        """`model`: the value that fills an array; None for a group."""
+
+        hierarchy: Hierarchy
+        model: dict[str, int | None]
+
+        @initialize()
+        def begin(self) -> None:
+            self.hierarchy = zarrscope.open(STORES[kind](), "w-", dialect=name)
+            self.model = {}
+
+        def _fits(self, path: str) -> bool:
+            return path not in self.model and all(self.model.get(each) is None for each in above(path))
+
+        def _put(self, path: str, value: int | None) -> None:
+            self.model |= {each: None for each in above(path) if each not in self.model}
+            self.model[path] = value
+
+        @rule(path=PATHS, value=st.one_of(st.none(), VALUES))
+        def create(self, path: str, value: int | None) -> None:
+            if not self._fits(path):
+                with pytest.raises(ZarrscopeError):
+                    self.hierarchy.create_group(path)
+                return
+            if value is None:
+                self.hierarchy.create_group(path)
+            else:
+                array = self.hierarchy.create_array(path, shape=(3, 2), dtype="uint8", chunks=(2, 2), codecs=["gzip"])
+                array[...] = value
+            self._put(path, value)
+
+        @rule(path=PATHS)
+        def erase(self, path: str) -> None:
+            if path not in self.model:
+                with pytest.raises(ZarrscopeError):
+                    self.hierarchy.erase(path)
+                return
+            self.hierarchy.erase(path)
+            for each in beneath(self.model, path):
+                del self.model[each]
+
+        @rule(path=PATHS, to=PATHS, moves=st.booleans(), replace=st.booleans())
+        def carry(self, path: str, to: str, moves: bool, replace: bool) -> None:
+            act = moving.move if moves else moving.copy
+            tangled = f"{to}/".startswith(f"{path}/") or f"{path}/".startswith(f"{to}/")
+            free = self._fits(to) or (
+                replace and to in self.model and all(self.model[each] is None for each in above(to))
+            )
+            if path not in self.model or tangled or not free:
+                with pytest.raises(ZarrscopeError):
+                    act(self.hierarchy, path, to, replace=replace)
+                return
+            act(self.hierarchy, path, to, replace=replace)
+            for each in beneath(self.model, to):
+                del self.model[each]
+            taken = {to + each[len(path) :]: self.model[each] for each in beneath(self.model, path)}
+            if moves:
+                for each in beneath(self.model, path):
+                    del self.model[each]
+            for each, value in taken.items():
+                self._put(each, value)
+
+        @rule(path=PATHS, value=VALUES)
+        def store(self, path: str, value: int) -> None:
+            if self.model.get(path) is not None:
+                self.hierarchy[path][...] = value  # type: ignore[index]
+                self.model[path] = value
+
+        @rule()
+        def consolidate(self) -> None:
+            if name in ("v3", "v2", "draft-2020"):
+                self.hierarchy.consolidate()
+
+        @invariant()
+        def same(self) -> None:
+            if not hasattr(self, "model"):
+                return
+            again = zarrscope.open(self.hierarchy.store, dialect=name)
+            assert again.consolidated == self.hierarchy.consolidated
+            found = {path: child.kind for path, child in again.walk()}
+            assert found == {path: "group" if value is None else "array" for path, value in self.model.items()}
+            for path, value in self.model.items():
+                node = again[path]
+                assert not isinstance(node, Array) or (node[...] == value).all()
+            assert self.hierarchy.warnings == ()
+            if again.copies is not None:
+                own = {key for path in found for key in again.keys_of(path)} & {*again.store.list()}
+                assert {key for key in again.copies.documents if key not in again.keys_of("/")} == own
+
+    case = Operations.TestCase
+    case.settings = settings(max_examples=12, stateful_step_count=14, deadline=None)
+    return case
+
+
+for _name in NAMES:
+    for _kind in STORES:
+        globals()[f"Test_{_name}_{_kind}".replace("-", "_")] = machine(_name, _kind)
