@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice, product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrscope.background import shared
+from zarrscope.crews import Crew, Stopped
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.finding import Finding, descendant, failed_chunk, finding_of
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 BATCH = 256
 """So many chunks (shards) are decoded between two signs of progress."""
+PARTS = 8
+"""A batch goes to a cluster in so many pieces, and so many batches at once."""
 UNITS = 1024
 """So many inner chunks of a shard are fetched at once."""
 MAX_BITS = 1 << 26
@@ -60,9 +63,16 @@ class StoredChunks:
     """Checks the chunks of `array`, which can be decoded here (`array.problem` is None)."""
 
     def __init__(
-        self, array: Array, dialect: Dialect, expect_all: bool = False, cancelled: Callable[[], bool] = never
+        self,
+        array: Array,
+        dialect: Dialect,
+        expect_all: bool = False,
+        cancelled: Callable[[], bool] = never,
+        crew: Crew | None = None,
     ) -> None:
+        """`crew`: who decodes, where that is not this process."""
         self.array = array
+        self.crew = crew
         self.dialect = dialect
         self.cancelled = cancelled
         self.extent = array.metadata.grid.extent(array.shape)
@@ -72,6 +82,11 @@ class StoredChunks:
         """Documents lie among the chunks: `listed` tells of nodes beneath the array."""
         self._missing = "error" if expect_all else "information"
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker of a cluster needs to decode: not what is stored, but whether that is known."""
+        known = None if self._present is None else set[int]()
+        return {**self.__dict__, "_present": known, "crew": None, "cancelled": never, "dialect": None}
 
     # ------------------------------------------------------------------ what lies there
     def listed(self) -> list[Finding]:
@@ -173,14 +188,27 @@ class StoredChunks:
             yield self.total, [finding_of(error, self.array.path)]
             return
         numbers = self._to_decode(start)
-        while batch := [self._index(n) for n in islice(numbers, BATCH)]:
-            found = self._batch(batch)
+        many = BATCH if self.crew is None else BATCH * PARTS
+        while batch := [self._index(n) for n in islice(numbers, many)]:
+            found = self._batch(batch) if self.crew is None else self._by_crew(self.crew, batch)
             if self.cancelled():
                 return
             start = self._number(batch[-1]) + 1
             yield start, [finding for chunk in batch for finding in found.get(chunk, ())]
         if start < self.total:
             yield self.total, []
+
+    def _by_crew(self, crew: Crew, chunks: list[Index]) -> dict[Index, list[Finding]]:
+        """As `_batch`, by the workers of a cluster."""
+        found: dict[Index, list[Finding]] = {}
+        part = BATCH // PARTS
+        pieces = [chunks[n : n + part] for n in range(0, len(chunks), part)]
+        size = part * prod(self.array.metadata.grid.chunk_shape) * (self.array.metadata.dtype.itemsize or 64)
+        try:
+            crew.each(self._batch, pieces, found.update, self.cancelled, size)
+        except Stopped:
+            pass  # what was found so far is no step of the check
+        return found
 
     def _to_decode(self, start: int) -> Iterator[int]:
         present = self._present

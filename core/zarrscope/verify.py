@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from zarrscope.array import Array
 from zarrscope.consolidated import holder_of
+from zarrscope.crews import Crew, crew_of
 from zarrscope.dialects import Dialect, Source, dialect_named
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.finding import Finding, Severity, descendant, finding_of
@@ -81,15 +82,20 @@ def check(
     progress: Callable[[Progress], None] = no_progress,
     cancelled: Callable[[], bool] = never,
     resume: Journal | None = None,
+    scheduler: Any = None,
 ) -> Iterator[Finding]:
     """Every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
 
     Nodes are read from their own documents, whatever a consolidated copy says, and the copy is compared with them.
     With `resume`, steps that the journal knows are passed over: their findings are the journal's. At most the chunks
-    under work on all cores are in memory. Raises NotFound when there is no node at `path`, Unreadable when its own
-    documents cannot be fetched.
+    under work on all cores are in memory. `scheduler`: chunks are decoded by the workers of this Dask cluster (its
+    address, or a Client). Raises NotFound when there is no node at `path`, Unreadable when its own documents cannot be
+    fetched.
     """
-    return _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or Nothing()).run(clean_path(path))
+    checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or Nothing())
+    if scheduler is None:
+        return checking.run(clean_path(path))
+    return checking.run_with(crew_of(scheduler), clean_path(path))
 
 
 class _Check:
@@ -108,10 +114,22 @@ class _Check:
         self.progress = progress
         self.cancelled = cancelled
         self.journal = journal
+        self.crew: Crew | None = None
         self.nodes = 0
         self.copies: Mapping[str, Source] | None = None
         self.hierarchy = hierarchy
         self.tree = hierarchy.tree()
+
+    def run_with(self, crew: Crew, path: str) -> Iterator[Finding]:
+        """As `run`, chunks decoded by others."""
+        self.crew = crew
+        try:
+            documents = fetch(self.given.store, self.given.dialect.documents("/"))
+            for key, value in list(documents.items())[:1]:
+                crew.sees(self.given.store, key, value)
+            yield from self.run(path)
+        finally:
+            crew.close()
 
     def run(self, path: str) -> Iterator[Finding]:
         store = self.given.store
@@ -203,7 +221,7 @@ class _Check:
                 self.journal.reach(path, 0, findings)
                 yield from findings
             return
-        stored = StoredChunks(node, self._dialect(node), self.expect_all, self.cancelled)
+        stored = StoredChunks(node, self._dialect(node), self.expect_all, self.cancelled, self.crew)
         try:
             listed = stored.listed()
             if reached is None:

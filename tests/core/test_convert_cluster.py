@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope import convert
-from zarrscope.convert import blocks, crews
+from zarrscope import convert, crews
+from zarrscope.convert import blocks
 from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import BadChunk, Conflict, Refused, Unreadable
 from zarrscope.pyramid import find_images
@@ -169,6 +169,26 @@ def test_stopped_and_gone_on_with_by_workers_or_threads(cluster: Any, tmp_path: 
     assert again.kept > 0
     assert again.verified
     values_equal(tmp_path / "new")
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": (8, 128, 128)}])
+def test_a_check_by_workers_finds_what_threads_find(cluster: Any, tmp_path: Path, options: Any) -> None:
+    made = zarrscope.open(tmp_path / "v", "w-")
+    for name in "ab":
+        array = made.create_array(
+            f"/{name}", shape=VALUES.shape, dtype="u2", chunks=(8, 64, 64) if options else (8, 32, 32), **options
+        )
+        array[...] = VALUES
+    for name, index, value in (("a", (1, 1, 1), b"short"), ("b", (0, 0, 0), b""), ("b", (2, 2, 2), b"x" * 90)):
+        made.store.set(made[f"/{name}"].metadata.keys.key(index), value)
+    made.store.erase(made["/a"].metadata.keys.key((0, 1, 0)))
+    source = zarrscope.open(tmp_path / "v")
+    wanted = list(check(source))
+    assert len({f.key for f in wanted}) == 4
+    assert list(check(source, scheduler=cluster.scheduler_address)) == wanted
+    assert not [f for f in check(source, scheduler=cluster.scheduler_address, cancelled=lambda: True) if f.key]
+    with pytest.raises(Refused, match="memory"):
+        list(check(zarrscope.open(MemoryStore(), "w-"), scheduler=cluster.scheduler_address))
 
 
 def test_errors_of_workers_are_our_own(cluster: Any, tmp_path: Path) -> None:

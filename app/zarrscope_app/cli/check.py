@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Keep the state of the check in FILE, and go on from there after an interruption.",
 )
-def check(url: str, node: str | None, no_chunks: bool, expect_all: bool, as_json: bool, resume: str | None) -> int:
+@click.option("--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster decode: tcp://host:8786.")
+def check(
+    url: str,
+    node: str | None,
+    no_chunks: bool,
+    expect_all: bool,
+    as_json: bool,
+    resume: str | None,
+    scheduler: str | None,
+) -> int:
     """Checks documents, consistency and every stored chunk of NODE and all beneath it. Changes nothing.
 
     A finding is an error, a warning or information. A chunk that is not stored is information: it reads as the fill
@@ -56,7 +65,13 @@ def check(url: str, node: str | None, no_chunks: bool, expect_all: bool, as_json
         def findings() -> Iterator[Finding]:
             yield from journal.findings
             yield from verify.check(
-                hierarchy, path, chunks=not no_chunks, expect_all=expect_all, progress=progress, resume=journal
+                hierarchy,
+                path,
+                chunks=not no_chunks,
+                expect_all=expect_all,
+                progress=progress,
+                resume=journal,
+                scheduler=scheduler,
             )
 
         for finding in findings():

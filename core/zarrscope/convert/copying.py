@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.array import Array
-from zarrscope.convert.crews import Crew, Stopped, crew_of
 from zarrscope.convert.planning import JOURNAL, NodePlan, Plan
 from zarrscope.convert.work import Done, Work
+from zarrscope.crews import Crew, Stopped, crew_of
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
 from zarrscope.store import ABSENT, Store, never

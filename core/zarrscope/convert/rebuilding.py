@@ -18,10 +18,10 @@ from typing import Any
 from zarrscope.array import Array
 from zarrscope.consolidated import follow
 from zarrscope.convert.copying import Progress, Result, Writing
-from zarrscope.convert.crews import Crew, Stopped, crew_of
 from zarrscope.convert.levels import Pyramid, entries
 from zarrscope.convert.planning import JOURNAL, NodePlan, node_json
 from zarrscope.convert.pyramids import Pyramids
+from zarrscope.crews import Crew, Stopped, crew_of
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
 from zarrscope.hierarchy import Group, Hierarchy
 from zarrscope.metadata import GroupMetadata

@@ -14,9 +14,9 @@ from typing import Any
 
 from zarrscope.array import Array
 from zarrscope.convert.copying import Progress, Result
-from zarrscope.convert.crews import Stopped, crew_of
 from zarrscope.convert.planning import NodePlan, Plan, plan_beside
 from zarrscope.convert.work import Done, Work
+from zarrscope.crews import Stopped, crew_of
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
 from zarrscope.hierarchy import Hierarchy

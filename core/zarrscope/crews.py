@@ -3,7 +3,7 @@
 Both take pieces from an iterator as they are free, tell of each that is done on one thread at a time, stop at the first
 error, which is raised here, and begin nothing more once `cancelled()`; what is under way is waited for, so that nothing
 is written any more when `each` has returned. A piece may be done twice on a cluster, whose scheduler gives it to
-another worker when one dies: pieces must not mind (work.py).
+another worker when one dies: pieces must not mind.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Cluster:
         blind = sorted(worker for worker, seen in found.items() if seen != value and not isinstance(seen, OSError))
         if blind:
             raise Refused(
-                f"The worker {blind[0]} does not see the destination" + (f" ({len(blind)} do not)" * (len(blind) > 1)),
+                f"The worker {blind[0]} does not see this store" + (f" ({len(blind)} do not)" * (len(blind) > 1)),
                 store=store.url,
                 advice="Use a place that every worker reaches under the same address, such as a shared folder.",
             )
