@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import zarrscope
 import zarrscope.writing
 from zarrscope.errors import BadChunk, ZarrscopeError
+from zarrscope.store import Store
 from zarrscope.stores.local import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Counting
+from zarrscope.stores.wrappers import Counting, Wrapper
 
 RAW = [{"name": "bytes", "configuration": {"endian": "little"}}]
 TURNED = [
@@ -118,6 +119,28 @@ def test_a_part_of_a_shard_is_one_get_and_one_set_and_touches_no_other_chunk(tmp
     counting.reset()
     array[...] = 0
     assert counting.requests == {"erase": 1}
+
+
+class Turned(Wrapper):
+    """A transformer that stores every value backwards."""
+
+    def _get(self, key: str, part: Any) -> bytes | None:
+        value = self.store.get(key)
+        return None if value is None else value[::-1] if part is None else part.of(value[::-1])
+
+    def _set(self, key: str, value: bytes, expect: Any) -> Any:
+        return self.store.set(key, value[::-1], expect)
+
+    _get_versioned = Store._get_versioned
+    _get_many = Store._get_many
+
+
+def test_what_is_put_goes_through_a_transformer_as_what_is_set() -> None:
+    inner = MemoryStore()
+    store = Turned(inner)
+    store.put("a", b"1", b"2")
+    assert inner.get("a") == b"21"
+    assert store.get("a") == b"12"
 
 
 def test_a_damaged_chunk_in_a_shard_stays_while_others_are_written(tmp_path: Path) -> None:
