@@ -17,9 +17,12 @@ from zarrscope.stores.memory import MemoryStore
 CASES = "test_conformance"
 DIALECT_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "v3": ("zarr-python 3, tensorstore", ("test_golden", CASES)),
-    "v2": ("zarr-python 3, tensorstore", ("test_golden", "test_convert_readers", CASES)),
-    "n5": ("tensorstore", ("test_convert_readers", CASES)),
-    "draft-2020": ("zarr-python 2.18", ("test_convert_readers", CASES)),
+    "v2": (
+        "zarr-python 3, tensorstore, zarr-python 2.18",
+        ("test_golden", "test_convert_readers", "test_operations_readers", CASES),
+    ),
+    "n5": ("tensorstore, zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
+    "draft-2020": ("zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
     "draft-2022-05": ("the text's examples", ("test_seed_examples", CASES)),
     "draft-2019-06": ("the text's examples", ("test_seed_examples", CASES)),
     "draft-2019-05": ("the text's examples", ("test_seed_examples", CASES)),
