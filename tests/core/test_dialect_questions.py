@@ -12,11 +12,15 @@ import zarrscope_app
 from zarrscope.dialects import DIALECTS
 
 CORE, APP = Path(zarrscope.__file__).parent, Path(zarrscope_app.__file__).parent
+ABOUT_TWO = {"upgrading.py"}
+"""Turns v2 into v3 where it lies, which is about these two and no others."""
 FILES = sorted([*CORE.glob("*.py"), *(CORE / "convert").glob("*.py"), *APP.rglob("*.py")])
 NAMES = {dialect.name for dialect in DIALECTS}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.name not in ABOUT_TWO], ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 def test_no_dialect_is_asked_for_by_name(path: Path) -> None:
     questions = [
         node.lineno

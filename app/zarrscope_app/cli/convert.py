@@ -11,6 +11,8 @@ import click
 from zarrscope_app.cli.console import Failed, opened, place, say, show, show_json
 
 TARGETS = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
+UPGRADED = "v3"
+"""What --in-place can make of a hierarchy."""
 HOW = {
     "copied": "copied as they are",
     "encoded": "encoded anew",
@@ -218,7 +220,7 @@ def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> boo
 def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -> None:
     if pyramid and dialect is not None:
         raise click.UsageError("--to does not go with --pyramid --in-place.")
-    if not pyramid and dialect != "v3":
+    if not pyramid and dialect != UPGRADED:
         raise click.UsageError("--in-place goes with --pyramid, or with --to v3.")
     if lone := next((name for name, value in others.items() if value is not None), None):
         raise click.UsageError(f"{lone} does not go with --in-place.")
