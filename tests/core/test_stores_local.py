@@ -382,6 +382,31 @@ def test_what_is_removed_in_a_turn_is_gone_when_the_turn_is_over(tmp_path: Path)
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("force", ["closed first", "lock file", "no vectors", "nothing told by locks"])
+def test_the_ways_of_other_systems(force: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path)
+    if force == "closed first":
+        store._renames_open = False
+    elif force == "lock file":
+        store._lock_on_folder = False
+    elif force == "no vectors":
+        monkeypatch.delattr(os, "writev", raising=False)
+    else:
+        monkeypatch.setattr(unfinished, "unused", lambda path: None)
+    left, handle = unfinished.begin(str(tmp_path))
+    os.close(handle)
+    os.utime(left, (1, 1))
+    unfinished._swept.clear()
+    with store.turn(), store.turn("a"):
+        store.put("a", b"1", b"23")
+        version = store.set("b", b"x")
+    store.set("b", b"y", version)
+    store.erase("a")
+    store.put("a", b"4")
+    assert {key: store.get(key) for key in store.list()} == {"a": b"4", "b": b"y"}
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
 def test_a_turn_in_which_nothing_is_stored_leaves_no_folder(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "x/y")
     with store.turn():
