@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.background import shared
-from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors import BadChunk, Refused, ZarrscopeError
 from zarrscope.locator import Index, Payload
 from zarrscope.metadata import RegularGrid
 from zarrscope.reader import Held, Reader, Room, Source
@@ -336,6 +336,17 @@ class _Reading:
         self.array.check_size(shape)
         return self.array.unit_pipeline(shape)
 
+    def _check_stored(self, size: int, unit: Index) -> None:
+        """Refuses to read what no chunk encodes to: a file may be empty over terabytes (spec F.3)."""
+        pipeline = self._pipeline(unit)
+        most = pipeline.encoded.limit
+        if size > most:
+            raise BadChunk(
+                f"{size:,} bytes are stored, where a chunk encodes to {most:,} at most",
+                codec=pipeline.codecs[-1].name,
+                index=unit,
+            )
+
     def _do_each(self, job: Sequence[_Stretch]) -> None:
         hands = self._mine
         reader = hands.reader
@@ -347,6 +358,8 @@ class _Reading:
                 try:
                     hands.room.clear()
                     reader.seek(f"{before}{along.text}{after}")
+                    if reader.size is not None:
+                        self._check_stored(reader.size, unit)
                     self._put(hands, row, along, unit, reader)
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
@@ -383,6 +396,8 @@ class _Reading:
             for along in stretch.some:
                 try:
                     reader.seek(f"{before}{along.text}{after}")
+                    if reader.size is not None:
+                        self._check_stored(reader.size, (*stretch.row.chunk, along.part.chunk))
                     found.append(reader.whole())
                 except ZarrscopeError as error:
                     raise self.array.failure(error, (*stretch.row.chunk, along.part.chunk))  # noqa: B904 - it is that

@@ -311,6 +311,18 @@ def test_a_damaged_chunk_names_itself_on_every_way(layout: str, tmp_path: Path) 
         assert caught.value.codec
 
 
+@pytest.mark.parametrize("layout", ["large zstd", "large raw", "tiny zstd", "v2"])
+def test_a_file_that_is_no_chunk_by_its_size_is_not_read(layout: str, tmp_path: Path) -> None:
+    array, values = made_array(LocalStore(tmp_path), layout)
+    key = array.locator.key((0, 0, 0))
+    os.truncate(tmp_path / key, 1 << 41)
+    for index in (np.s_[...], np.s_[0, 0, 0], np.s_[0]):
+        with pytest.raises(BadChunk, match=r"bytes") as caught:
+            array[index]
+        assert caught.value.key == key
+    assert np.array_equal(array[12], values[12])
+
+
 # ---------------------------------------------------------------------- files
 posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights on Windows")
 WAYS = {"by the system": {}, "from the root": {"follows_no_links": False}, "without preadv": {"fills": False}}

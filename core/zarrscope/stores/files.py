@@ -55,8 +55,9 @@ class FileReader(Reader):
     def seek(self, key: str) -> None:
         if key == self._key:
             return
-        self.close()
-        self._key = key
+        if self._file is not None:
+            self.close()
+        self._key, self.size = key, 0
         check_key(key)
         if self._open is not None and ".zs-" not in key:
             file = self._open(self._root + key.encode()) if key.isascii() else -1
