@@ -204,3 +204,19 @@ def test_a_dry_run_of_attributes_tells_the_operations_beside_the_difference(
     assert "set    g/a/zarr.json" in err
     assert "set    zarr.json" in err, "the consolidated copy follows"
     assert files(cells) == before
+
+
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+def test_what_is_copied_to_a_new_place_makes_a_hierarchy_there(
+    dialect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = zarrscope.open(tmp_path / "old", "w-", dialect=dialect)
+    made.create_array("/g/a", shape=(4,), dtype="u2", codecs=["gzip"])[...] = 3
+    arguments = ["copy", str(tmp_path / "old"), "g", "part/g", "--into", str(tmp_path / "new")]
+    assert told(capsys, *arguments, "--dry-run")[0] == 0
+    assert not (tmp_path / "new").exists()
+    assert told(capsys, *arguments)[0] == 0
+    found = zarrscope.open(tmp_path / "new")
+    assert found.dialect.name == dialect
+    assert (found["/part/g/a"][...] == 3).all()  # type: ignore[index]
+    assert told(capsys, "copy", str(tmp_path / "none"), "g", "x")[0] == 3

@@ -31,7 +31,9 @@ DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
 JSON = click.option("--json", "as_json", is_flag=True, help="What is done, or would be, as JSON.")
 REPLACE = click.option("--replace", is_flag=True, help="Erase first what is at TO.")
-INTO = click.option("--into", metavar="URL2", help="Another hierarchy of the same dialect, in which TO is.")
+INTO = click.option(
+    "--into", metavar="URL2", help="Another hierarchy of the same dialect, or a new one, in which TO is."
+)
 
 
 def _codec_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
@@ -140,8 +142,8 @@ def create(
     _run(_to_extend(url, dialect, log), act, log, as_json)
 
 
-def _to_extend(url: str, dialect: str | None, log: list[Any] | None) -> Any:
-    """The hierarchy at `url`, a new one where nothing is; over a rehearsal where there is a log."""
+def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Any:
+    """The hierarchy at `url`, where nothing is a new one of `dialect` or `new`; over a rehearsal where there is a log."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.hierarchy import Hierarchy
@@ -154,7 +156,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None) -> Any:
         store = open_store(address.store_url, "a")
         if store.listable and next(iter(store.list_dir("")), None) is not None:
             raise Failed(f"{error} Nothing is made where other things lie.") from None
-        hierarchy = Hierarchy(store, Detected(dialect_named(dialect or "v3")), {}, writable=True)
+        hierarchy = Hierarchy(store, Detected(dialect_named(dialect or new)), {}, writable=True)
     if dialect is not None and hierarchy.dialect.name != dialect:
         raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
     return hierarchy if log is None else hierarchy.rehearse(log)
@@ -280,7 +282,7 @@ def _carry(
     if to.endswith("/") and to.strip("/") + node.strip("/"):
         to += clean_path(node).rpartition("/")[2]
     source = _opened(url, write=verb == "move" or into is None)
-    target = source if into is None else _opened(into)
+    target = source if into is None else _to_extend(into, None, None, source.dialect.name)
 
     def act(first: Any, second: Any, **watched: Any) -> Any:
         return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
