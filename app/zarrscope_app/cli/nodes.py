@@ -143,7 +143,7 @@ def create(
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Any:
-    """The hierarchy at `url`, where nothing is a new one of `dialect` or `new`; over a rehearsal where there is a log."""
+    """The hierarchy at `url`; where nothing is, a new one of `dialect` or `new`. Over a rehearsal if there is a log."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.hierarchy import Hierarchy
