@@ -448,8 +448,10 @@ class Array:
 
 
 def _reopened(url: str, writable: bool, path: str, metadata: ArrayMetadata, attributes: Mapping[str, Any]) -> Array:
+    from zarrscope.background import keep_to_worker
     from zarrscope.stores.address import open_store
 
+    keep_to_worker()
     return Array(open_store(url, "r+" if writable else "r"), path, metadata, attributes)
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import sys
 import threading
 import time
 import weakref
@@ -469,6 +470,14 @@ def shared() -> Background:
             if _shared is None:
                 _shared = Background()
     return _shared
+
+
+def keep_to_worker() -> None:
+    """In a worker of a Dask cluster, keeps this process's Background to as many cores as the worker has threads: there
+    may be as many workers on the machine as it has cores. Elsewhere nothing happens."""
+    found = getattr(getattr(sys.modules.get("distributed"), "Worker", None), "_instances", ())
+    if threads := sum(worker.state.nthreads for worker in list(found)):
+        shared().decode_threads = threads
 
 
 def _after_fork() -> None:

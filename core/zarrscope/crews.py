@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from zarrscope.background import shared
+from zarrscope.background import keep_to_worker, shared
 from zarrscope.errors import Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.store import Store, never
 
@@ -282,9 +282,7 @@ def _loaded(payload: bytes) -> Callable[[Any], Any]:
 
 
 def _do(payload: bytes, batch: list[Any]) -> list[Any]:
-    """One task. The process's Background keeps to as many cores as the worker has threads."""
-    from distributed import get_worker
-
-    shared().decode_threads = max(1, get_worker().state.nthreads)
+    """One task."""
+    keep_to_worker()
     call = _loaded(payload)
     return [call(piece) for piece in batch]

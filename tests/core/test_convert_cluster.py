@@ -137,6 +137,12 @@ def test_one_background_of_as_many_threads_as_the_worker_has(cluster: Any, tmp_p
     assert {threads for _, _, threads in found} == {1}
 
 
+def _threads() -> int:
+    from zarrscope.background import shared
+
+    return shared().decode_threads
+
+
 def _background(url: str) -> tuple[int, int, int]:
     from zarrscope.background import shared
 
@@ -152,7 +158,12 @@ def test_arrays_go_to_workers_and_come_back(cluster: Any, tmp_path: Path) -> Non
     with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
         lazy = dask.array.from_array(array, chunks=array.chunks)
         total = client.compute(lazy.astype("u8").sum()).result(timeout=60)
+        threads = client.run(_threads)
     assert total == VALUES.sum(dtype="u8")
+    assert set(threads.values()) == {1}, "a worker of one thread keeps to one core"
+    from zarrscope.background import cores, shared
+
+    assert shared().decode_threads == cores()
 
 
 def test_stopped_and_gone_on_with_by_workers_or_threads(cluster: Any, tmp_path: Path) -> None:
