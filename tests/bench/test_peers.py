@@ -185,6 +185,12 @@ def test_groups_have_names(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         run.main()
 
 
+def test_figures_of_clusters_are_rows(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.cluster.measure", lambda size, rounds: {"statistics": {1: 2.0, 2: 1.0}})
+    (row,) = run.cluster(settings)
+    assert done(row).ratio("one worker").median == 0.5
+
+
 def test_the_picture_is_the_same_each_time(tmp_path: Path) -> None:
     first, second = Volumes(tmp_path / "a", (64, 32, 32)), Volumes(tmp_path / "b", (64, 32, 32))
     assert first.picture.read_bytes() == second.picture.read_bytes()
