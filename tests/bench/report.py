@@ -20,6 +20,8 @@ from bench.volumes import FORMS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 MARKED = re.compile(r"(<!-- measured: bench -->\n).*?(<!-- end -->)", re.S)
+NOTE = 70
+"""Longer notes are for the screen, not for the table."""
 FACTORS = {"s": (1e3, "ms")}
 ORDER = ("http", "cold", "warm", "listing", "write", "memory", "cluster")
 """Of the groups in the second table; others, those of viewers, come first."""
@@ -33,8 +35,12 @@ def number(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {shown}".strip()
 
 
+def ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def spread(found: Spread) -> str:
-    return f"{found.median:.2f} ({found.low:.2f}–{found.high:.2f})"
+    return f"{ratio(found.median)} ({ratio(found.low)}–{ratio(found.high)})"
 
 
 def judgement(held: Held, unit: str) -> str:
@@ -158,13 +164,11 @@ def _cell(row: Row) -> str:
     held = [each for each in row.held() if each.peer != LIMIT]
     text = number(statistics.median(row.figures[OURS]), row.unit) if OURS in row.figures else "cannot"
     for each in held:
-        ratio = f"{each.spread.median:.2f}"
-        if each.goal.of == "fastest":
-            ratio += f" ({each.spread.low:.2f}–{each.spread.high:.2f})"
-        ratio += f" {LETTERS.get(each.peer or '', each.peer)}"
+        told = spread(each.spread) if each.goal.of == "fastest" else ratio(each.spread.median)
+        told += f" {LETTERS.get(each.peer or '', each.peer)}"
         if each.goal.most != 1.0:
-            ratio += f" ≤ {each.goal.most:g}"
-        text += f"; {ratio if each.holds else f'**{ratio}**'}"
+            told += f" ≤ {each.goal.most:g}"
+        text += f"; {told if each.holds else f'**{told}**'}"
     return text if held else f"{text}; no peer"
 
 
@@ -187,7 +191,8 @@ def _others(rows: Sequence[Row]) -> str:
             text = judgement(held, row.unit).removesuffix(" holds").removesuffix(" MISSES")
             goals.append(text if held.holds else f"**{text}**")
         what = f"{row.case}, {row.form}" if row.form else row.case
-        lines.append(f"| {what}{f' ({row.note})' if row.note else ''} | {ours} | {peers} | {'; '.join(goals)} |")
+        note = f" ({row.note})" if 0 < len(row.note) <= NOTE else ""
+        lines.append(f"| {what}{note} | {ours} | {peers} | {'; '.join(goals)} |")
     return "\n".join(lines)
 
 
