@@ -31,7 +31,7 @@ from typing import Any
 
 INTERVAL = 0.005
 LOAD_CACHE = 64 << 20
-"""Bytes of decoded chunks that may be kept under load."""
+"""Bytes of decoded chunks that may be kept under load, and at most a quarter of the finest level."""
 GESTURE_EVERY = 0.016
 """Seconds between two gestures: a mouse or a held key at about 60 a second."""
 
@@ -100,8 +100,8 @@ class Load:
 
         self._loader = chunk_loader()
         self._before = self._loader.limit
-        self._loader.limit = LOAD_CACHE
         self._array = image.levels[0].array
+        self._loader.limit = min(LOAD_CACHE, self._array.nbytes // 4)
         self._mailbox = Mailbox()
         self._owner = shared().owner(self._mailbox)
         self._decoded = 0
