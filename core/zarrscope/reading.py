@@ -15,12 +15,10 @@ all ways; what is not stored reads as the fill value.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.background import shared
-from zarrscope.errors import BadChunk, Refused, ZarrscopeError
+from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.locator import Index, Payload
 from zarrscope.metadata import RegularGrid
 from zarrscope.reader import Held, Reader, Room, Source
+from zarrscope.result import is_filled, result_for
 from zarrscope.selection import Part, Piece, Selection, join
 
 if TYPE_CHECKING:
@@ -48,15 +47,13 @@ JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
 """… and no more units than this."""
-ZEROED_BYTES = 64 * 1024 * 1024
-"""A result as large as this is asked for as zeros, which the system gives when they are first touched."""
 BATCH = 4096
 """So many chunks of a remote store are planned at once."""
 
 
 def read(array: Array, selection: Selection) -> NDArray[Any]:
     """The selected elements in the shape of `selection.extent`. Raises as Array.__getitem__ says."""
-    out = _output(array, selection)
+    out = result_for(array, selection)
     if selection.size:
         _Reading(array, selection, out).run()
     return out
@@ -148,7 +145,7 @@ class _Reading:
         self.locator = array.locator
         self.parts = selection.parts([self.locator.edges(axis) for axis in range(array.ndim)])
         self.touched = prod(len(parts) for parts in self.parts)
-        self.blank = out.nbytes >= ZEROED_BYTES and fill_is_zero(array)
+        self.blank = is_filled(array, out)
         """The result holds the fill value already."""
         self.unit_bytes = prod(self.locator.unit_shape) * array.dtype.itemsize
         self._regular: CodecPipeline | None = None
@@ -169,9 +166,10 @@ class _Reading:
         threads = self.threads = 1 if small else background.decode_threads
         try:
             if array.store.remote:
-                background.share(self._fetched(map(join, product(*self.parts)), BATCH), self._place)
+                background.share(fetched(array, map(join, product(*self.parts)), BATCH), self._place)
             elif len(locator.tiers) > 1 or not array.ndim or array.metadata.alternative_keys:
-                items = (item for group in self._by_chunk() for item in self._fetched(group))
+                groups = by_chunk(self.parts, locator.units_per_chunk)
+                items = (item for group in groups for item in fetched(array, group))
                 background.share(items, self._place, threads)
             elif self.touched == 1:
                 self._do_one()
@@ -488,30 +486,6 @@ class _Reading:
             target[...] = np.moveaxis(units[(slice(low, high), *row.source)], 0, -2)
 
     # ------------------------------------------------------------------ many requests at once
-    def _by_chunk(self) -> Iterator[list[Piece]]:
-        """The pieces, those of one chunk of the grid (one key) together."""
-        per_axis: list[list[list[Part]]] = []
-        for parts, n in zip(self.parts, self.locator.units_per_chunk, strict=True):
-            groups: dict[int, list[Part]] = {}
-            for part in parts:
-                groups.setdefault(part.chunk // n, []).append(part)
-            per_axis.append(list(groups.values()))
-        for group in product(*per_axis):
-            yield [join(combination) for combination in product(*group)]
-
-    def _fetched(self, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
-        waiting = iter(pieces)
-        while True:
-            by_unit: dict[Index, Piece] = {}
-            for piece in waiting:
-                by_unit[piece.chunk] = piece
-                if batch is not None and len(by_unit) == batch:
-                    break
-            if not by_unit:
-                return
-            for unit, payload in self.array.fetch(by_unit):
-                yield by_unit[unit], payload
-
     def _place(self, item: tuple[Piece, Payload]) -> None:
         """Decodes one unit and puts what the selection takes of it where it goes."""
         piece, payload = item
@@ -563,44 +537,25 @@ class _Given:
         return Held(self._data)
 
 
+def by_chunk(parts: Sequence[Sequence[Part]], units_per_chunk: Index) -> Iterator[list[Piece]]:
+    """The pieces, those of one chunk of the grid (one key) together."""
+    per_axis: list[list[list[Part]]] = []
+    for some, n in zip(parts, units_per_chunk, strict=True):
+        groups: dict[int, list[Part]] = {}
+        for part in some:
+            groups.setdefault(part.chunk // n, []).append(part)
+        per_axis.append(list(groups.values()))
+    for group in product(*per_axis):
+        yield [join(combination) for combination in product(*group)]
+
+
+def fetched(array: Array, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
+    """Each piece with its unit's bytes, as they come; `batch` of them are asked for at once, or all."""
+    waiting = iter(pieces)
+    while by_unit := {piece.chunk: piece for piece in islice(waiting, batch)}:
+        for unit, payload in array.fetch(by_unit):
+            yield by_unit[unit], payload
+
+
 def _call(job: Callable[[], None]) -> None:
     job()
-
-
-def _output(array: Array, selection: Selection) -> NDArray[Any]:
-    array.pipeline_of(array.metadata.grid.chunk_shape)  # raises what is wrong with the array before anything is read
-    extent = selection.extent
-    size = prod(extent) * array.dtype.itemsize
-    try:
-        if size > _memory():
-            raise MemoryError
-        make = np.zeros if size >= ZEROED_BYTES and fill_is_zero(array) else np.empty
-        axes = array.unit_pipeline(array.locator.unit_shape).axes
-        if axes is None:
-            return make(extent, array.dtype)
-        # In memory as in the chunks: turning them over takes longer than decoding them ("v2 F order", full).
-        out = make([extent[axis] for axis in axes], array.dtype)
-        return out.transpose([axes.index(axis) for axis in range(array.ndim)])
-    except (MemoryError, ValueError):
-        raise array.located(
-            Refused(
-                f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
-                f"{_memory() / 2**30:,.1f} GiB",
-                advice="Read a smaller region at a time.",
-            )
-        ) from None
-
-
-def fill_is_zero(array: Array) -> bool:
-    """Whether memory of zeros is memory of fill values."""
-    dtype = array.dtype
-    return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
-
-
-@cache
-def _memory() -> int:
-    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 46

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from contracts.codec import BIG, LITTLE, Named, inner, numbers, pipeline, shard
-from zarrscope import background, reading
+from zarrscope import background, reading, result
 from zarrscope.array import Array
 from zarrscope.codecs import CodecPipeline
 from zarrscope.errors import BadChunk
@@ -285,7 +285,7 @@ def test_any_selection_is_numpys(
 ) -> None:
     monkeypatch.setattr(background, "_shared", background.Background(decode_threads=threads))
     monkeypatch.setattr(reading, "SERIAL_BYTES", 0)
-    monkeypatch.setattr(reading, "ZEROED_BYTES", 1 << 30 if threads == 1 else 0)
+    monkeypatch.setattr(result, "ZEROED_BYTES", 1 << 30 if threads == 1 else 0)
     array, values = made_array(LocalStore(tmp_path) if local else MemoryStore(), layout)
     assert np.array_equal(array[...], values)
 
