@@ -60,7 +60,7 @@ class Loaded:
     def __init__(self, path: str) -> None:
         self.form = next(form for form in FORMS.values() if form.folder == Path(path).name)
         self.shape, self.pieces = _pieces(self.form, Path(path))
-        self.out = np.zeros(self.shape, np.uint16)
+        self.out = np.zeros(self.shape, np.uint16, order=self.form.order)
         self.decoder: Decoder | None = None
 
 
