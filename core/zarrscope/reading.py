@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 SERIAL_BYTES = 256 * 1024
 """A local read that decodes less than this is not worth waking a thread for."""
+SERIAL_LIGHT_BYTES = 1 << 20
+"""The same where threads gain less: of tiny units most is Python's own work, and copying is quick."""
 TINY_BYTES = 32 * 1024
 """Units that decode to no more than this are decoded many at once."""
 JOB_BYTES = 1 << 20
@@ -162,8 +164,7 @@ class _Reading:
     def run(self) -> None:
         array, locator = self.array, self.locator
         background = shared()
-        small = self.touched == 1 or self.touched * self.unit_bytes <= SERIAL_BYTES
-        threads = self.threads = 1 if small else background.decode_threads
+        threads = self.threads = 1 if self._is_small() else background.decode_threads
         try:
             if array.store.remote:
                 background.share(fetched(array, map(join, product(*self.parts)), BATCH), self._place)
@@ -178,6 +179,16 @@ class _Reading:
         finally:
             for hands in self._hands:
                 hands.close()
+
+    def _is_small(self) -> bool:
+        """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
+        if self.touched == 1:
+            return True
+        each, light = self.unit_bytes, self._tiny
+        if self._regular is not None and self._regular.copies:
+            window = self._regular.window(tuple(parts[0].source for parts in self.parts))
+            each, light = window.size if window is not None else each, True
+        return self.touched * each <= (SERIAL_LIGHT_BYTES if light else SERIAL_BYTES)
 
     # ------------------------------------------------------------------ rows and jobs
     def _rows(self, axes: Sequence[Sequence[_Along]], key: tuple[str, str], longer: Longer) -> Iterator[_Row]:

@@ -291,6 +291,11 @@ class CodecPipeline:
         return array
 
     @property
+    def copies(self) -> bool:
+        """Whether elements are stored as they are: decoding copies, and only the window that is asked for."""
+        return self._serializer.plain and not self._bytes
+
+    @property
     def batches(self) -> bool:
         """Whether `decode_batch` is there."""
         return self._serializer.plain and not self._arrays and bool(self._bytes and self._bytes[0].decoded.size)
