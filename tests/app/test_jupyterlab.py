@@ -24,7 +24,7 @@ import zarrscope
 pytestmark = [pytest.mark.needs("chromium", "jupyterlab"), pytest.mark.slow, pytest.mark.timeout(240)]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
-PATIENCE = 60_000
+PATIENCE = 120_000
 """Milliseconds for what needs a kernel to start; everything else is there long before."""
 
 
