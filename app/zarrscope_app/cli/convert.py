@@ -20,7 +20,7 @@ HOW = {
 }
 
 
-def _lengths(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def axis_lengths(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     """ "64,256,256" as lengths per axis."""
     if value is None:
         return None
@@ -33,7 +33,7 @@ def _lengths(context: click.Context, parameter: click.Parameter, value: str | No
     return lengths
 
 
-def _codecs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
+def codec_list(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
     """Names, name:level, or JSON objects; "none" alone for no compression."""
     import json
 
@@ -87,10 +87,15 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
 @click.argument("destination", required=False)
 @click.option("--to", "dialect", type=click.Choice(TARGETS), help="The dialect to write.")
 @click.option("--node", help="Only this node and what is beneath it; it becomes the new root.")
-@click.option("--chunks", callback=_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
-@click.option("--shards", callback=_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
+@click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
+@click.option("--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
 @click.option(
-    "--codec", "codecs", callback=_codecs, multiple=True, metavar="CODEC", help="zstd:3, gzip:5, blosc, none, or JSON."
+    "--codec",
+    "codecs",
+    callback=codec_list,
+    multiple=True,
+    metavar="CODEC",
+    help="zstd:3, gzip:5, blosc, none, or JSON.",
 )
 @click.option("--pyramid", is_flag=True, help="Build the levels of images anew; a plain array becomes an image.")
 @click.option("--levels", type=int, metavar="N", help="So many levels, the finest among them. Else down to 256 pixels.")

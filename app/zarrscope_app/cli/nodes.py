@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from zarrscope_app.cli.console import Failed, say, show, show_json
-from zarrscope_app.cli.convert import TARGETS, _codecs, _lengths
+from zarrscope_app.cli.convert import TARGETS, axis_lengths, codec_list
 
 _ALIASES = {
     "bzip2": "numcodecs.bz2",
@@ -42,7 +42,7 @@ def _codec_names(context: click.Context, parameter: click.Parameter, values: Seq
     for value in values:
         name, colon, rest = value.partition(":")
         named.append(value if value.startswith("{") else _ALIASES.get(name, name) + colon + rest)
-    codecs = _codecs(context, parameter, named)
+    codecs = codec_list(context, parameter, named)
     for codec in codecs or ():
         if isinstance(codec, dict) and codec["name"] == "numcodecs.lzma" and "level" in codec.get("configuration", {}):
             codec["configuration"] = {"preset": codec["configuration"]["level"]}
@@ -77,8 +77,8 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.argument("node")
 @click.option("--shape", callback=_shape, metavar="N,N…", help="Makes an array; without it, a group.")
 @click.option("--dtype", help="uint16, float32, string, <u2, …")
-@click.option("--chunks", callback=_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
-@click.option("--shards", callback=_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
+@click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
+@click.option("--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
 @click.option(
     "--codec",
     "codecs",
