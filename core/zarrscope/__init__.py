@@ -25,7 +25,8 @@ from zarrscope.errors import (
 
 if TYPE_CHECKING:
     from zarrscope.array import Array
-    from zarrscope.hierarchy import Group, Hierarchy, open
+    from zarrscope.hierarchy import Group, Hierarchy
+    from zarrscope.opening import open
 
 __all__ = [
     "Array",
@@ -43,7 +44,7 @@ __all__ = [
     "open",
 ]
 
-_LAZY = {"Array": "array", "Group": "hierarchy", "Hierarchy": "hierarchy", "open": "hierarchy"}
+_LAZY = {"Array": "array", "Group": "hierarchy", "Hierarchy": "hierarchy", "open": "opening"}
 
 
 def __getattr__(name: str) -> Any:

@@ -402,13 +402,13 @@ class Array:
 
         A chunk that lies partly outside keeps what it holds there, and shows it again should the array grow back.
         """
-        from zarrscope.hierarchy import Hierarchy
+        from zarrscope.opening import reopened
         from zarrscope.writing import erase_outside
 
         new = tuple(int(n) for n in shape)
         if len(new) != self.ndim or any(n < 0 for n in new):
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
-        hierarchy = self.hierarchy or Hierarchy.reopen(self.store)
+        hierarchy = self.hierarchy or reopened(self.store)
         hierarchy.need_writing(hierarchy.dialect.documents(self.path)[0])
         with hierarchy.store.turn():  # who grew it back meanwhile would write chunks that are then erased
             metadata = hierarchy.resize(self.path, self.metadata, new)

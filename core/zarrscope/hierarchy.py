@@ -1,8 +1,8 @@
 """Hierarchies: groups and arrays in a store, opened lazily, created, edited and erased.
 
-`open(url)` fetches the few documents that tell the dialect side by side, and knows from then on which documents every
-node has. A node costs one round trip, none when the hierarchy carries consolidated metadata; children stream while they
-are listed (request counts: dialects.md A.14). A node that cannot be decoded here still opens and shows its metadata.
+A hierarchy knows its dialect (opening.py), and so which documents every node has. A node costs one round trip, none
+when the hierarchy carries consolidated metadata; children stream while they are listed (request counts: dialects.md
+A.14). A node that cannot be decoded here still opens and shows its metadata.
 
 Nothing is written but by create_group, create_array, save, resize, erase (editing.py), consolidate (consolidated.py),
 moving and copying (moving.py) and Array's own writing.
@@ -12,16 +12,13 @@ What lies beneath a group: listing.py. Specification: v3 core, v2, dialects.md A
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.array import Array
 from zarrscope.dialects import (
-    LATE_PROBES,
     PROBES,
     Child,
     Detected,
@@ -29,16 +26,14 @@ from zarrscope.dialects import (
     Kind,
     Node,
     Source,
-    dialect_named,
-    opened_as,
 )
-from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, ZarrscopeError
+from zarrscope.errors import NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.group import Group as Group
-from zarrscope.jsontext import CONSOLIDATED_LIMIT, Held
+from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.listing import children
 from zarrscope.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
 from zarrscope.naming import clean_path, join_path
-from zarrscope.probing import Folder, detected_in, fetch, look_above, not_zarr, nothing_at
+from zarrscope.probing import Folder, fetch, nothing_at
 from zarrscope.store import ABSENT, Answer, ByteRange, Store, never
 
 # What only some callers need is imported by the methods that they call: opening and reading are quick without it.
@@ -49,84 +44,6 @@ if TYPE_CHECKING:
     from zarrscope.known import Known
     from zarrscope.stores.rehearsal import Operation
     from zarrscope.walking import Tree
-
-Mode = Literal["r", "r+", "a", "w-"]
-
-
-def open(
-    url: str | os.PathLike[str] | Store,
-    mode: Mode = "r",
-    *,
-    dialect: str | None = None,
-    lenient: bool = False,
-    consolidated: bool = True,
-    fallbacks: bool = True,
-) -> Hierarchy:
-    """The hierarchy at `url`: a path, a file:, http(s): or memory: address, a zip file, or a Store.
-
-    mode: r read only · r+ read and write what exists · a the same, created when missing · w- created, must not exist.
-    `dialect` names the dialect to open as, or to create (v3). `lenient` opens what demands extensions unknown here.
-    `fallbacks` False refuses data types that are only known by the fallback their document offers (drafts, v3 of 2023).
-    `consolidated` False reads each node's own documents even where a consolidated copy offers them.
-    Raises NotFound (no hierarchy there), Unreadable, BadMetadata, Unsupported, Refused; with w- Conflict.
-    """
-    if mode not in ("r", "r+", "a", "w-"):
-        raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
-    if isinstance(url, Store):
-        return _opened(url, mode, dialect, lenient, consolidated, fallbacks)
-    from zarrscope.stores.address import split_address, store_at
-
-    address = split_address(os.fspath(url))
-    try:
-        store = store_at(address.store_url, mode)
-        found = _opened(store, mode, dialect, lenient, consolidated, fallbacks)
-    except NotFound as error:
-        above = look_above(address) if mode in ("r", "r+") else None
-        if above is not None:
-            error.advice = above
-        raise
-    found.entry = address.node_path or "/"
-    return found
-
-
-def _opened(
-    store: Store,
-    mode: Mode,
-    dialect: str | None = None,
-    lenient: bool = False,
-    consolidated: bool = True,
-    fallbacks: bool = True,
-) -> Hierarchy:
-    documents: dict[str, bytes] = {key: Held(value) for key, value in fetch(store, PROBES).items()}
-    detected = detected_in(store, documents, dialect, lenient)
-    if detected is None:
-        if mode in ("a", "w-"):
-            return _created(store, dialect or "v3")
-        if store.listable and dialect is None:
-            folder = Hierarchy(store, Detected(Folder.dialects()[0]), {}, writable=mode != "r", folder=True)
-            if folder._has_nodes("/"):
-                folder.warnings = (Folder.warning,)
-                return folder
-        raise not_zarr(store)
-    detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
-    asked = {*PROBES, *(LATE_PROBES if any(key in documents for key in LATE_PROBES) else ())}
-    elsewhere = [key for key in detected.dialect.documents("/") if key not in asked and key not in documents]
-    if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
-        documents.update(fetch(store, elsewhere))
-    if mode == "w-":
-        raise Conflict(
-            f"There is a {detected.dialect.title} hierarchy already",
-            store=store.url,
-            advice="Open it with mode='r+', or choose another place.",
-        )
-    return Hierarchy(store, detected, documents, writable=mode != "r", use_consolidated=consolidated)
-
-
-def _created(store: Store, dialect: str) -> Hierarchy:
-    chosen = dialect_named(dialect)
-    found = Hierarchy(store, Detected(chosen), {}, writable=True)
-    found.create_group("/")
-    return found
 
 
 class Hierarchy:
@@ -170,11 +87,6 @@ class Hierarchy:
                     self.copies = Copies.found(self.dialect, documents)
             except ZarrscopeError as error:
                 self.warnings += (f"The consolidated metadata is passed over: {error.message}",)
-
-    @classmethod
-    def reopen(cls, store: Store) -> Hierarchy:
-        """The hierarchy of a store that was open before."""
-        return _opened(store, "r+" if store.writable else "r")
 
     @property
     def url(self) -> str:
@@ -327,13 +239,13 @@ class Hierarchy:
         if self.dialect.implicit == "prefix":
             if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
                 return None
-        elif self._has_nodes(path):
+        elif self.has_nodes(path):
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
         return Node(path, group, {}, warnings)
 
-    def _has_nodes(self, path: str) -> bool:
+    def has_nodes(self, path: str) -> bool:
         """Whether documents of nodes lie anywhere beneath, as far as a bounded search finds."""
         queue = [path]
         for _ in range(10 if self.store.remote else Folder.searched):

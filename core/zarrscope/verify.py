@@ -23,9 +23,9 @@ from zarrscope.dialects import Dialect, Source, dialect_named
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.finding import Finding, Severity, descendant, finding_of
 from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.hierarchy import open as open_hierarchy
 from zarrscope.jsontext import parse_json
 from zarrscope.naming import clean_path, join_path
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.probing import fetch
 from zarrscope.store import never
 from zarrscope.stored import StoredChunks

@@ -14,7 +14,7 @@ from PIL import Image
 from contracts.journeys import PLANES, SECONDS, Journeys, Robot, Shelf, brightness, small_image, tree_of_all_kinds
 from zarrscope import chunks
 from zarrscope.background import Mailbox
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope_app.jupyter import Explorer
 from zarrscope_app.presenters import SessionStatus
 

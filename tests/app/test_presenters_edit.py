@@ -11,7 +11,7 @@ import pytest
 from contracts.journeys import Shelf
 from zarrscope.background import Mailbox
 from zarrscope.document import Document
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope_app.presenters import EditPresenter, EditStatus, Session
 from zarrscope_app.presenters.draft import Draft, differences
 

@@ -12,7 +12,7 @@ import pytest
 
 from contracts.journeys import DEMAND, Shelf, guarded_group
 from zarrscope.background import Mailbox
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
 
 URI = "https://example.com/zarr/"

@@ -11,7 +11,7 @@ import pytest
 from contracts.journeys import PLANES, SIDE, Shelf, brightness, labelled_image, small_image
 from zarrscope.background import Background, Mailbox
 from zarrscope.chunks import ChunkLoader
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, words
 from zarrscope_app.presenters import planning as plans
 

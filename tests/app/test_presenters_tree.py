@@ -15,7 +15,7 @@ from contracts.journeys import Shelf, tree_of_all_kinds
 from zarrscope.background import Mailbox, shared
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, words

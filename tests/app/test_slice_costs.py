@@ -14,7 +14,7 @@ from contracts.journeys import Shelf
 from zarrscope.array import Array
 from zarrscope.background import Background, Mailbox
 from zarrscope.chunks import ChunkLoader
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, mosaic
 
 SIDE, CHUNK = 1024, 64

@@ -37,7 +37,7 @@ import pytest
 
 from zarrscope.errors import Unreadable
 from zarrscope.hierarchy import Hierarchy
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.store import ByteRange, Entry
 from zarrscope.stores import memory
 from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session, SessionStatus, TileState, words

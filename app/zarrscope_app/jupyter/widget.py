@@ -24,7 +24,7 @@ import numpy as np
 import traitlets
 
 from zarrscope.background import Mailbox, Outcome, Owner, Ticket, shared
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.png import png
 from zarrscope_app.presenters import OncePerTurn, Session, words
 from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel

@@ -18,7 +18,7 @@ from zarrscope.background import Background, Outcome, Ticket, shared
 from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
 from zarrscope.hierarchy import Hierarchy
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.pyramid import Image
 from zarrscope_app.presenters import words
 from zarrscope_app.presenters.edit import EditPresenter

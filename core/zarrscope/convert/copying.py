@@ -18,7 +18,7 @@ from zarrscope.convert.planning import JOURNAL, NodePlan, Plan
 from zarrscope.convert.work import Done, Work
 from zarrscope.crews import Crew, Stopped, crew_of
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
-from zarrscope.hierarchy import Hierarchy
+from zarrscope.opening import reopened
 from zarrscope.store import ABSENT, Store, never
 
 
@@ -191,7 +191,7 @@ class Writing:
     # ------------------------------------------------------------------ comparing
     def verify(self) -> None:
         """Reads both hierarchies as anybody would and compares all elements."""
-        written = Hierarchy.reopen(self.store)
+        written = reopened(self.store)
         passed = 0
         for node in self.nodes:
             target = written.open_node(node.target)

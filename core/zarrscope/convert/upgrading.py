@@ -20,7 +20,7 @@ from zarrscope.crews import Stopped, crew_of
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
 from zarrscope.hierarchy import Hierarchy
-from zarrscope.hierarchy import open as open_hierarchy
+from zarrscope.opening import open as open_hierarchy
 from zarrscope.store import ABSENT, never
 
 
