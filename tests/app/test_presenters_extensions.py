@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from contracts.journeys import DEMAND, Shelf, guarded_group
 from zarrscope.background import Mailbox
 from zarrscope.opening import open as open_hierarchy
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import Session, SessionStatus, Workspace
 
 URI = "https://example.com/zarr/"
 
@@ -21,18 +20,6 @@ URI = "https://example.com/zarr/"
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
-    workspace = Workspace(mailbox, Forgetful())
-    yield workspace
-    workspace.close_all()
 
 
 def at(workspace: Workspace, mailbox: Mailbox, url: str, path: str) -> Session:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,18 +18,6 @@ from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace
 def place(tmp_path: Path) -> Path:
     example("v3", LocalStore(tmp_path / "x.zarr", sync=False))
     return tmp_path / "x.zarr"
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
-    workspace = Workspace(mailbox)
-    yield workspace
-    workspace.close_all()
 
 
 def settled(session: Session) -> Callable[[], bool]:

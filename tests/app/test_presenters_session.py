@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,6 @@ from zarrscope_app.settings import FileSettings
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
-    workspace = Workspace(mailbox)
-    yield workspace
-    workspace.close_all()
 
 
 def settled(session: Session) -> Callable[[], bool]:

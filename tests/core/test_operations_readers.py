@@ -6,8 +6,6 @@ One story in every dialect that others read: groups and arrays are created, stor
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import contracts.zarr2
 import zarrscope
 from zarrscope import moving
 from zarrscope.array import Array
@@ -117,37 +116,6 @@ def test_tensorstore_reads_n5(codec: str, tmp_path: Path) -> None:
     by_tensorstore(tmp_path / "x", "n5", values)
 
 
-_READ = """
-import json, sys, types, zarr
-# zarr 2.18 looks for a class of its own tests, which need pytest, wherever an array has a storage transformer
-stand_in = types.ModuleType("zarr.tests.test_storage_v3")
-stand_in.DummyStorageTransfomer = type("DummyStorageTransfomer", (), {"extension_uri": "none"})
-sys.modules.setdefault(stand_in.__name__, stand_in)
-place, dialect = sys.argv[1:]
-if dialect == "n5":
-    group = zarr.open_group(zarr.N5Store(place), mode="r")
-elif dialect == "v2":
-    group = zarr.open_group(place, mode="r")
-else:
-    from zarr._storage.v3 import DirectoryStoreV3
-    group = zarr.open_group(DirectoryStoreV3(place), mode="r", zarr_version=3)
-found = {}
-def look(name, node):
-    if isinstance(node, zarr.Array):
-        found[name] = [node[...].tolist(), dict(node.attrs)]
-    else:
-        found[name] = [None, dict(node.attrs)]
-def walk(group, prefix):
-    for name, node in group.arrays():
-        look(prefix + name, node)
-    for name, node in group.groups():
-        look(prefix + name, node)
-        walk(node, prefix + name + "/")
-walk(group, "")
-print(json.dumps(found))
-"""
-
-
 @pytest.mark.needs("zarr2")
 @pytest.mark.parametrize(
     ("dialect", "codecs", "shards"),
@@ -165,16 +133,7 @@ def test_zarr_2_18_reads_what_is_of_its_time(
     dialect: str, codecs: list[Any] | None, shards: bool, zarr2: Path, tmp_path: Path
 ) -> None:
     values = told(tmp_path / "x", dialect, codecs, shards)
-    done = subprocess.run(
-        [str(zarr2), "-W", "ignore", "-c", _READ, str(tmp_path / "x"), dialect],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "ZARR_V3_EXPERIMENTAL_API": "1", "ZARR_V3_SHARDING": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = contracts.zarr2.read(zarr2, tmp_path / "x", dialect)
     assert {path for path, (values, _) in found.items() if values is None} == GROUPS
     assert {path: each for path, (each, _) in found.items() if each is not None} == {
         path: expected.tolist() for path, expected in values.items()
@@ -201,16 +160,6 @@ else:
 print(json.dumps({name: group[name][...].tolist() for name in sys.stdin.read().split()}))
 """
     names = [path.replace("h2/", "h3/") for path in values]
-    done = subprocess.run(
-        [str(zarr2), "-W", "ignore", "-c", code, str(tmp_path / "x"), dialect],
-        input=" ".join(names),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "ZARR_V3_EXPERIMENTAL_API": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert contracts.zarr2.told(zarr2, code, tmp_path / "x", dialect, stdin=" ".join(names)) == {
         path.replace("h2/", "h3/"): expected.tolist() for path, expected in values.items()
     }

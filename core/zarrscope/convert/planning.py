@@ -87,8 +87,22 @@ class NodePlan:
         return prod(self.metadata.shape) * self.metadata.dtype.itemsize if self.metadata is not None else 0
 
 
+class Amount:
+    """How much the nodes of a plan are."""
+
+    nodes: tuple[NodePlan, ...]
+
+    @property
+    def chunks(self) -> int:
+        return sum(node.chunks for node in self.nodes)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(node.nbytes for node in self.nodes)
+
+
 @dataclass(frozen=True)
-class Plan:
+class Plan(Amount):
     """What a conversion will do. Made by `plan`, carried out by `copying.run`."""
 
     source: Hierarchy
@@ -98,14 +112,6 @@ class Plan:
     dialect: Dialect
     nodes: tuple[NodePlan, ...]
     losses: tuple[Loss, ...]
-
-    @property
-    def chunks(self) -> int:
-        return sum(node.chunks for node in self.nodes)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(node.nbytes for node in self.nodes)
 
     @property
     def digest(self) -> str:

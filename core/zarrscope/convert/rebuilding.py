@@ -19,7 +19,7 @@ from zarrscope.array import Array
 from zarrscope.consolidated import follow
 from zarrscope.convert.copying import Progress, Result, Writing
 from zarrscope.convert.levels import Pyramid, entries
-from zarrscope.convert.planning import JOURNAL, NodePlan, node_json
+from zarrscope.convert.planning import JOURNAL, Amount, NodePlan, node_json
 from zarrscope.convert.pyramids import Pyramids
 from zarrscope.crews import Crew, Stopped, crew_of
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
@@ -46,7 +46,7 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Rebuild:
+class Rebuild(Amount):
     """What a rebuilding will do. Made by `plan_rebuild`, carried out by `rebuild`."""
 
     source: Hierarchy
@@ -55,14 +55,6 @@ class Rebuild:
     nodes: tuple[NodePlan, ...]
     """The new levels, and groups for them."""
     switches: tuple[Switch, ...]
-
-    @property
-    def chunks(self) -> int:
-        return sum(node.chunks for node in self.nodes)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(node.nbytes for node in self.nodes)
 
     @property
     def former(self) -> tuple[str, ...]:
