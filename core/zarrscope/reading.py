@@ -1,9 +1,8 @@
 """Reading a selection of an array: which chunks, how much of each, and onto which thread.
 
-The plan is made per axis, and crossed row by row: a *row* is the run of units along the last axis that share all else,
-so that keys, targets and windows are computed once for many. The rows are cut into jobs, which the calling thread and
-the decode threads take from one locked iterator, each with its own reader, room and scratch. Per unit one of three
-ways, the codec's three verbs:
+The plan is made per axis, crossed row by row and cut into jobs (rows.py), which the calling thread and the decode
+threads take from one locked iterator, each with its own reader, room and scratch. Per unit one of three ways, the
+codec's three verbs:
 
 * tiny units (at most `TINY_BYTES`) are decoded many at once and put into the result by one assignment;
 * of a large unit that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
@@ -17,7 +16,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -31,7 +29,8 @@ from zarrscope.locator import Index, Payload
 from zarrscope.metadata import RegularGrid
 from zarrscope.reader import Held, Reader, Room, Source
 from zarrscope.result import is_filled, result_for
-from zarrscope.selection import Part, Piece, Selection, join
+from zarrscope.rows import Along, Row, Stretch, alongs, by_chunk, packed, rows
+from zarrscope.selection import Piece, Selection, join
 
 if TYPE_CHECKING:
     from zarrscope.array import Array
@@ -59,49 +58,6 @@ def read(array: Array, selection: Selection) -> NDArray[Any]:
     if selection.size:
         _Reading(array, selection, out).run()
     return out
-
-
-Longer = Callable[[tuple[str, str], str], tuple[str, str]]
-
-
-@dataclass(slots=True)
-class _Row:
-    """The units along the last axis that share all other indices."""
-
-    chunk: Index
-    """Their index, but for the last axis."""
-    key: tuple[str, str]
-    """What comes before and after the last axis' part of a key; of a shard, the key itself."""
-    source: tuple[slice, ...]
-    target: NDArray[Any]
-    """Their place in the result, all along the last axis."""
-    whole: bool
-    kinds: tuple[int, ...]
-    """Equal for equal sources: windows are remembered by them."""
-
-
-@dataclass(slots=True)
-class _Along:
-    """One part of an axis."""
-
-    part: Part
-    text: str
-    kind: int
-
-
-@dataclass(slots=True)
-class _Stretch:
-    """Some neighbouring units of a row."""
-
-    row: _Row
-    some: Sequence[_Along]
-    spans: Sequence[tuple[int, int] | None] = ()
-    """Of inner chunks: where they lie in the shard."""
-
-    def cut(self, start: int, stop: int) -> _Stretch:
-        if stop - start == len(self.some):
-            return self
-        return _Stretch(self.row, self.some[start:stop], self.spans[start:stop])
 
 
 class _Hands:
@@ -190,46 +146,10 @@ class _Reading:
             each, light = window.size if window is not None else each, True
         return self.touched * each <= (SERIAL_LIGHT_BYTES if light else SERIAL_BYTES)
 
-    # ------------------------------------------------------------------ rows and jobs
-    def _rows(self, axes: Sequence[Sequence[_Along]], key: tuple[str, str], longer: Longer) -> Iterator[_Row]:
-        """One for each combination of the parts of `axes`; `longer` adds the text of a part to a key."""
-
-        def beneath(row: _Row) -> Iterator[_Row]:
-            axis = len(row.chunk)
-            if axis == len(axes):
-                yield row
-                return
-            before = (slice(None),) * axis
-            for along in axes[axis]:
-                part = along.part
-                longer_row = _Row(
-                    (*row.chunk, part.chunk),
-                    longer(row.key, along.text),
-                    (*row.source, part.source),
-                    row.target[(*before, part.target)],
-                    row.whole and part.whole,
-                    (*row.kinds, along.kind),
-                )
-                yield from beneath(longer_row)
-
-        return beneath(_Row((), key, (), self.out, True, ()))
-
-    def _alongs(self) -> list[list[_Along]]:
-        made = []
-        for parts in self.parts:
-            kinds: dict[tuple[int, int | None, int], int] = {}
-            made.append(
-                [
-                    _Along(part, str(part.chunk), kinds.setdefault((s.start, s.stop, s.step), len(kinds)))
-                    for part in parts
-                    for s in (part.source,)
-                ]
-            )
-        return made
-
+    # ------------------------------------------------------------------ jobs
     def _jobs(self) -> Iterator[Callable[[], None]]:
         """Of chunks under their own keys."""
-        *outer, last = self._alongs()
+        *outer, last = alongs(self.parts)
         keys = self.array.metadata.keys
 
         def longer(key: tuple[str, str], text: str) -> tuple[str, str]:
@@ -238,8 +158,8 @@ class _Reading:
             return key[0] + text + keys.separator, key[1]
 
         work = self._do_tiny if self._tiny else self._do_each
-        stretches = (_Stretch(row, last) for row in self._rows(outer, (keys.prefix + keys.stem, ""), longer))
-        for some in self._packed(stretches):
+        stretches = (Stretch(row, last) for row in rows(self.out, outer, (keys.prefix + keys.stem, ""), longer))
+        for some in packed(stretches, self._job_size()):
             yield lambda some=some: work(some)  # type: ignore[misc]
 
     def _job_size(self) -> int:
@@ -247,31 +167,13 @@ class _Reading:
         most = max(1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
         return most if self.threads == 1 else min(most, max(1, self.touched // (4 * self.threads)))
 
-    def _packed(self, stretches: Iterable[_Stretch]) -> Iterator[list[_Stretch]]:
-        """What is given cut or put together to the size of jobs."""
-        size = self._job_size()
-        job: list[_Stretch] = []
-        room = size
-        for stretch in stretches:
-            at, count = 0, len(stretch.some)
-            while at < count:
-                n = min(room, count - at)
-                job.append(stretch.cut(at, at + n))
-                at += n
-                room -= n
-                if not room:
-                    yield job
-                    job, room = [], size
-        if job:
-            yield job
-
     def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
         """Of inner chunks: one shard after the other; its index is read here, its chunks by those who take the job."""
         per_shard = self.locator.units_per_chunk
-        axes: list[list[list[_Along]]] = []
-        for alongs, n in zip(self._alongs(), per_shard, strict=True):
-            groups: dict[int, list[_Along]] = {}
-            for along in alongs:
+        axes: list[list[list[Along]]] = []
+        for some, n in zip(alongs(self.parts), per_shard, strict=True):
+            groups: dict[int, list[Along]] = {}
+            for along in some:
                 groups.setdefault(along.part.chunk // n, []).append(along)
             axes.append(list(groups.values()))
         keys = self.array.metadata.keys
@@ -288,18 +190,18 @@ class _Reading:
             except ZarrscopeError as error:
                 raise self.array.located(error, key)  # noqa: B904 - it is that error
             *outer, last = group
-            rows = self._rows(outer, (key, ""), lambda key, text: key)
+            beneath = rows(self.out, outer, (key, ""), lambda key, text: key)
             if spans is None:
-                for row in rows:
+                for row in beneath:
                     self._fill(row, last)
                 continue
             n = len(last)
-            stretches = (_Stretch(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(rows))
+            stretches = (Stretch(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(beneath))
             kept = hands.reader.keep()  # a shard that replaces this one meanwhile has other places for its chunks
-            for job in self._packed(stretches):
+            for job in packed(stretches, self._job_size()):
                 yield lambda job=job, kept=kept: self._do_inner(job, kept)  # type: ignore[misc]
 
-    def _fill(self, row: _Row, some: Sequence[_Along]) -> None:
+    def _fill(self, row: Row, some: Sequence[Along]) -> None:
         if not self.blank:
             row.target[..., some[0].part.target.start : some[-1].part.target.stop] = self.array.fill_value
 
@@ -308,12 +210,12 @@ class _Reading:
         """The only unit there is ("pixel"): the plan would take longer than the reading."""
         parts = [some[0] for some in self.parts]
         unit, source = tuple(part.chunk for part in parts), tuple(part.source for part in parts)
-        last = _Along(parts[-1], "", 0)
+        last = Along(parts[-1], "", 0)
         whole = all(part.whole for part in parts)
         key = self.locator.key(unit)
-        row = _Row(unit[:-1], (key, ""), source[:-1], self.out, whole, ())
+        row = Row(unit[:-1], (key, ""), source[:-1], self.out, whole, ())
         if not self.locator.tiers:
-            self._do_each((_Stretch(row, (last,)),))
+            self._do_each((Stretch(row, (last,)),))
             return
         inner = [[i % n] for i, n in zip(unit, self.locator.units_per_chunk, strict=True)]
         try:
@@ -323,7 +225,7 @@ class _Reading:
         if spans is None:
             self._fill(row, (last,))
         else:
-            self._do_inner((_Stretch(row, (last,), spans),), self._mine.reader.keep())
+            self._do_inner((Stretch(row, (last,), spans),), self._mine.reader.keep())
 
     def _new_hands(self) -> _Hands:
         made = _Hands(self.array)
@@ -356,7 +258,7 @@ class _Reading:
                 index=unit,
             )
 
-    def _do_each(self, job: Sequence[_Stretch]) -> None:
+    def _do_each(self, job: Sequence[Stretch]) -> None:
         hands = self._mine
         reader = hands.reader
         for stretch in job:
@@ -373,7 +275,7 @@ class _Reading:
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
 
-    def _do_inner(self, job: Sequence[_Stretch], kept: object) -> None:
+    def _do_inner(self, job: Sequence[Stretch], kept: object) -> None:
         hands = self._mine
         hands.room.clear()
         key = job[0].row.key[0]
@@ -395,7 +297,7 @@ class _Reading:
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
 
-    def _do_tiny(self, job: Sequence[_Stretch]) -> None:
+    def _do_tiny(self, job: Sequence[Stretch]) -> None:
         hands = self._mine
         hands.room.clear()
         reader = hands.reader
@@ -412,7 +314,7 @@ class _Reading:
                     raise self.array.failure(error, (*stretch.row.chunk, along.part.chunk))  # noqa: B904 - it is that
         self._put_tiny(hands, job, found)
 
-    def _put(self, hands: _Hands, row: _Row, along: _Along, unit: Index, reader: Reader | _Given) -> None:
+    def _put(self, hands: _Hands, row: Row, along: Along, unit: Index, reader: Reader | _Given) -> None:
         """Decodes one unit and puts what the selection takes of it where it goes."""
         pipeline = self._pipeline(unit)
         part = along.part
@@ -437,7 +339,7 @@ class _Reading:
         else:
             target[...] = pipeline.decode(data, hands.elements(pipeline))[(*row.source, part.source)]
 
-    def _window(self, pipeline: CodecPipeline, row: _Row, along: _Along) -> Window | None:
+    def _window(self, pipeline: CodecPipeline, row: Row, along: Along) -> Window | None:
         name = (row.kinds, along.kind, pipeline.spec.shape)
         try:
             return self._windows[name]
@@ -445,7 +347,7 @@ class _Reading:
             made = self._windows[name] = pipeline.window((*row.source, along.part.source))
             return made
 
-    def _put_tiny(self, hands: _Hands, job: Sequence[_Stretch], found: Sequence[Buffer | None]) -> None:
+    def _put_tiny(self, hands: _Hands, job: Sequence[Stretch], found: Sequence[Buffer | None]) -> None:
         """Many units, decoded at once."""
         pipeline = self._regular
         assert pipeline is not None
@@ -480,10 +382,10 @@ class _Reading:
             except Exception as error:
                 raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
 
-    def _set(self, row: _Row, along: _Along, unit: NDArray[Any]) -> None:
+    def _set(self, row: Row, along: Along, unit: NDArray[Any]) -> None:
         row.target[..., along.part.target] = unit[(*row.source, along.part.source)]
 
-    def _set_many(self, row: _Row, some: Sequence[_Along], units: NDArray[Any]) -> None:
+    def _set_many(self, row: Row, some: Sequence[Along], units: NDArray[Any]) -> None:
         """By one assignment those that are taken whole along the row: all but the first and the last always are."""
         low, high = int(not some[0].part.whole), len(some) - int(not some[-1].part.whole)
         if high - low < 2 or not all(along.part.whole for along in some[low:high]):
@@ -546,18 +448,6 @@ class _Given:
 
     def source(self) -> Source:
         return Held(self._data)
-
-
-def by_chunk(parts: Sequence[Sequence[Part]], units_per_chunk: Index) -> Iterator[list[Piece]]:
-    """The pieces, those of one chunk of the grid (one key) together."""
-    per_axis: list[list[list[Part]]] = []
-    for some, n in zip(parts, units_per_chunk, strict=True):
-        groups: dict[int, list[Part]] = {}
-        for part in some:
-            groups.setdefault(part.chunk // n, []).append(part)
-        per_axis.append(list(groups.values()))
-    for group in product(*per_axis):
-        yield [join(combination) for combination in product(*group)]
 
 
 def fetched(array: Array, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:
