@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from zarrscope.errors import Unsupported
 
@@ -29,3 +34,32 @@ def needed(name: str, package: str | None = None) -> Any:
             advice=f"Run: pip install {package}",
         )
     return module
+
+
+@cache
+def numcodecs_file(name: str) -> Any:
+    """The library file of a module of numcodecs as ctypes sees it, numcodecs itself not imported; None without one.
+
+    2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up every codec it has, 25 ms before the first chunk.
+    """
+    try:
+        import ctypes
+
+        package = find_spec("numcodecs")
+        for folder in (package.submodule_search_locations if package is not None else None) or ():
+            for suffix in EXTENSION_SUFFIXES:
+                path = os.path.join(folder, name + suffix)
+                if os.path.exists(path):
+                    return ctypes.CDLL(path)
+    except Exception:  # a broken installation is as good as none
+        pass
+    return None
+
+
+def pointer(data: Any) -> Any:
+    """Where bytes-like data lies, for a C function that takes it as `c_void_p`. Whoever calls keeps the data alive."""
+    if isinstance(data, bytes):
+        return data
+    if not isinstance(data, np.ndarray):
+        data = np.frombuffer(data, np.uint8)
+    return data.__array_interface__["data"][0]

@@ -1,19 +1,19 @@
 """Zstandard (RFC 8878): frames one after the other, each with or without its content size (spec F.6).
 
-Traps this file is written around: a stream reader ends in silence where a frame is cut off, one-shot calls return only
-the first of several frames, and a frame may announce any size. So the frames are walked by their block headers, which
-cost nothing next to decoding, wherever the size to expect is not known beforehand.
+libzstd decodes by one call that knows no more room than the chunk has (czstd.py), or zstandard where that is not to be
+had. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, its one-shot
+calls return only the first of several frames, and a frame may announce any size.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrscope.codecs import czstd
 from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
@@ -23,14 +23,17 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One frame: its place in the data, its content size where it says so, and a size that it cannot pass."""
 
     start: int
     stop: int
     size: int | None
     most: int
+    window: int | None
+    """How far back its blocks look, as a frame without a content size tells it; None where it needs a dictionary."""
+    blocks: tuple[int, ...]
+    """Where each block begins."""
 
 
 def frames(data: Buffer) -> Iterator[Frame]:
@@ -56,9 +59,11 @@ def _frame(data: Buffer, start: int) -> Frame:
     width = (single, 2, 4, 8)[descriptor >> 6]
     at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
     size = _number(data, at, width) + (256 if width == 2 else 0) if width else None
+    window = None if descriptor & 3 else (max(0, (size or 0) - 1).bit_length() - 10) << 3 if single else data[start + 5]
     at += width
-    most, last = 0, False
+    most, last, blocks = 0, False, []
     while not last:
+        blocks.append(at)
         header = _number(data, at, 3)
         last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
         at += 3 + (1 if kind == 1 else length)
@@ -68,22 +73,27 @@ def _frame(data: Buffer, start: int) -> Frame:
         raise ValueError("the frame is cut off")
     if size is not None and size > most:
         raise ValueError(f"the frame announces {size:,} bytes, its blocks hold at most {most:,}")
-    return Frame(start, at, size, most if size is None else size)
+    return Frame(start, at, size, most if size is None else size, window, tuple(blocks))
 
 
-def _is_one_block(data: Buffer, size: int) -> bool:
-    """Whether the data is one frame of one block and nothing else, and announces `size` bytes: the usual tiny chunk."""
+def _beginning(data: Buffer, frame: Frame, count: int) -> bytes:
+    """The first `count` blocks of a frame, fewer than it has, as a frame of their own that says nothing of its size."""
+    first, last, stop = frame.blocks[0], frame.blocks[count - 1], frame.blocks[count]
+    header = bytes((*MAGIC, 0, max(0, frame.window or 0)))
+    return b"".join((header, data[first:last], bytes((data[last] | 1,)), data[last + 1 : stop]))
+
+
+def _size(data: Buffer) -> int | None:
+    """The content size of the frame that the data begin with, where it says so and needs no dictionary."""
     if len(data) < 12 or data[:4] != MAGIC:
-        return False
+        return None
     descriptor = data[4]
     single = descriptor >> 5 & 1
     width = (single, 2, 4, 8)[descriptor >> 6]
-    at = 6 - single + width
-    if not width or descriptor & 3 or int.from_bytes(data[at - width : at], "little") != size - 256 * (width == 2):
-        return False
-    header = int.from_bytes(data[at : at + 3], "little")
-    stored = 1 if header >> 1 & 3 == 1 else header >> 3
-    return bool(header & 1) and at + 3 + stored + (descriptor & 4) == len(data)
+    if not width or descriptor & 3:
+        return None
+    at = 6 - single
+    return int.from_bytes(data[at : at + width], "little") + 256 * (width == 2)
 
 
 def _number(data: Buffer, start: int, width: int) -> int:
@@ -95,7 +105,7 @@ def _number(data: Buffer, start: int, width: int) -> int:
 _local = threading.local()
 
 
-@codec("zstd", v3="numcodecs.zstd", v2="zstd", draft="zstd", n5="zstd", needs=("zstandard", "numcodecs"))
+@codec("zstd", v3="numcodecs.zstd", v2="zstd", draft="zstd", n5="zstd", needs=("numcodecs", "zstandard"))
 class Zstd(BytesToBytes):
     """Level 0 is the library's default, 3."""
 
@@ -107,9 +117,11 @@ class Zstd(BytesToBytes):
         self.checksum = settings.boolean("checksum", default=False)
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
-        zstandard = library("zstandard")
-        if zstandard is None:
-            return super()._expand_into(data, out)
+        functions = czstd.functions()
+        if functions is not None:
+            self.check_size(self._decoded(functions, data, out), out.size)
+            return
+        zstandard = needed("zstandard")
         try:
             with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
                 self.check_size(_fill(reader, out), out.size)
@@ -117,12 +129,18 @@ class Zstd(BytesToBytes):
                     raise self.too_long(out.size)
         except zstandard.ZstdError as error:
             raise self.damaged(error) from None
-        return None
+
+    def _decoded(self, functions: Any, data: Buffer, out: Octets) -> int:
+        """How many bytes came into `out`."""
+        try:
+            return czstd.decompress(functions, data, out)
+        except czstd.ZstdFailure as error:
+            raise (self.too_long(out.size) if error.too_long else self.damaged(error)) from None
 
     def pays(self, start: int, stop: int) -> bool:
         """A block is decoded whole or not at all, and all before it with it."""
         blocks = -(-stop // LARGEST_BLOCK) * LARGEST_BLOCK
-        return 5 * blocks <= 4 * (self.decoded.size or 0) and library("zstandard") is not None
+        return 5 * blocks <= 4 * (self.decoded.size or 0)
 
     def part(self, source: Source, out: Octets, start: int) -> None:
         """One plane of a chunk of 64³ ("XY plane, 64^3"): only the blocks up to the last one that is needed.
@@ -131,40 +149,39 @@ class Zstd(BytesToBytes):
         """
         data, size = source.read(0, source.size), self.decoded.size or 0
         try:
-            sizes = [frame.size for frame in frames(data)]
+            found = list(frames(data))
         except ValueError as error:
             raise self.damaged(error) from None
-        zstandard = library("zstandard")
-        if None in sizes or zstandard is None:
+        functions, stop = czstd.functions(), start + out.size
+        if functions is None or len(found) != 1 or found[0].size is None or found[0].window is None:
             return super().part(source, out, start)
-        self.check_size(sum(known or 0 for known in sizes), size)
-        skipped, done = np.empty(min(start, LARGEST_BLOCK), np.uint8), 0
-        try:
-            with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
-                while done < start and (found := _fill(reader, skipped[: start - done])):
-                    done += found
-                self.check_size(done + _fill(reader, out), start + out.size)
-        except zstandard.ZstdError as error:
-            raise self.damaged(error) from None
-        return None
+        self.check_size(found[0].size, size)
+        wanted = -(-stop // LARGEST_BLOCK)
+        while wanted < len(found[0].blocks):
+            beginning = np.empty(wanted * LARGEST_BLOCK, np.uint8)
+            there = self._decoded(functions, _beginning(data, found[0], wanted), beginning)
+            if there >= stop:
+                out[:] = beginning[start:stop]
+                return None
+            wanted *= 2  # blocks may be smaller than they can be
+        return super().part(source, out, start)
 
     def batch(self, chunks: Sequence[Buffer], out: Octets) -> Octets:
-        """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
+        """Full reads of 16³ chunks ("tiny 16^3"), shards of 32³: one call for many, so that threads need not take turns
+        for each. Chunks that do not begin with a frame of their whole size are decoded one by one.
 
-        The call sees only the first frame of each chunk, so a chunk must be one frame and nothing else.
+        Where all begin so, what makes up all of `out` has neither more nor less frames in it: one that was cut off
+        would take the next one's beginning for its own end, and what follows is no frame.
         """
-        zstandard = library("zstandard")
-        size = out.size // len(chunks)
-        if zstandard is None or not all(_is_one_block(data, size) for data in chunks):
+        size, functions = out.size // len(chunks), czstd.functions()
+        if functions is None or not all(_size(data) == size for data in chunks):
             return super().batch(chunks, out)
-        sizes = np.full(len(chunks), size, np.uint64)
         try:
-            found = _decompressor(zstandard).multi_decompress_to_buffer(chunks, decompressed_sizes=sizes)
-            for i, part in enumerate(found):
-                out[i * size : (i + 1) * size] = np.frombuffer(part, np.uint8)
-        except (zstandard.ZstdError, ValueError):
-            return super().batch(chunks, out)  # tells which one is damaged
-        return out
+            if czstd.decompress(functions, b"".join(chunks), out) == out.size:
+                return out
+        except czstd.ZstdFailure:
+            pass
+        return super().batch(chunks, out)  # tells which one is damaged
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -173,9 +190,11 @@ class Zstd(BytesToBytes):
             raise self.damaged(error) from None
         if sum(frame.size or 0 for frame in found) > limit:
             raise self.too_long(limit)
-        zstandard = library("zstandard")
-        if zstandard is None:
-            return self._with_numcodecs(data, found, limit)
+        functions = czstd.functions()
+        if functions is not None:
+            out = np.empty(min(limit, sum(frame.most for frame in found)), np.uint8)
+            return out[: self._decoded(functions, data, out)].data
+        zstandard = needed("zstandard")
         parts, total = [], 0
         try:
             with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
@@ -187,24 +206,6 @@ class Zstd(BytesToBytes):
         except zstandard.ZstdError as error:
             raise self.damaged(error) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _with_numcodecs(self, data: Buffer, found: list[Frame], limit: int) -> Buffer:
-        zstd = needed("numcodecs.zstd")
-        parts, total = [], 0
-        for frame in found:
-            if frame.size == 0:
-                continue
-            if total + frame.most > 2 * limit + LARGEST_BLOCK:
-                raise self.too_long(limit)
-            try:
-                part = bytes(zstd.decompress(bytes(data[frame.start : frame.stop])))
-            except Exception as error:
-                raise self.damaged(error) from None
-            parts.append(part)
-            total += len(part)
-            if total > limit:
-                raise self.too_long(limit)
-        return b"".join(parts)
 
     def encode(self, data: bytes) -> bytes:
         zstandard = library("zstandard")
