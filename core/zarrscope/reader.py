@@ -44,25 +44,46 @@ class Room:
 
     KEPT = 16 << 20
     """Bytes that a cleared room keeps at most."""
+    FRONT = 4096
+    """Bytes before the first piece that are never given out: for a header before what is joined."""
 
-    def __init__(self, size: int = 0) -> None:
-        self._all = np.empty(size, np.uint8).data
-        self._used = 0
+    def __init__(self) -> None:
+        self._set(0)
+
+    def _set(self, size: int) -> None:
+        memory = np.empty(size, np.uint8)
+        self._address: int = memory.__array_interface__["data"][0]
+        self._all = memory.data
+        self._used = self.FRONT
 
     def take(self, size: int) -> memoryview:
         """`size` bytes of whatever content. Raises MemoryError."""
         if self._used + size > len(self._all):  # pieces given out before keep the old memory alive
-            self._all = np.empty(max(size, min(2 * len(self._all), self.KEPT)), np.uint8).data
-            self._used = 0
+            self._set(self.FRONT + max(size, min(2 * len(self._all), self.KEPT)))
         piece = self._all[self._used : self._used + size]
         self._used += size
         return piece
 
+    def used(self) -> memoryview:
+        """All from the front to the end of the last piece."""
+        return self._all[: self._used]
+
+    def offset(self, piece: Buffer) -> int | None:
+        """Where in `used` a piece begins, or a part of one; None where it lies elsewhere."""
+        if isinstance(piece, bytes):
+            return None
+        at: int = np.frombuffer(piece, np.uint8).__array_interface__["data"][0] - self._address
+        return at if at >= self.FRONT and at + len(piece) <= self._used else None
+
+    def leave(self, size: int) -> None:
+        """So many bytes at the end of the piece taken last were not needed."""
+        self._used -= size
+
     def clear(self) -> None:
         """All pieces come back: whoever has one still must not use it."""
-        self._used = 0
-        if len(self._all) > self.KEPT:
-            self._all = np.empty(0, np.uint8).data
+        self._used = self.FRONT
+        if len(self._all) > self.FRONT + self.KEPT:
+            self._set(0)
 
 
 class Reader:

@@ -4,8 +4,9 @@ The plan is made per axis, crossed row by row and cut into jobs (rows.py), which
 threads take from one locked iterator, each with its own reader, room and scratch. Per unit one of three ways, the
 codec's three verbs:
 
-* tiny units (at most `TINY_BYTES`) are decoded many at once and put into the result by one assignment;
 * of a large unit that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
+* units that the codec decodes well together (`CodecPipeline.joins`), or such parts of them, are decoded by one call and
+  put into the result by one assignment;
 * all else is decoded whole: straight into the result where it lies there without gaps, else by way of scratch.
 
 Remote stores, nested shards and arrays without axes go by `Array.fetch`, many requests at once. The same checks hold on
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -43,7 +45,7 @@ SERIAL_BYTES = 256 * 1024
 SERIAL_LIGHT_BYTES = 1 << 20
 """The same where threads gain less: of tiny units most is Python's own work, and copying is quick."""
 TINY_BYTES = 32 * 1024
-"""Units that decode to no more than this are decoded many at once."""
+"""Units that decode to no more than this are tiny."""
 JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
@@ -111,7 +113,8 @@ class _Reading:
         if self.locator.tiers or isinstance(array.metadata.grid, RegularGrid):
             array.check_size(self.locator.unit_shape)
             self._regular = array.unit_pipeline(self.locator.unit_shape)
-        self._tiny = self.unit_bytes <= TINY_BYTES and self._regular is not None and self._regular.batches
+        self._joins = self._regular is not None and self._regular.joins
+        """Units, or parts of them, are decoded many at once."""
         self.threads = 1
         self._windows: dict[object, Window | None] = {}
         self._here = threading.local()
@@ -140,7 +143,7 @@ class _Reading:
         """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
         if self.touched == 1:
             return True
-        each, light = self.unit_bytes, self._tiny
+        each, light = self.unit_bytes, self._joins and self.unit_bytes <= TINY_BYTES
         if self._regular is not None and self._regular.copies:
             window = self._regular.window(tuple(parts[0].source for parts in self.parts))
             each, light = window.size if window is not None else each, True
@@ -157,10 +160,9 @@ class _Reading:
                 return key[0], keys.separator + text + key[1]
             return key[0] + text + keys.separator, key[1]
 
-        work = self._do_tiny if self._tiny else self._do_each
         stretches = (Stretch(row, last) for row in rows(self.out, outer, (keys.prefix + keys.stem, ""), longer))
         for some in packed(stretches, self._job_size()):
-            yield lambda some=some: work(some)  # type: ignore[misc]
+            yield lambda some=some: self._do_each(some)  # type: ignore[misc]
 
     def _job_size(self) -> int:
         """Large enough to be worth taking, small enough that all threads have some."""
@@ -259,85 +261,113 @@ class _Reading:
             )
 
     def _do_each(self, job: Sequence[Stretch]) -> None:
+        """Units under their own keys."""
         hands = self._mine
+        hands.room.clear()
         reader = hands.reader
+        gathered = _Gathered()
         for stretch in job:
             row = stretch.row
             before, after = row.key
             for along in stretch.some:
-                unit = (*row.chunk, along.part.chunk)
                 try:
-                    hands.room.clear()
+                    if not self._joins:
+                        hands.room.clear()
                     reader.seek(f"{before}{along.text}{after}")
                     if reader.size is not None:
-                        self._check_stored(reader.size, unit)
-                    self._put(hands, row, along, unit, reader)
+                        self._check_stored(reader.size, (*row.chunk, along.part.chunk))
+                    self._put(hands, row, along, reader, gathered)
                 except Exception as error:
-                    raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
+                    raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error
+        self._put_gathered(hands, gathered)
 
     def _do_inner(self, job: Sequence[Stretch], kept: object) -> None:
+        """Inner chunks of one shard."""
         hands = self._mine
         hands.room.clear()
         key = job[0].row.key[0]
         hands.reader.take(key, kept)
         units = [(*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some]
         spans = [span for stretch in job for span in stretch.spans]
-        found = self.locator.read_spans(hands.reader, key, units, spans)
-        if self._tiny:
-            self._put_tiny(hands, job, found)
-            return
-        given = zip(units, found, strict=True)
+        given = zip(units, self.locator.read_spans(hands.reader, key, units, spans), strict=True)
+        gathered = _Gathered()
         for stretch in job:
             for along, (unit, data) in zip(stretch.some, given, strict=False):
                 try:
-                    if data is None:
-                        self._fill(stretch.row, (along,))
-                    else:
-                        self._put(hands, stretch.row, along, unit, _Given(data))
+                    self._put(hands, stretch.row, along, _Given(data), gathered)
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
+        self._put_gathered(hands, gathered)
 
-    def _do_tiny(self, job: Sequence[Stretch]) -> None:
-        hands = self._mine
-        hands.room.clear()
-        reader = hands.reader
-        found = []
-        for stretch in job:
-            before, after = stretch.row.key
-            for along in stretch.some:
-                try:
-                    reader.seek(f"{before}{along.text}{after}")
-                    if reader.size is not None:
-                        self._check_stored(reader.size, (*stretch.row.chunk, along.part.chunk))
-                    found.append(reader.whole())
-                except ZarrscopeError as error:
-                    raise self.array.failure(error, (*stretch.row.chunk, along.part.chunk))  # noqa: B904 - it is that
-        self._put_tiny(hands, job, found)
-
-    def _put(self, hands: _Hands, row: Row, along: Along, unit: Index, reader: Reader | _Given) -> None:
-        """Decodes one unit and puts what the selection takes of it where it goes."""
-        pipeline = self._pipeline(unit)
-        part = along.part
-        target = row.target[..., part.target]
-        whole = row.whole and part.whole
-        direct = whole and target.flags.c_contiguous
-        if not direct:
-            window = self._window(pipeline, row, along)
-            if window is not None:
-                source = reader.source()
-                if source is not None:
-                    target[...] = pipeline.decode_window(source, window, hands.memory(window.size))
-                elif not self.blank:
-                    target[...] = self.array.fill_value
-                return
+    def _put(self, hands: _Hands, row: Row, along: Along, reader: Reader | _Given, gathered: _Gathered) -> None:
+        """Decodes one unit and puts what the selection takes of it where it goes; or gathers it to be decoded soon."""
+        pipeline = self._regular or self._pipeline((*row.chunk, along.part.chunk))
+        target = row.target[..., along.part.target]
+        direct = row.whole and along.part.whole and target.flags.c_contiguous
+        if not direct and (window := self._window(pipeline, row, along)) is not None:
+            source = reader.source()
+            if source is None:
+                self._fill(row, (along,))
+            elif self._joins and (cut := pipeline.cut(source, window)) is not None:
+                gathered.cuts.setdefault(id(window), (window, []))[1].append((row, along, cut))
+            else:
+                target[...] = pipeline.decode_window(source, window, hands.memory(window.size))
+            return
         data = reader.whole()
         if data is None:
-            if not self.blank:
-                target[...] = self.array.fill_value
+            self._fill(row, (along,))
+        elif self._joins and not (direct and self.unit_bytes > TINY_BYTES):
+            gathered.units.append((row, along, data))
         elif direct:
             pipeline.decode(data, target)
         else:
-            target[...] = pipeline.decode(data, hands.elements(pipeline))[(*row.source, part.source)]
+            target[...] = pipeline.decode(data, hands.elements(pipeline))[(*row.source, along.part.source)]
+
+    def _put_gathered(self, hands: _Hands, gathered: _Gathered) -> None:
+        """Decodes by one call what was gathered."""
+        pipeline = self._regular
+        if pipeline is None:
+            return
+        if gathered.units:
+            datas = [data for _, _, data in gathered.units]
+            try:
+                memory = hands.memory(len(datas) * self.unit_bytes)
+                decoded = pipeline.decode_batch(datas, memory, hands.room)
+            except Exception:
+                for row, along, data in gathered.units:
+                    self._alone(row, along, partial(pipeline.decode, data))
+                raise
+            for at, row, some in _runs(gathered.units):
+                self._set(row, some, decoded[at : at + len(some)])
+        for window, found in gathered.cuts.values():
+            cuts = [cut for _, _, cut in found]
+            try:
+                decoded = pipeline.decode_cuts(cuts, window, hands.memory, hands.room)
+            except Exception:
+                for row, along, cut in found:
+                    alone = partial(pipeline.decode_cuts, [cut], window, hands.memory, hands.room)
+                    self._alone(row, along, alone)
+                raise
+            for at, row, some in _runs(found):
+                _join(row, some, decoded[at : at + len(some)])
+
+    def _alone(self, row: Row, along: Along, decode: Callable[[], object]) -> None:
+        """Raises with its name what is wrong with one of many."""
+        try:
+            decode()
+        except Exception as error:
+            raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error, or its cause
+
+    def _set(self, row: Row, some: Sequence[Along], units: NDArray[Any]) -> None:
+        """What is taken of neighbouring units. All but the first and the last are always taken whole along the row."""
+        low, high = int(not some[0].part.whole), len(some) - int(not some[-1].part.whole)
+        if high - low < 2 or not all(along.part.whole for along in some[low:high]):
+            low = high = 0
+        for i in (*range(low), *range(high, len(some))):
+            part = some[i].part
+            row.target[..., part.target] = units[i][(*row.source, part.source)]
+        if high > low:
+            _join(row, some[low:high], units[(slice(low, high), *row.source)])
 
     def _window(self, pipeline: CodecPipeline, row: Row, along: Along) -> Window | None:
         name = (row.kinds, along.kind, pipeline.spec.shape)
@@ -346,57 +376,6 @@ class _Reading:
         except KeyError:
             made = self._windows[name] = pipeline.window((*row.source, along.part.source))
             return made
-
-    def _put_tiny(self, hands: _Hands, job: Sequence[Stretch], found: Sequence[Buffer | None]) -> None:
-        """Many units, decoded at once."""
-        pipeline = self._regular
-        assert pipeline is not None
-        there = [data for data in found if data is not None]
-        if there:
-            try:
-                decoded = pipeline.decode_batch(there, hands.memory(len(there) * self.unit_bytes))
-            except Exception:
-                units = ((*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some)
-                self._name_the_bad_one(pipeline, zip(units, found, strict=True))
-                raise
-        at = 0
-        for stretch in job:
-            count = len(stretch.some)
-            here, found = found[:count], found[count:]
-            if None in here:
-                for along, data in zip(stretch.some, here, strict=True):
-                    if data is None:
-                        self._fill(stretch.row, (along,))
-                    else:
-                        self._set(stretch.row, along, decoded[at])
-                        at += 1
-            else:
-                self._set_many(stretch.row, stretch.some, decoded[at : at + count])
-                at += count
-
-    def _name_the_bad_one(self, pipeline: CodecPipeline, units: Iterable[tuple[Index, Buffer | None]]) -> None:
-        for unit, data in units:
-            try:
-                if data is not None:
-                    pipeline.decode(data)
-            except Exception as error:
-                raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
-
-    def _set(self, row: Row, along: Along, unit: NDArray[Any]) -> None:
-        row.target[..., along.part.target] = unit[(*row.source, along.part.source)]
-
-    def _set_many(self, row: Row, some: Sequence[Along], units: NDArray[Any]) -> None:
-        """By one assignment those that are taken whole along the row: all but the first and the last always are."""
-        low, high = int(not some[0].part.whole), len(some) - int(not some[-1].part.whole)
-        if high - low < 2 or not all(along.part.whole for along in some[low:high]):
-            low = high = 0
-        for i in (*range(low), *range(high, len(some))):
-            self._set(row, some[i], units[i])
-        if high > low:
-            target = row.target[..., some[low].part.target.start : some[high - 1].part.target.stop]
-            # Splitting an axis never copies: what is assigned arrives in the result.
-            target = target.reshape(*target.shape[:-1], high - low, units.shape[-1])
-            target[...] = np.moveaxis(units[(slice(low, high), *row.source)], 0, -2)
 
     # ------------------------------------------------------------------ many requests at once
     def _place(self, item: tuple[Piece, Payload]) -> None:
@@ -435,19 +414,49 @@ class _Reading:
             return made
 
 
+class _Gathered:
+    """Units and parts of units that are read but not decoded, each with its place."""
+
+    __slots__ = ("cuts", "units")
+
+    def __init__(self) -> None:
+        self.units: list[tuple[Row, Along, Buffer]] = []
+        self.cuts: dict[int, tuple[Window, list[tuple[Row, Along, Any]]]] = {}
+
+
 class _Given:
-    """Bytes at hand where a Reader is expected."""
+    """Bytes at hand where a Reader is expected; None where nothing is stored."""
 
     __slots__ = ("_data",)
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: Buffer | None) -> None:
         self._data = data
 
-    def whole(self) -> Buffer:
+    def whole(self) -> Buffer | None:
         return self._data
 
-    def source(self) -> Source:
-        return Held(self._data)
+    def source(self) -> Source | None:
+        return None if self._data is None else Held(self._data)
+
+
+def _runs(found: Sequence[tuple[Row, Along, object]]) -> Iterator[tuple[int, Row, list[Along]]]:
+    """Those that lie side by side in one row of the result, and the number of the first."""
+    some: list[Along] = []
+    for i, (row, along, _) in enumerate(found):
+        if some and (row is not found[i - 1][0] or along.part.target.start != some[-1].part.target.stop):
+            yield i - len(some), found[i - 1][0], some
+            some = []
+        some.append(along)
+    if some:
+        yield len(found) - len(some), found[-1][0], some
+
+
+def _join(row: Row, some: Sequence[Along], taken: NDArray[Any]) -> None:
+    """Puts equal parts of neighbouring units side by side, by one assignment."""
+    target = row.target[..., some[0].part.target.start : some[-1].part.target.stop]
+    # Splitting an axis never copies: what is assigned arrives in the result.
+    target = target.reshape(*target.shape[:-1], len(some), taken.shape[-1])
+    target[...] = np.moveaxis(taken, 0, -2)
 
 
 def fetched(array: Array, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:

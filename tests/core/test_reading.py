@@ -213,15 +213,15 @@ TINY: dict[str, list[Named]] = {
 @pytest.mark.parametrize("name", TINY)
 def test_many_at_once_are_what_each_is_alone(name: str) -> None:
     made = pipeline(TINY[name], (4, 6, 8), "u2")
-    assert made.batches
+    assert made.joins
     elements = [numbers("u2", (4, 6, 8)) + i for i in range(9)]
     chunks = [made.encode(one) for one in elements]
-    found = made.decode_batch(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8))
+    found = made.decode_batch(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Room())
     assert np.array_equal(found, np.stack(elements))
     for i, wrong in product((0, 4, 8), (b"", chunks[0][:-1], chunks[0][:9], chunks[0] + b"\x01", b"\0" * 40)):
         damaged = [*chunks[:i], wrong, *chunks[i + 1 :]]
         with pytest.raises(BadChunk) as caught:
-            made.decode_batch(damaged, np.empty(9 * 4 * 6 * 8 * 2, np.uint8))
+            made.decode_batch(damaged, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Room())
         assert caught.value.codec
 
 
@@ -232,11 +232,11 @@ def test_tiny_chunks_of_several_frames_or_of_unknown_size_are_read_in_a_batch_to
     raw = bytes(range(16))
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     chunks = [one(raw), one(raw[:6]) + one(raw[6:]), unsized(raw), skippable + one(raw), one(raw) + skippable]
-    found = made.decode_batch(chunks, np.empty(80, np.uint8))
+    found = made.decode_batch(chunks, np.empty(80, np.uint8), Room())
     assert found.tobytes() == raw * 5
     for wrong in (one(raw) + one(b"\0"), one(raw) + b"junk", one(raw + raw)):
         with pytest.raises(BadChunk):
-            made.decode_batch([one(raw), wrong], np.empty(32, np.uint8))
+            made.decode_batch([one(raw), wrong], np.empty(32, np.uint8), Room())
 
 
 # ---------------------------------------------------------------------- whole arrays, every way of reading

@@ -5,14 +5,14 @@ Codecs are resolved when an array is opened: configuration and compatibility err
     pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
     elements = pipeline.decode(data, out)      pipeline.encode(elements)      pipeline.shard: inner chunks by byte range
 
-kinds.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, compress, zstd, sharding
-and the rest hold the codecs. Importing this imports none of the libraries that do the work.
+kinds.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, blosc, compress, zstd,
+sharding and the rest hold the codecs. Importing this imports none of the libraries that do the work.
 """
 
 from typing import TYPE_CHECKING, Any
 
 # These fill the registry; lookup.py brings those that few arrays have when one of them is asked for.
-from zarrscope.codecs import array, compress, sharding, zstd  # noqa: F401
+from zarrscope.codecs import array, blosc, compress, sharding, zstd  # noqa: F401
 from zarrscope.codecs.kinds import (
     ArraySpec,
     ArrayToArray,

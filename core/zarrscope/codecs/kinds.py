@@ -24,7 +24,7 @@ import numpy.typing as npt
 from zarrscope.codecs.settings import Settings
 from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import BadChunk, Unsupported
-from zarrscope.reader import Source
+from zarrscope.reader import Room, Source
 
 Buffer = bytes | bytearray | memoryview
 Elements = npt.NDArray[Any]
@@ -159,7 +159,8 @@ class BytesToBytes:
     """Bytes to bytes: compression and checksums. A subclass writes `_expand`, and `_expand_into` where it pays.
 
     A decoder has three verbs: `decode_into` (a whole chunk), `part` (only what a selection needs of a large chunk) and
-    `batch` (many tiny chunks in one call). The last two are derived; where a codec has a better way, it says what for.
+    `batch` (many chunks by one call). The last two are derived; where a codec has a better way, it says what for. `cut`
+    and `join` are `part` for many chunks by one call, where a codec has them.
     """
 
     kind: ClassVar[Kind] = "bytes→bytes"
@@ -167,6 +168,8 @@ class BytesToBytes:
     encoded: BytesSpec
     takes_views: ClassVar[bool] = False
     """`encode` takes any contiguous memory, not only bytes."""
+    joins: ClassVar[int] = 32 * 1024
+    """Chunks that decode to no more than this are decoded many at once."""
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         self.decoded = decoded
@@ -198,14 +201,41 @@ class BytesToBytes:
         self.decode_into(source.read(0, source.size), whole)
         out[:] = whole[start : start + out.size]
 
-    def batch(self, chunks: Sequence[Buffer], out: Octets) -> Octets:
-        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of its own."""
+    def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
+        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of its own.
+
+        `room`: where the chunks were read to, if anywhere; what else was taken of it is left alone.
+        """
         size = out.size // len(chunks)
         for i, data in enumerate(chunks):
             self.decode_into(data, out[i * size : (i + 1) * size])
         return out
 
+    def cut(self, source: Source, start: int, stop: int) -> Any:
+        """What of a chunk is needed for the decoded bytes from `start` to `stop`; None where that is all, or unknown.
+
+        It decodes to `cut.size` bytes from `cut.start`. It is read already, or lies in the room that the source reads
+        to. Raises BadChunk.
+        """
+        return None
+
+    def alike(self, cuts: Sequence[Any]) -> bool:
+        """Whether `join` can decode them together: each alone it always can."""
+        return len(cuts) == 1
+
+    def join(self, cuts: Sequence[Any], out: Octets, room: Room) -> None:
+        """Fills `out` with what the cuts decode to, one after the other. `room` as for `batch`. Raises BadChunk."""
+        raise NotImplementedError
+
     def encode(self, data: bytes) -> bytes:
+        raise NotImplementedError
+
+    def most(self, size: int) -> int | None:
+        """How much room `encode_into` needs for so many bytes; None where there is only `encode`."""
+        return None
+
+    def encode_into(self, data: Buffer, out: Buffer) -> int:
+        """Puts the encoded bytes at the beginning of `out`, memory that may be used again: how many they are."""
         raise NotImplementedError
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:

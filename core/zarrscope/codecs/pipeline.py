@@ -6,7 +6,7 @@ kinds, the representation after each codec. Decoding then only decodes. A pipeli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from zarrscope.codecs.lookup import resolve
 from zarrscope.codecs.settings import Budget, Settings
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.metadata import CodecSpec, Configuration
-from zarrscope.reader import Held, Source
+from zarrscope.reader import Held, Room, Source
 
 if TYPE_CHECKING:
     from zarrscope.codecs.sharding import Shard
@@ -109,18 +109,21 @@ class CodecPipeline:
             assert isinstance(plain, ArrayToBytes)
             serializer, here = plain, plain.encoded
         self._serializer = serializer
-        self.axes = self._order()
+        order = self._order()
+        self.axes = None if order is None or order == tuple(range(len(order))) else order
         """The axes in the order in which they are stored, slowest first; None where that is C order, or none at all."""
+        self._unturned = None if order is None else tuple(1 + order.index(axis) for axis in range(len(order)))
+        """Where each axis is in many stored chunks, one behind the other."""
         self.encoded: BytesSpec = here
         alone = not self._arrays and not self._bytes
         self.shard: Shard | None = getattr(serializer, "shard", None) if alone else None
 
     def _order(self) -> tuple[int, ...] | None:
+        """The axes of the elements in the order in which they are stored; None where codecs do more than turn them."""
         order: tuple[slice, ...] | None = tuple(slice(axis, axis + 1, 1) for axis in range(len(self.spec.shape)))
         for step in self._arrays:
             order = step.follow(order) if order is not None else None
-        axes = None if order is None else tuple(part.start for part in order)
-        return None if axes is None or axes == tuple(range(len(axes))) else axes
+        return None if order is None else tuple(part.start for part in order)
 
     def _make(self, item: CodecSpec, here: ArraySpec | BytesSpec, budget: Budget, implicit: bool) -> list[Codec]:
         """The codec for this place; before it the implicit serialisation where the text allows that."""
@@ -278,12 +281,7 @@ class CodecPipeline:
                     self._serializer.check_length(window.start + len(found))
                 out = np.frombuffer(found, np.uint8)
             at = self._serializer
-            array = out.view(self._serializer.decoded.numpy).reshape(window.shape)
-            if self._serializer.settles:
-                if not array.flags.writeable:
-                    array = array.copy()
-                self._serializer.settle(array)
-            array = array[window.take]
+            array = self._settled(out.view(self._serializer.decoded.numpy).reshape(window.shape))[window.take]
             for at in reversed(self._arrays):
                 array = at.decode(array)
         except Exception as error:
@@ -296,24 +294,74 @@ class CodecPipeline:
         return self._serializer.plain and not self._bytes
 
     @property
-    def batches(self) -> bool:
-        """Whether `decode_batch` is there."""
-        return self._serializer.plain and not self._arrays and bool(self._bytes and self._bytes[0].decoded.size)
+    def joins(self) -> bool:
+        """Whether `decode_batch` and `cut` are there, and worth while for chunks of this size."""
+        if self._unturned is None or not self._serializer.plain or not self._bytes:
+            return False
+        return 0 < (self._bytes[0].decoded.size or 0) <= self._bytes[0].joins
 
-    def decode_batch(self, chunks: Sequence[Buffer], out: Octets) -> Elements:
-        """Many chunks at once, where `batches`: an array of one axis more, in memory of `out`, or of the codec."""
+    def decode_batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Elements:
+        """Many chunks at once, where `joins`: an array of one axis more, in memory of `out`, or of the codec.
+
+        `room`: where they were read to, if anywhere. Raises BadChunk.
+        """
         self._check_size()
         at: Codec = self._serializer
         try:
             for at in reversed(self._bytes[1:]):
                 chunks = [at.decode(data) for data in chunks]
             at = self._bytes[0]
-            decoded = at.batch(chunks, out)
+            decoded = at.batch(chunks, out, room)
             at = self._serializer
-            array = decoded.view(self.dtype).reshape(len(chunks), *self.spec.shape)
+            stored = self._serializer.decoded
+            array = decoded.view(stored.numpy).reshape(len(chunks), *stored.shape)
             self._serializer.settle(array)
         except Exception as error:
             raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+        return array.transpose(0, *self._unturned) if self.axes is not None and self._unturned else array
+
+    def cut(self, source: Source, window: Window) -> Any:
+        """What `decode_cuts` needs of a chunk for the window, where `joins`; None: all of it. Raises BadChunk."""
+        if len(self._bytes) > 1:
+            return None
+        try:
+            return self._bytes[0].cut(source, window.start, window.stop)
+        except Exception as error:
+            raise _blamed(error, self._bytes[0])  # noqa: B904 - it is that error, or has it as its cause
+
+    def decode_cuts(self, cuts: Sequence[Any], window: Window, memory: Callable[[int], Octets], room: Room) -> Elements:
+        """What the window takes of many chunks: an array of one axis more. `memory(size)` may be of any content.
+
+        Raises BadChunk.
+        """
+        self._check_size()
+        at: Codec = self._bytes[0]
+        first, n, size = cuts[0], len(cuts), window.size
+        try:
+            if self._bytes[0].alike(cuts):
+                decoded = memory(n * first.size)
+                self._bytes[0].join(cuts, decoded, room)
+                out = decoded.reshape(n, first.size)[:, window.start - first.start :][:, :size]
+            else:
+                out = np.empty((n, size), np.uint8)
+                for i, cut in enumerate(cuts):
+                    decoded = memory(cut.size)
+                    self._bytes[0].join([cut], decoded, room)
+                    out[i] = decoded[window.start - cut.start :][:size]
+            at = self._serializer
+            if self._serializer.settles:
+                out = np.ascontiguousarray(out)
+            array = self._settled(out.view(self._serializer.decoded.numpy).reshape(n, *window.shape))
+        except Exception as error:
+            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+        array = array[(slice(None), *window.take)]
+        return array.transpose(0, *self._unturned) if self.axes is not None and self._unturned else array
+
+    def _settled(self, array: Elements) -> Elements:
+        if self._serializer.settles:
+            if not array.flags.writeable:
+                array = array.copy()
+            self._serializer.settle(array)
         return array
 
     def _check_size(self) -> None:
@@ -329,9 +377,9 @@ class CodecPipeline:
         """The bytes to store. `array` has the chunk's shape; its values are cast to the array's data type."""
         return bytes(self.lend(array))
 
-    def lend(self, array: Elements) -> Buffer:
+    def lend(self, array: Elements, room: Room | None = None) -> Buffer:
         """As `encode`; where nothing has to be done to them the bytes are the memory of `array` itself, so they are to
-        be used before that changes."""
+        be used before that changes. They may lie in `room` as well."""
         if self.skipped:
             raise Unsupported(
                 f"Chunks cannot be written: the codec {self.skipped[0]!r} is not known here",
@@ -345,7 +393,14 @@ class CodecPipeline:
         lends = not self._bytes or self._bytes[0].takes_views
         data: Any = self._serializer.lend(array) if lends else self._serializer.encode(array)
         for codec in self._bytes:
-            data = codec.encode(data)
+            most = codec.most(len(data)) if room is not None else None
+            if room is None or most is None:
+                data = codec.encode(data)
+            else:
+                piece = room.take(most)
+                size = codec.encode_into(data, piece)
+                room.leave(most - size)
+                data = piece[:size]
         return data  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from zarrscope.codecs import czstd
 from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.libraries import library, needed
 from zarrscope.codecs.settings import Settings
-from zarrscope.reader import Source
+from zarrscope.reader import Room, Source
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
@@ -110,6 +110,7 @@ class Zstd(BytesToBytes):
     """Level 0 is the library's default, 3."""
 
     takes_views = True
+    joins = 128 * 1024
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -166,7 +167,7 @@ class Zstd(BytesToBytes):
             wanted *= 2  # blocks may be smaller than they can be
         return super().part(source, out, start)
 
-    def batch(self, chunks: Sequence[Buffer], out: Octets) -> Octets:
+    def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
         """Full reads of 16³ chunks ("tiny 16^3"), shards of 32³: one call for many, so that threads need not take turns
         for each. Chunks that do not begin with a frame of their whole size are decoded one by one.
 
@@ -175,13 +176,13 @@ class Zstd(BytesToBytes):
         """
         size, functions = out.size // len(chunks), czstd.functions()
         if functions is None or not all(_size(data) == size for data in chunks):
-            return super().batch(chunks, out)
+            return super().batch(chunks, out, room)
         try:
             if czstd.decompress(functions, b"".join(chunks), out) == out.size:
                 return out
         except czstd.ZstdFailure:
             pass
-        return super().batch(chunks, out)  # tells which one is damaged
+        return super().batch(chunks, out, room)  # tells which one is damaged
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
