@@ -1,10 +1,13 @@
-"""c-blosc's own function in the library file that numcodecs brings, called without importing numcodecs.
+"""c-blosc's own functions in the library file that numcodecs brings, called without importing numcodecs.
 
 2026-11-21 (tests/bench/run.py "full"): the wrapper of numcodecs takes the global lock of c-blosc on the main thread
 where the stateless function needs none: 53 µs instead of 68 for a chunk of 64³. Where the file does not show the
 function (Windows), numcodecs itself is called.
 
-The function trusts the header of a buffer: `Blosc._check_header` comes before it (spec F.4).
+2026-11-21 (tests/bench/run.py "write"): compressing, the wrapper starts threads of its own beside ours, makes new
+memory for each chunk, and copies what it made.
+
+Decompressing trusts the header of a buffer: `Blosc._check_header` comes before it (spec F.4).
 """
 
 from __future__ import annotations
@@ -16,6 +19,10 @@ from functools import cache
 from zarrscope.codecs.kinds import Buffer, Octets
 from zarrscope.codecs.libraries import needed, numcodecs_file, pointer
 
+HEADER = 16
+LARGEST = (1 << 31) - 1 - HEADER
+"""Bytes that one buffer can hold."""
+
 
 def decompress(data: Buffer, out: Octets) -> None:
     """Fills `out` from one buffer whose header counts as many bytes. Raises ValueError, Unsupported."""
@@ -26,6 +33,29 @@ def decompress(data: Buffer, out: Octets) -> None:
     size = call(pointer(data), pointer(out), out.size, 1)
     if size != out.size:
         raise ValueError(f"c-blosc gave {size} for a buffer of {len(data):,} bytes")
+
+
+def compress(data: Buffer, out: Buffer, name: bytes, level: int, shuffle: int, typesize: int, blocksize: int) -> int:
+    """Makes one buffer of `data` in `out`, which has room for HEADER bytes more: how many it took.
+
+    0 where the function is not to be had, or does not know the compressor `name`. `shuffle`: 0 none, 1 bytes, 2 bits.
+    """
+    call = compressing()
+    if call is None or len(data) > LARGEST:
+        return 0
+    size = len(data)
+    return max(0, call(level, shuffle, typesize, size, pointer(data), pointer(out), size + HEADER, name, blocksize, 1))
+
+
+@cache
+def compressing() -> Callable[..., int] | None:
+    """blosc_compress_ctx, or None where it is not to be had. It releases Python's lock while it runs."""
+    found = getattr(numcodecs_file("blosc"), "blosc_compress_ctx", None)
+    if found is not None:
+        number, size, where = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
+        found.argtypes = (number, number, size, size, where, where, size, ctypes.c_char_p, size, number)
+        found.restype = number
+    return found
 
 
 @cache

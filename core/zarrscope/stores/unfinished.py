@@ -17,7 +17,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 
 from zarrscope.stores.locks import mark, unused
 
@@ -31,6 +31,8 @@ MANY = 20_000
 
 _NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
 _swept: dict[str, float] = {}
+_series = os.urandom(5).hex()
+_counted = count()
 
 
 def is_unfinished(name: str) -> bool:
@@ -39,7 +41,17 @@ def is_unfinished(name: str) -> bool:
 
 
 def new_name(folder: str) -> str:
-    return f"{folder}{os.sep}.zs-{os.urandom(8).hex()}.partial"
+    """A path in `folder` that nobody has: by chance one for each process, within it by counting."""
+    return f"{folder}{os.sep}.zs-{_series}{next(_counted) & 0xFFFFFF:06x}.partial"
+
+
+def _draw() -> None:
+    global _series
+    _series = os.urandom(5).hex()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_draw)
 
 
 def begin(folder: str) -> tuple[str, int]:
