@@ -29,7 +29,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     import logging
 
 from zarrscope.cores import cores
+from zarrscope.frozen import frozen
 
 Post = Callable[[Callable[[], None]], None]
 """Runs a callable on the owner's thread, soon, in order. Never blocks."""
@@ -62,7 +62,7 @@ class Priority(IntEnum):
     IDLE = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome(Generic[T]):
     """What became of a job: its value, or the error it met."""
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.frozen import frozen
 from zarrscope.plugins import plugin
 
 MAX_ITEMSIZE = 1 << 20
@@ -26,7 +26,7 @@ MAX_NESTING = 8
 MAX_FIELDS = 4096
 
 
-@dataclass(frozen=True)
+@frozen
 class DataType:
     """`name` as v3 spells it; `numpy` the dtype of decoded values, None when not supported here.
 
@@ -50,7 +50,7 @@ class DataType:
         return f"{self.name}{self.configuration}" if self.configuration else self.name
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Fill:
     """The fill value: a numpy scalar with its exact bits, or a str/bytes for variable-length types.
 

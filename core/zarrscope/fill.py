@@ -12,18 +12,18 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from zarrscope.dtype import DataType, Fill, data_type, is_small, spell
 from zarrscope.errors import BadMetadata
+from zarrscope.frozen import frozen
 
 Json = Any
 
 
-@dataclass(frozen=True)
+@frozen
 class FillForm:
     """What the documents of one family may say: `null`, hexadecimal and binary strings, how raw bytes are written.
 

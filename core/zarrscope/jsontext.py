@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from zarrscope.errors import BadMetadata
+from zarrscope.frozen import frozen
 
 MAX_DEPTH = 512
 NODE_LIMIT = 16 << 20
@@ -91,8 +91,7 @@ class Span:
             at = _after_space(text, _after_space(text, child.stop) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A member's name as it stands in the text, quotes included."""
 
     value: str
@@ -100,7 +99,7 @@ class Name:
     stop: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Scan:
     root: Span
     duplicates: tuple[str, ...]

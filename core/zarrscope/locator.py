@@ -16,9 +16,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, RegularEdges
@@ -52,8 +51,7 @@ trip less, and what is not wanted comes in less time than that takes."""
 MAX_INDEX_CACHE = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A shard: its key, its span within the stored value (None: all of it), and its tier (0 is the outermost)."""
 
     key: str
@@ -348,14 +346,14 @@ class Locator:
             return bool(stale)
 
 
-@dataclass(slots=True)
 class _Block:
     """Neighbouring ranges of one value, fetched as one."""
 
-    key: str
-    start: int
-    stop: int
-    parts: list[tuple[int, int, Index]]
+    def __init__(self, key: str, start: int, stop: int, parts: list[tuple[int, int, Index]]) -> None:
+        self.key = key
+        self.start = start
+        self.stop = stop
+        self.parts = parts
 
 
 def _coalesce(key: str, ranges: Sequence[tuple[int, int, Index]], most: int) -> list[_Block]:

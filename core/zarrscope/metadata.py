@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from zarrscope.dtype import DataType, Fill
 from zarrscope.errors import Unsupported
+from zarrscope.frozen import frozen
 
 Json = Any
 """null, bool, int, float, str, list or dict, as json.loads gives them."""
@@ -57,7 +58,7 @@ class Configuration(Mapping[str, Json]):
         return self.text
 
 
-@dataclass(frozen=True)
+@frozen
 class CodecSpec:
     """One named extension with its configuration (v3 core "Extension points"): a codec, or a storage transformer.
 
@@ -70,7 +71,7 @@ class CodecSpec:
     spelled: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class RegularGrid:
     """Chunks of one shape (elements per axis); a chunk over the array's edge is whole all the same."""
 
@@ -89,8 +90,7 @@ class RegularGrid:
         return self.chunk_shape
 
 
-@dataclass(frozen=True)
-class RegularEdges:
+class RegularEdges(NamedTuple):
     """One axis of a grid: which chunk holds a position, and what span a chunk covers."""
 
     size: int
@@ -109,7 +109,7 @@ Runs = tuple[tuple[int, int], ...]
 """Chunk lengths of one axis, run-length encoded: (length, how many in a row)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RectilinearGrid:
     """Chunks whose lengths differ along an axis (zarr-extensions "rectilinear"), kept run-length encoded (spec F.22).
 
@@ -141,7 +141,7 @@ class RectilinearGrid:
         return tuple(shape)
 
 
-@dataclass(frozen=True)
+@frozen
 class RectilinearEdges:
     """One axis of a rectilinear grid; `starts` and `firsts`: the position and the chunk that each run begins with."""
 
@@ -172,7 +172,7 @@ ChunkGrid = RegularGrid | RectilinearGrid
 """How an array is cut into chunks; all offer extent, edges, shape_at and chunk_shape."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ChunkKeys:
     """From a chunk's index to its key in the store: prefix + stem + indices joined by the separator.
 
@@ -199,7 +199,7 @@ class Outcome(Enum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True)
+@frozen
 class ExtensionReport:
     """What was found at an extension point, and what was done about it. Presenters put it into words."""
 
@@ -221,7 +221,7 @@ class ExtensionReport:
     falling back is switched off."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ArrayMetadata:
     """All that is needed to read an array: shapes in elements, C order of axes."""
 
@@ -264,7 +264,7 @@ class ArrayMetadata:
         return _problem(self.extensions)
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupMetadata:
     dialect: str
     implicit: bool = False

@@ -7,20 +7,19 @@ once for many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zarrscope.locator import Index
 from zarrscope.selection import Part, Piece, join
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 Longer = Callable[[tuple[str, str], str], tuple[str, str]]
 
 
-@dataclass(slots=True)
-class Row:
+class Row(NamedTuple):
     """The units along the last axis that share all other indices."""
 
     chunk: Index
@@ -35,8 +34,7 @@ class Row:
     """Equal for equal sources: windows are remembered by them."""
 
 
-@dataclass(slots=True)
-class Along:
+class Along(NamedTuple):
     """One part of an axis."""
 
     part: Part
@@ -44,8 +42,7 @@ class Along:
     kind: int
 
 
-@dataclass(slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Some neighbouring units of a row."""
 
     row: Row

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from types import EllipsisType
@@ -62,21 +61,19 @@ class Piece(NamedTuple):
     covers: bool
 
 
-@dataclass(frozen=True)
 class Selection:
     """`positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it."""
 
-    positions: tuple[range, ...]
-    shape: tuple[int, ...]
-    scalar: bool
-    """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
-    extent: tuple[int, ...] = field(init=False)
-    """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
-    size: int = field(init=False)
+    __slots__ = ("extent", "positions", "scalar", "shape", "size")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "extent", tuple(map(len, self.positions)))
-        object.__setattr__(self, "size", prod(self.extent))
+    def __init__(self, positions: tuple[range, ...], shape: tuple[int, ...], scalar: bool) -> None:
+        self.positions = positions
+        self.shape = shape
+        self.scalar = scalar
+        """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
+        self.extent: tuple[int, ...] = tuple(map(len, positions))
+        """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
+        self.size = prod(self.extent)
 
     def parts(self, edges: Sequence[Edges]) -> list[list[Part]]:
         """Per axis, what is taken of each chunk along it, in the order of the output. Targets are within `extent`."""

@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
+from zarrscope.frozen import frozen
 from zarrscope.reader import Reader, Room
 from zarrscope.turns import Turns
 
@@ -31,8 +31,7 @@ BATCH = 64
 """So many values are asked for at once where they are copied or compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRange:
+class ByteRange(NamedTuple):
     """A part of a value, in bytes. `start` None: the last `length` bytes. `length` None: from `start` to the end."""
 
     start: int | None
@@ -74,7 +73,7 @@ class Found(NamedTuple):
     value: bytes | ZarrscopeError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """The state of one stored value: opaque, comparable (an e-tag, a generation, time and digest …)."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.frozen import frozen
 from zarrscope.metadata import ChunkGrid, CodecSpec, ExtensionReport, Outcome, RectilinearGrid, RegularGrid, Runs
 from zarrscope.plugins import plugin
 
@@ -142,7 +142,7 @@ def refuse_phase_3(document: Mapping[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- for child nodes
-@dataclass(frozen=True)
+@frozen
 class Inherited:
     """An extension as it stands at a node: its own, or one of a group above it (ZEP 9 "Application to subnodes").
 

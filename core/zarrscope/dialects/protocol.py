@@ -7,10 +7,10 @@ consolidated metadata is merely documents already at hand, requests can be count
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.frozen import frozen
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
 from zarrscope.store import Entry
 
@@ -22,7 +22,7 @@ Source = bytes | Mapping[str, Any]
 """A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """What the documents of one path say."""
 
@@ -88,7 +88,7 @@ class Child:
         return f"<Child {self.name} {self.kind}>"
 
 
-@dataclass(frozen=True)
+@frozen
 class Erasure:
     """What to erase to remove a node and all beneath it."""
 
@@ -96,13 +96,13 @@ class Erasure:
     prefixes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Detected:
     """The dialect of a hierarchy; `also` names others whose documents lie beside it; warnings are for a person."""
 
     dialect: Dialect
     also: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):

@@ -12,7 +12,6 @@ Unknown members are ignored; compressor, filters, order and fill_value may be mi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from zarrscope.dialects.pipeline import Named, from_v2, to_v2
@@ -23,12 +22,13 @@ from zarrscope.dtype import parse_typestr, spell, typestr
 from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import V2 as FILL
 from zarrscope.fill import fill_json, parse_fill
+from zarrscope.frozen import frozen
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
 from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata, Outcome, RegularGrid
 from zarrscope.store import Entry
 
 
-@dataclass(frozen=True)
+@frozen
 class V2(Dialect):
     lenient: bool = False
     """Pass over attributes that are not an object; look for chunks under nested keys where no separator is given."""

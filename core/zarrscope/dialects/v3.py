@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from zarrscope.dialects import extensions as known
@@ -27,6 +27,7 @@ from zarrscope.dtype import CORE_NAMES, DataType, data_type, spell, to_json
 from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.fill import V3 as FILL
 from zarrscope.fill import fill_json, parse_fill
+from zarrscope.frozen import frozen
 from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT
 from zarrscope.metadata import (
     ArrayMetadata,
@@ -46,7 +47,7 @@ DOCUMENT = "zarr.json"
 _NO_WAY = "zarrscope cannot read the array without it; ask its writer which package understands it."
 
 
-@dataclass(frozen=True)
+@frozen
 class V3(Dialect):
     lenient: bool = False
     """Open what demands extensions unknown here, and null fill values; never write there."""

@@ -15,11 +15,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.frozen import frozen
 from zarrscope.store import Store
 from zarrscope.stores.paths import file_url, path_of
 
@@ -29,7 +29,7 @@ METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmet
 ARCHIVES = (".zip", ".ozx")
 
 
-@dataclass(frozen=True)
+@frozen
 class Address:
     """`store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root."""
 
@@ -37,7 +37,7 @@ class Address:
     node_path: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Scheme:
     """What opens addresses of one scheme; `extra` is what to install for it, "" when nothing more is needed."""
 
