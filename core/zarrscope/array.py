@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.locator import Index, Locator, Payload
@@ -29,6 +28,8 @@ from zarrscope.selection import Edges, Selection, select
 from zarrscope.store import Buffer, ByteRange, Store, never
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from zarrscope.codecs import CodecPipeline
     from zarrscope.hierarchy import Hierarchy
 

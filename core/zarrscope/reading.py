@@ -23,7 +23,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.background import shared
 from zarrscope.errors import BadChunk, ZarrscopeError
@@ -35,6 +34,8 @@ from zarrscope.rows import Along, Row, Stretch, alongs, by_chunk, packed, rows
 from zarrscope.selection import Piece, Selection, join
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zarrscope.array import Array
     from zarrscope.codecs import CodecPipeline
     from zarrscope.codecs.pipeline import Window

@@ -11,12 +11,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.errors import Refused
 from zarrscope.selection import Selection
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zarrscope.array import Array
 
 ZEROED_BYTES = 64 * 1024 * 1024

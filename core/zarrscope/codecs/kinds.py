@@ -13,22 +13,24 @@ Names per dialect (spec A.13, C.1) are written at the codec, in its decorator, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from zarrscope.codecs.settings import Settings
 from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import BadChunk, Unsupported
+from zarrscope.frozen import frozen
 from zarrscope.reader import Room, Source
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 Buffer = bytes | bytearray | memoryview
-Elements = npt.NDArray[Any]
-Octets = npt.NDArray[np.uint8]
+Elements: TypeAlias = "npt.NDArray[Any]"
+Octets: TypeAlias = "npt.NDArray[np.uint8]"
 """A contiguous 1-D array of bytes to decode into."""
 
 Kind = Literal["array→array", "array→bytes", "bytes→bytes"]
@@ -37,7 +39,7 @@ MAX_CHUNK_BYTES = 1 << 30
 """A chunk that decodes to more is refused (spec F.2), and so is more text than this in a chunk of strings."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ArraySpec:
     """Elements: `shape` (C order of axes), `dtype`, and the fill value in that dtype."""
 
@@ -72,7 +74,7 @@ class ArraySpec:
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class BytesSpec:
     """Bytes: `size` when it is known without data, and `limit`, which is never passed.
 
@@ -265,7 +267,7 @@ Codec = ArrayToArray | ArrayToBytes | BytesToBytes
 CodecClass = type[ArrayToArray] | type[ArrayToBytes] | type[BytesToBytes]
 
 
-@dataclass(frozen=True)
+@frozen
 class Registered:
     """One row of the registry: a codec's canonical name, what the dialects call it, what does the work."""
 

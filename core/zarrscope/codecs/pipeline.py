@@ -7,9 +7,8 @@ kinds, the representation after each codec. Decoding then only decodes. A pipeli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from zarrscope.codecs.sharding import Shard
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The bytes of a chunk that a selection needs, decoded by themselves: the elements of `shape`, and what is taken.
 
     `shape` and `take` are in the order of axes in which the elements are stored.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
@@ -17,13 +16,12 @@ _ABSENT: Any = object()
 T = TypeVar("T")
 
 
-@dataclass
 class Budget:
     """How many codecs one array has had so far, nested ones included."""
 
-    spent: int = 0
-    depth: int = 0
-    total: list[int] = field(default_factory=lambda: [0])
+    def __init__(self, depth: int = 0, total: list[int] | None = None) -> None:
+        self.depth = depth
+        self.total = total if total is not None else [0]
 
     def spend(self, count: int) -> None:
         self.total[0] += count
@@ -33,7 +31,7 @@ class Budget:
     def deeper(self) -> Budget:
         if self.depth + 1 > MAX_DEPTH:
             raise BadMetadata(f"Codecs lie more than {MAX_DEPTH} deep within codecs", pointer="")
-        return Budget(depth=self.depth + 1, total=self.total)
+        return Budget(self.depth + 1, self.total)
 
 
 class Settings:

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from zarrscope.codecs.kinds import (
     ArraySpec,
@@ -33,6 +32,9 @@ from zarrscope.codecs.settings import Settings
 from zarrscope.dtype import DataType, Fill
 from zarrscope.errors import BadChunk, BadMetadata
 from zarrscope.store import ByteRange
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MAX_ENTRIES = 1 << 24
 NOWHERE = (1 << 64) - 1
