@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused
+from zarrscope.jsonplaces import Span, outline, pointer_of
 from zarrscope.jsonstyle import Style, begin, escape_surrogates, indent_at, on_lines, plain
-from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT, Span, decode_text, outline, parse_json, pointer_of
+from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT, decode_text, parse_json
 from zarrscope.store import Version
 
 __all__ = [

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.jsontext import MAX_DEPTH, Span, pointer_of
+from zarrscope.jsonplaces import Span, pointer_of
+from zarrscope.jsontext import MAX_DEPTH
 
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")

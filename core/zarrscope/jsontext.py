@@ -1,40 +1,29 @@
-"""JSON text (RFC 8259): bounded parsing of untrusted documents, and the place of every value.
+"""JSON text (RFC 8259): bounded parsing of untrusted documents.
 
-`parse_json` gives the value, quickly. `scan` gives the same value with the span of each part of it, for edits that keep
-all other characters and for errors that name the line. Both accept what real hierarchies hold and the standard does
-not (spec F.15-F.19): a byte order mark, the tokens NaN, Infinity and -Infinity, names that appear twice (the last
-wins); each is reported in a note. Everything else that breaks the standard is BadMetadata with line and column.
+`parse_json` gives the value, quickly; jsonplaces.py finds the place of each part of it. Both accept what real
+hierarchies hold and the standard does not (spec F.15-F.19): a byte order mark, the tokens NaN, Infinity and -Infinity,
+names that appear twice (the last wins); each is reported in a note. Everything else that breaks the standard is
+BadMetadata with line and column.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from zarrscope.errors import BadMetadata
-from zarrscope.frozen import frozen
 
 MAX_DEPTH = 512
 NODE_LIMIT = 16 << 20
 """The most bytes of one node's document."""
 CONSOLIDATED_LIMIT = 256 << 20
 
-_BOM = "\ufeff"
+BOM = "\ufeff"
 _PLACES_LIMIT = 4 << 20
 """Above this size notes and errors do without pointers: finding them is slower than reading the document."""
 
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_STRING = re.compile(
-    r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"',
-)
-_STRING_PART = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
-_WORD = re.compile(r"[-+.\w]++")
-_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]|[\]}]', re.DOTALL)
-
-_LITERALS: dict[str, Any] = {
+LITERALS: dict[str, Any] = {
     "true": True,
     "false": False,
     "null": None,
@@ -42,82 +31,6 @@ _LITERALS: dict[str, Any] = {
     "Infinity": float("inf"),
     "-Infinity": float("-inf"),
 }
-_NONSTANDARD = ("NaN", "Infinity", "-Infinity")
-
-Kind = Literal["object", "array", "string", "number", "literal"]
-
-
-class Span:
-    """One value of a text: `text[start:stop]` spells it. Objects have `names` beside `children`.
-
-    Given the `text`, which must be valid, it looks for its children when they are first asked for: an edit in a large
-    document goes only where its pointer leads.
-    """
-
-    __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
-
-    def __init__(self, kind: Kind, start: int, stop: int = -1, value: Any = None, text: str | None = None) -> None:
-        self.kind: Kind = kind
-        self.start = start
-        self.stop = stop
-        self.value = value
-        self._text = text
-        self._names: list[Name] = []
-        self._children: list[Span] = []
-
-    @property
-    def names(self) -> list[Name]:
-        self._expand()
-        return self._names
-
-    @property
-    def children(self) -> list[Span]:
-        self._expand()
-        return self._children
-
-    def _expand(self) -> None:
-        text = self._text
-        if text is None:
-            return
-        self._text = None
-        at = _after_space(text, self.start + 1)
-        while at < self.stop - 1:
-            if self.kind == "object":
-                stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
-                self._names.append(Name(_unquote(text[at:stop]), at, stop))
-                at = _after_space(text, _after_space(text, stop) + 1)
-            child = _span_at(text, at)
-            self._children.append(child)
-            at = _after_space(text, _after_space(text, child.stop) + 1)
-
-
-class Name(NamedTuple):
-    """A member's name as it stands in the text, quotes included."""
-
-    value: str
-    start: int
-    stop: int
-
-
-@frozen
-class Scan:
-    root: Span
-    duplicates: tuple[str, ...]
-    """Pointers of names that appear twice in one object."""
-    nonstandard: tuple[str, ...]
-    """Pointers of the tokens NaN, Infinity and -Infinity."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (
-            *(f"The name at {pointer} appears more than once; the last one counts" for pointer in self.duplicates),
-            *(f"NaN or Infinity at {pointer} is not standard JSON" for pointer in self.nonstandard),
-        )
-
-
-def pointer_of(tokens: Sequence[str]) -> str:
-    """The RFC 6901 pointer through these names and indices."""
-    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 class Held(bytes):
@@ -136,7 +49,7 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
         held = data.parsed if isinstance(data, Held) and len(data) <= limit else None
         if held is None:
             text = decode_text(data, limit=limit)
-            if text.startswith(_BOM):
+            if text.startswith(BOM):
                 text = text[1:]
             told: list[str] = []
             held = _parse(text, told), told
@@ -200,7 +113,7 @@ def _parse_oddities(text: str, notes: list[str]) -> Any:
 
     def constant(token: str) -> Any:
         odd.append(f"{token} is not standard JSON")
-        return _LITERALS[token]
+        return LITERALS[token]
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -215,14 +128,18 @@ def _parse_oddities(text: str, notes: list[str]) -> Any:
             raise
         except ValueError:
             odd.clear()
-            value = json.loads(text, parse_constant=constant, object_pairs_hook=members, parse_int=_integer)
+            value = json.loads(text, parse_constant=constant, object_pairs_hook=members, parse_int=integer)
     except json.JSONDecodeError as error:
         if len(text) <= _PLACES_LIMIT:
+            from zarrscope.jsonplaces import scan
+
             scan(text)
         raise BadMetadata(f"Not JSON: {error}") from None
     except RecursionError:
         raise BadMetadata("The document is nested too deeply") from None
     if odd:
+        from zarrscope.jsonplaces import scan
+
         notes.extend(scan(text).notes if len(text) <= _PLACES_LIMIT else dict.fromkeys(odd))
     return value
 
@@ -231,232 +148,24 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    for match in _BRACKETS.finditer(text):
+    for match in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]|[\]}]', text, re.DOTALL):
         bracket = match.group()
         if bracket in "[{":
             depth += 1
             if depth > MAX_DEPTH:
-                _fail(text, match.start(), f"More than {MAX_DEPTH} objects and arrays inside one another")
+                fail(text, match.start(), f"More than {MAX_DEPTH} objects and arrays inside one another")
         elif bracket in "]}":
             depth -= 1
 
 
-def _integer(digits: str) -> int | float:
+def integer(digits: str) -> int | float:
     try:
         return int(digits)
     except ValueError:
         return float(digits)
 
 
-def outline(text: str) -> Span:
-    """The value of a text that `parse_json` has taken, its parts found as they are asked for."""
-    return _span_at(text, _after_space(text, 1 if text.startswith(_BOM) else 0))
-
-
-def _span_at(text: str, at: int) -> Span:
-    value, stop = _read_at(text, at)
-    kind: Kind = _KINDS.get(text[at], "number")
-    return Span(kind, at, stop, value, text if kind in ("object", "array") else None)
-
-
-def _after_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
-
-
-_KINDS: Mapping[str, Kind] = {
-    "{": "object",
-    "[": "array",
-    '"': "string",
-    **dict.fromkeys("tfnNI", "literal"),
-}
-_read_at: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_int=_integer).raw_decode
-
-
-def scan(text: str) -> Scan:
-    """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer."""
-    return _Scanner(text).scan()
-
-
-def _fail(text: str, at: int, message: str, pointer: str | None = None, advice: str | None = None) -> NoReturn:
+def fail(text: str, at: int, message: str, pointer: str | None = None, advice: str | None = None) -> NoReturn:
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     raise BadMetadata(f"Line {line}, column {column}: {message}", pointer=pointer or None, advice=advice)
-
-
-class _Scanner:
-    """One pass over a text, without recursion, so that depth costs memory and not the stack."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.open: list[Span] = []
-        self.duplicates: list[str] = []
-        self.nonstandard: list[str] = []
-
-    def scan(self) -> Scan:
-        text = self.text
-        at = self._skip(1 if text.startswith(_BOM) else 0)
-        if at == len(text):
-            self._fail(at, "The document is empty")
-        if text[at] == "<":
-            raise BadMetadata(
-                "This is a web page or XML, not JSON",
-                advice="Check the address, and whether the server asks for a login.",
-            )
-        root: Span | None = None
-        while True:
-            span = self._value(at)
-            if root is None:
-                root = span
-            at = span.stop
-            if at < 0:  # an object or array was opened
-                at = self._skip(span.start + 1)
-                if self._char(at) == self._closer():
-                    at = self._close(at)
-                elif span.kind == "object":
-                    at = self._name(at)
-                    continue
-                else:
-                    continue
-            while self.open:
-                at = self._skip(at)
-                char = self._char(at)
-                if char == ",":
-                    comma, at = at, self._skip(at + 1)
-                    if self._char(at) == self._closer():
-                        self._fail(comma, "A comma with nothing after it", advice="Remove the comma.")
-                    if self.open[-1].kind == "object":
-                        at = self._name(at)
-                    break
-                if char != self._closer():
-                    self._unexpected(at, f"a comma or {self._closer()!r}")
-                at = self._close(at)
-            else:
-                at = self._skip(at)
-                if at != len(text):
-                    self._fail(at, f"Something follows the end of the document: {text[at : at + 20]!r}")
-                return Scan(root, tuple(self.duplicates), tuple(self.nonstandard))
-
-    def _skip(self, at: int) -> int:
-        return _after_space(self.text, at)
-
-    def _char(self, at: int) -> str:
-        if at >= len(self.text):
-            self._fail(at, "The document ends too early: a quote, bracket or brace is not closed")
-        return self.text[at]
-
-    def _closer(self) -> str:
-        return "}" if self.open[-1].kind == "object" else "]"
-
-    def _close(self, at: int) -> int:
-        span = self.open.pop()
-        span.stop = at + 1
-        if span.kind == "array":
-            span.value = [child.value for child in span.children]
-        else:
-            span.value = {name.value: child.value for name, child in zip(span.names, span.children, strict=True)}
-            if len(span.value) != len(span.names):
-                seen: set[str] = set()
-                here = self._pointer()
-                for name in span.names:
-                    if name.value in seen:
-                        self.duplicates.append(here + pointer_of([name.value]))
-                    seen.add(name.value)
-        return at + 1
-
-    def _value(self, at: int) -> Span:
-        char = self._char(at)
-        if char in "{[":
-            span = Span("object" if char == "{" else "array", at)
-            self._attach(span)
-            self.open.append(span)
-            if len(self.open) > MAX_DEPTH:
-                self._fail(at, f"More than {MAX_DEPTH} objects and arrays inside one another")
-            return span
-        if char == '"':
-            stop = self._string_end(at)
-            span = Span("string", at, stop, _unquote(self.text[at:stop]))
-        else:
-            word = _WORD.match(self.text, at)
-            spelled = word.group() if word else ""
-            if spelled in _LITERALS:
-                span = Span("literal", at, at + len(spelled), _LITERALS[spelled])
-            elif number := _NUMBER.fullmatch(spelled):
-                value = _integer(spelled) if number.group(1) is number.group(2) is None else float(spelled)
-                span = Span("number", at, at + len(spelled), value)
-            else:
-                self._unexpected(at, "a value")
-        self._attach(span)
-        if span.kind == "literal" and self.text[span.start : span.stop] in _NONSTANDARD:
-            self.nonstandard.append(self._pointer())
-        return span
-
-    def _attach(self, span: Span) -> None:
-        if self.open:
-            self.open[-1].children.append(span)
-
-    def _name(self, at: int) -> int:
-        """Reads a member's name and the colon; where its value begins."""
-        if self._char(at) != '"':
-            self._unexpected(at, "a name in double quotes")
-        stop = self._string_end(at)
-        self.open[-1].names.append(Name(_unquote(self.text[at:stop]), at, stop))
-        colon = self._skip(stop)
-        if self._char(colon) != ":":
-            self._unexpected(colon, "a colon")
-        return self._skip(colon + 1)
-
-    def _string_end(self, at: int) -> int:
-        match = _STRING.match(self.text, at)
-        if match:
-            return match.end()
-        part = _STRING_PART.match(self.text, at)
-        bad = part.end() if part else at
-        if bad >= len(self.text):
-            self._fail(at, "The document ends within this string")
-        if self.text[bad] == "\\":
-            self._fail(bad, f"{self.text[bad : bad + 2]!r} is no escape that JSON knows")
-        if self.text[bad] in "\r\n":
-            self._fail(at, "This string is not closed on its line", advice="Write a line break in a string as \\n.")
-        return self._fail(bad, f"A control character (0x{ord(self.text[bad]):02x}) in a string")
-
-    def _unexpected(self, at: int, wanted: str) -> NoReturn:
-        char = self._char(at)
-        word = _WORD.match(self.text, at)
-        spelled = word.group() if word else char
-        advice = None
-        if char in "/#":
-            advice = "JSON has no comments."
-        elif char in "'“”‘’`":
-            advice = 'JSON strings are in double quotes: "…".'
-        elif spelled in ("True", "False", "None", "nan", "inf", "-inf", "undefined"):
-            advice = "JSON writes true, false and null."
-        elif wanted == "a value" and (char.isdigit() or char in "+-."):
-            advice = "A JSON number looks like 0, -12, 0.5 or 1e-3."
-        elif wanted == "a value" and char == ",":
-            advice = "There is a comma too many."
-        found = spelled if len(spelled) <= 20 else spelled[:20] + "…"
-        self._fail(at, f"Expected {wanted}, found {found!r}", advice=advice)
-
-    def _pointer(self) -> str:
-        """The pointer of the last value begun in the innermost open object or array, or of that itself if empty."""
-        tokens = []
-        for span in self.open:
-            if span.kind == "array" and span.children:
-                tokens.append(str(len(span.children) - 1))
-            elif span.names:
-                tokens.append(span.names[-1].value)
-        return pointer_of(tokens)
-
-    def _fail(self, at: int, message: str, advice: str | None = None) -> NoReturn:
-        pointer = self._pointer()
-        if self.open and len(self.open[-1].names or self.open[-1].children) == len(self.open[-1].children) > 0:
-            pointer = pointer.rpartition("/")[0]  # the last child is whole: the fault is its parent's
-        _fail(self.text, at, message, pointer, advice)
-
-
-def _unquote(quoted: str) -> str:
-    if "\\" not in quoted:
-        return quoted[1:-1]
-    value: str = json.loads(quoted)
-    return value

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from zarrscope.document import Document, parse_json, pointer_of, same_json, tokens_of
 from zarrscope.errors import BadMetadata, NotFound, Refused, ZarrscopeError
-from zarrscope.jsontext import MAX_DEPTH, Span, outline, scan
+from zarrscope.jsonplaces import Span, outline, scan
+from zarrscope.jsontext import MAX_DEPTH
 from zarrscope.store import Version
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
