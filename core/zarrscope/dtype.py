@@ -289,7 +289,7 @@ DATA_TYPES: dict[str, Callable[[str, Configuration], DataType]] = {
 }
 """Name → what makes the DataType from (name, configuration). r<bits> is matched by its pattern."""
 
-_RAW = re.compile(r"r([0-9]+)")
+_RAW = r"r([0-9]+)"
 
 
 def data_type(value: Json, depth: int = 0) -> DataType:
@@ -315,7 +315,7 @@ def data_type(value: Json, depth: int = 0) -> DataType:
         raise BadMetadata(f"Structs nest deeper than {MAX_NESTING} levels", pointer="")
     if name in ("struct", "structured"):
         return _struct_at(configuration, depth)
-    if _RAW.fullmatch(name):
+    if re.fullmatch(_RAW, name):
         return _raw(name, configuration)
     make = DATA_TYPES.get(name) or plugin("data_types", name)
     return make(name, configuration) if make else unknown(name, configuration)
@@ -352,8 +352,8 @@ def _canonical(configuration: Configuration) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- type strings
-_TYPESTR = re.compile(r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?")
-_UNIT = re.compile(r"([0-9]*)([A-Za-zμµ]+)")
+_TYPESTR = r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?"
+_UNIT = r"([0-9]*)([A-Za-zμµ]+)"
 _NUMBERS = {np.dtype(code).str[1:]: name for name, code in _CORE.items() if name in CORE_NAMES}
 _ORDERS = {"<": "little", ">": "big"}
 
@@ -372,7 +372,7 @@ def parse_typestr(value: Json) -> tuple[DataType, str | None]:
         return _parse_descr(value, 0), None
     if not isinstance(value, str):
         raise BadMetadata(f"A dtype is a string or a list of fields, not {spell(value)}", pointer="")
-    match = _TYPESTR.fullmatch(value)
+    match = re.fullmatch(_TYPESTR, value)
     if match is None:
         name = value.removeprefix("|").removeprefix("<")
         if name in DATA_TYPES and name not in ("struct", "structured", "bytes", "string"):
@@ -406,7 +406,7 @@ def _parse_time(value: str, kind: str, count: int | None, unit: str | None) -> D
         raise BadMetadata(f"{spell(value)}: times take 8 bytes", pointer="")
     if unit is None:
         return _time(kind, "generic", 1)
-    match = _UNIT.fullmatch(unit)
+    match = re.fullmatch(_UNIT, unit)
     if match is None or match[2] not in _UNITS:
         raise BadMetadata(f"{spell(value)} has no unit of time that numpy knows", pointer="")
     scale = int(match[1]) if match[1] and len(match[1]) < 11 else (0 if match[1] else 1)
@@ -473,7 +473,7 @@ def from_numpy(dtype: Any) -> DataType:
     """The data type for values of a numpy dtype (or what numpy.dtype accepts, or a v3 name). Raises Unsupported."""
     if isinstance(dtype, DataType):
         return dtype
-    if isinstance(dtype, str) and (dtype in DATA_TYPES or _RAW.fullmatch(dtype)) and dtype != "bytes":
+    if isinstance(dtype, str) and (dtype in DATA_TYPES or re.fullmatch(_RAW, dtype)) and dtype != "bytes":
         return data_type(dtype)
     if dtype is str:
         return data_type("string")

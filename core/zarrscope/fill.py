@@ -43,7 +43,7 @@ DRAFT_2019 = FillForm("the 2019 drafts", null=True, hexadecimal=False, raw="base
 DRAFT_2020 = FillForm("the 2020 draft", null=True, hexadecimal=True, raw="base64", loose=True)
 DRAFT_2022 = FillForm("the 2022 draft", null=False, hexadecimal=True, raw="hexadecimal")
 
-_BITS = re.compile(r"0x([0-9a-fA-F]+)|0b([01]+)")
+_BITS = r"0x([0-9a-fA-F]+)|0b([01]+)"
 _INFINITIES = {"Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 _LOOSE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 NAT = -(2**63)
@@ -129,7 +129,7 @@ def _parse(value: Json, dtype: DataType, form: FillForm) -> Any:
 def _integer(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     limits = np.iinfo(kind)
     number = value
-    if form.raw == "hexadecimal" and isinstance(value, str) and _BITS.fullmatch(value):
+    if form.raw == "hexadecimal" and isinstance(value, str) and re.fullmatch(_BITS, value):
         return _from_bits(value, dtype, kind)
     if form.loose:
         text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
@@ -176,7 +176,7 @@ def _float(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) ->
 
 def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
     """0x… or 0b…: the bits as one unsigned number, most significant digit first, of exactly the type's width."""
-    match = _BITS.fullmatch(text)
+    match = re.fullmatch(_BITS, text)
     width = 8 * kind.itemsize
     digits = 0 if match is None else 4 * len(match[1]) if match[1] else len(match[2])
     if match is None or digits != width:
@@ -218,7 +218,7 @@ def _raw(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> A
     if isinstance(value, list):
         data = _octets(value)
     elif isinstance(value, str):
-        if form.raw == "hexadecimal" and (match := _BITS.fullmatch(value)):
+        if form.raw == "hexadecimal" and (match := re.fullmatch(_BITS, value)):
             digits = 4 * len(match[1]) if match[1] else len(match[2])
             if digits == 8 * size:
                 data = (int(match[1], 16) if match[1] else int(match[2], 2)).to_bytes(size, "big")

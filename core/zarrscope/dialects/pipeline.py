@@ -238,13 +238,13 @@ def to_numcodecs(spec: CodecSpec) -> dict[str, Json] | None:
 
 
 # ---------------------------------------------------------------------------------------------- v3 lists
-_RAW_NAME = re.compile(r"[a-z0-9_.\-]+")
-_URI_NAME = re.compile(r"https?://[^/?#]+[^?#]*")
+_RAW_NAME = r"[a-z0-9_.\-]+"
+_URI_NAME = r"https?://[^/?#]+[^?#]*"
 
 
 def is_name(name: str) -> bool:
     """Whether ZEP 9 lets an extension be called that: a raw name, or an http(s) URI without query and fragment."""
-    return bool(_RAW_NAME.fullmatch(name) or _URI_NAME.fullmatch(name))
+    return bool(re.fullmatch(_RAW_NAME, name) or re.fullmatch(_URI_NAME, name))
 
 
 _PREFIXED = "Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."

@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Iterator
 from typing import Literal
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.frozen import frozen
@@ -63,10 +62,10 @@ SCHEMES: dict[str, Scheme] = {
 _ALSO = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "ssh": "sftp"}
 """Other names of the same."""
 _BUCKETS = ("s3", "gs", "abfs", "sftp")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
 _FORMATS = ("zarr", "zarr2", "zarr3", "n5")
-_PIPE = re.compile(r"\|(?=(?:zip|zarr|zarr2|zarr3|n5|auto|file)(?::|$))")
-_CHAIN = re.compile(r"::(?![^\[]*\])")
+_PIPE = r"\|(?=(?:zip|zarr|zarr2|zarr3|n5|auto|file)(?::|$))"
+_CHAIN = r"::(?![^\[]*\])"
 """Two colons, but not those of an IPv6 host in brackets."""
 _MOST_PARENTS = 32
 
@@ -79,7 +78,7 @@ def split_address(text: str) -> Address:
     text = text.strip()
     if not text or "\0" in text:
         raise Refused("An empty address names nothing" if not text else "An address cannot hold a NUL character")
-    first, *rest = _PIPE.split(text)
+    first, *rest = re.split(_PIPE, text) if "|" in text else [text]
     address = _split_chain(first)
     for part in rest:
         kind, _, inner = part.partition(":")
@@ -130,16 +129,18 @@ def join_url(url: str, path: str) -> str:
         return f"zip://{path}::{url}"
     if url.startswith("memory://") or _is_bucket(url):
         return f"{url.rstrip('/')}/{path}"
+    from urllib.parse import quote, urlsplit, urlunsplit
+
     scheme, host, base, query, _ = urlsplit(url)
     return urlunsplit((scheme, host, base.rstrip("/") + "/" + quote(path), query, ""))
 
 
 # ---------------------------------------------------------------------- splitting
 def _split_chain(text: str) -> Address:
-    parts = _CHAIN.split(text)
+    parts = re.split(_CHAIN, text) if "::" in text else [text]
     inner: str | None = None
     while len(parts) > 1:
-        scheme = _SCHEME.match(parts[0])
+        scheme = re.match(_SCHEME, parts[0])
         kind = scheme.group(1).lower() if scheme else parts[0].lower()
         if kind == "zip":
             inner = _join(_clean(parts[0][6:]), inner or "")
@@ -155,7 +156,7 @@ def _split_chain(text: str) -> Address:
 
 def _plain(text: str) -> Address:
     """An address without chains."""
-    found = _SCHEME.match(text)
+    found = re.match(_SCHEME, text) if "://" in text else None
     scheme = found.group(1).lower() if found else ""
     if scheme in _FORMATS:
         return split_address(text[found.end() :]) if found else Address(text)
@@ -196,6 +197,8 @@ def _local(path: str) -> Address:
 
 
 def _web(text: str) -> Address:
+    from urllib.parse import unquote, urlsplit, urlunsplit
+
     scheme, host, path, query, _ = urlsplit(text)
     if not host:
         raise Refused(f"{text!r} has no host", advice="Write https://host/path")
@@ -259,6 +262,8 @@ def _zip_parts(url: str) -> tuple[str, str]:
 
 
 def _is_archive(url: str) -> bool:
+    from urllib.parse import urlsplit
+
     return (url if _is_bucket(url) else urlsplit(url).path).lower().endswith(ARCHIVES)
 
 
@@ -273,6 +278,8 @@ def _above(url: str) -> tuple[str, str] | None:
     if _is_bucket(url):
         head, slash, name = url.rpartition("/")
         return None if _is_archive(url) or head.endswith("/") or not slash else (head, name)
+    from urllib.parse import unquote, urlsplit, urlunsplit
+
     scheme, host, path, query, _ = urlsplit(url)
     if scheme == "memory" or _is_archive(url):
         return None

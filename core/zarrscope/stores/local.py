@@ -52,13 +52,13 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _later = threading.local()
 """`paths`: what is to be removed for good when this thread's turn is over."""
 
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?")
-_FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
+_RESERVED = r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
+_FORBIDDEN = r'[<>:"|?*\\\x00-\x1f]'
 
 
 def check_windows_name(name: str) -> None:
     """Raises Refused when Windows would take `name` for a device, a drive, a stream or another file."""
-    if _RESERVED.fullmatch(name) or _FORBIDDEN.search(name) or name.endswith((" ", ".")):
+    if re.fullmatch(_RESERVED, name) or re.search(_FORBIDDEN, name) or name.endswith((" ", ".")):
         raise Refused(f"Windows cannot have a file called {name!r}", advice="Choose another name.")
 
 
