@@ -6,7 +6,8 @@ callable, `post(fn)`, which runs `fn` on its own thread soon; it submits work an
 
 Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, little of it at a time, and never takes
 the place of urgent work: each pool has as many threads for the urgent beside those that are busy with the rest. None of
-it begins in any pool while somebody presses (`Background.press`): a chunk that is waited for passes through two pools.
+it begins in any pool while somebody presses (`Background.press`): a chunk that is waited for passes through two pools,
+and has not come before its owner's thread has it.
 
 Two laws, each with a test:
 
@@ -104,15 +105,17 @@ class _Pool:
     """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `deferred` for the
     rest, which begins only while fewer than `size` are busy."""
 
-    def __init__(self, name: str, size: int, deferred: int | None = None) -> None:
+    def __init__(
+        self, name: str, size: int, deferred: int | None = None, pressing: Callable[[], int] = lambda: 0
+    ) -> None:
+        """While `pressing()` nothing that may wait is begun."""
         self.name, self.size = name, size
         self.deferred = size if deferred is None else deferred
+        self._pressing = pressing
         self._reset()
         _pools.add(self)
 
     def _reset(self) -> None:
-        self.held = False
-        """Nothing that may wait is begun."""
         self._wake = threading.Condition(threading.Lock())
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
@@ -130,7 +133,7 @@ class _Pool:
             start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
             if start:
                 self._threads += 1
-            else:
+            elif self._may_begin():
                 self._wake.notify()
         if start:
             try:
@@ -152,13 +155,14 @@ class _Pool:
             return False
         if self._heap[0][0] <= Priority.VISIBLE:
             return self._urgent < self.size
-        return not self.held and self._deferrable < self.deferred and self._urgent + self._deferrable < self.size
+        places = min(self.deferred - self._deferrable, self.size - self._urgent - self._deferrable)
+        return places > 0 and not self._pressing()
 
-    def hold(self, held: bool) -> None:
+    def let_go(self) -> None:
+        """Nobody presses any more: wakes as many threads as may begin, for each wants Python's lock."""
         with self._wake:
-            self.held = held
-            if not held and self._heap:
-                self._wake.notify_all()
+            if self._heap and self._may_begin():
+                self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))
 
     def _work(self) -> None:
         urgent: bool | None = None
@@ -205,23 +209,36 @@ class Background:
 
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
+        self._pressed = threading.Lock()
+        self._pressing: weakref.WeakSet[Any] = weakref.WeakSet()
+        pressing = self._pressing.__len__
         # What is fetched ahead shares the network, or Python's lock, with what comes to be waited for meanwhile.
-        self.fetch_pool = _Pool("fetch", fetch_threads, max(1, fetch_threads // 4))
-        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads), 1)
+        self.fetch_pool = _Pool("fetch", fetch_threads, max(1, fetch_threads // 4), pressing)
+        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads), 1, pressing)
         # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
         # interface that has to answer.
-        self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1))
-        self._pressed = threading.Lock()
-        self._pressing = 0
+        self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, pressing)
         _backgrounds.add(self)
 
-    def press(self, by: int) -> None:
-        """So much more (or less, negative) is being waited for; work that may wait begins when it is 0 again."""
+    def press(self, who: object) -> None:
+        """`who` waits for something: nothing that may wait begins before `relax(who)`, or before `who` is forgotten by
+        everybody else."""
         with self._pressed:
-            before, self._pressing = self._pressing, self._pressing + by
-            if bool(before) != bool(self._pressing):
-                for pool in (self.fetch_pool, self.file_pool, self.decode_pool):
-                    pool.hold(self._pressing > 0)
+            self._pressing.add(who)
+
+    def relax(self, who: object) -> None:
+        """It has what it waited for, or wants it no longer. To say so twice does no harm."""
+        with self._pressed:
+            before = len(self._pressing)
+            self._pressing.discard(who)
+            over = before and not self._pressing
+        if over:
+            for pool in (self.fetch_pool, self.file_pool, self.decode_pool):
+                pool.let_go()
+
+    @property
+    def pressed(self) -> bool:
+        return len(self._pressing) > 0
 
     def owner(self, post: Post) -> Owner:
         """One front end (window, host, kernel): its jobs, and the way back to its thread."""
@@ -324,8 +341,9 @@ class Owner:
         """As `fetch`, on the pool that keeps the cores busy: `work` should not wait for anything."""
         return self._submit(self.background.decode_pool, work, done, priority)
 
-    def post(self, call: Callable[[], None]) -> None:
-        """`call` on the owner's thread, unless it is closed. An error in it is logged and ends there."""
+    def post(self, call: Callable[[], None]) -> bool:
+        """`call` on the owner's thread, unless it is closed. An error in it is logged and ends there. False when it
+        will certainly not be called."""
 
         def guarded() -> None:
             if self._closed:
@@ -336,11 +354,13 @@ class Owner:
                 _log().exception("A callback of zarrscope's background work failed")
 
         if self._closed:
-            return
+            return False
         try:
             self._post(guarded)
         except Exception:  # the window or loop behind it is gone
             _log().debug("A result could not be posted to its owner", exc_info=True)
+            return False
+        return True
 
     def adopt(self, ticket: Ticket) -> None:
         """Makes `ticket` one that `close` cancels."""
@@ -486,7 +506,8 @@ def _after_fork() -> None:
     for pool in list(_pools):
         pool._reset()
     for background in list(_backgrounds):
-        background._pressed, background._pressing = threading.Lock(), 0
+        background._pressed = threading.Lock()
+        background._pressing.clear()
 
 
 if hasattr(os, "register_at_fork"):

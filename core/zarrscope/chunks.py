@@ -8,6 +8,7 @@ a chunk is read once. Promises:
   the store; a fetch under way is really cancelled when nobody wants it any more; what was fetched by then is not
   decoded, but a decode under way ends in the cache: at most one per decode thread is in vain;
 * VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
+  nothing NEARBY begins between a VISIBLE request and the moment when its owner has all of it;
 * both laws of background.py: callbacks on the owner's thread only, and a thread that blocks in `read` works off the
   queued fetching and decoding that it waits for, so `read` is safe on any thread;
 * the cache never holds more than `limit` bytes (cache.py); its arrays are read-only; what was kept of a store goes when
@@ -70,7 +71,7 @@ class _Entry:
     """One unit under way. All changes happen under the loader's lock."""
 
     __slots__ = (
-        "array", "index", "key", "payload", "pressing", "priority", "result", "stage", "stale", "wanted_by", "watchers",
+        "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
     )  # fmt: skip
 
     def __init__(self, array: Array, index: Index) -> None:
@@ -82,12 +83,14 @@ class _Entry:
         self.result: ChunkResult | None = None
         self.priority: int = Priority.IDLE
         """The most urgent that anybody gave it."""
-        self.pressing = False
-        """Somebody waits for it: what may wait does not begin meanwhile."""
         self.wanted_by = 0
         self.watchers: list[_ChunkTicket] = []
         self.stale = False
         """The array was written meanwhile: deliver, but do not keep."""
+
+
+class _Pressing:
+    """A reader that waits."""
 
 
 class _ChunkTicket(Ticket):
@@ -113,6 +116,7 @@ class _ChunkTicket(Ticket):
             self._cancelled = True
             self.owner.release(self)
             self.loader._abandon(self)
+            self.loader.background.relax(self)
 
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
         """Under the loader's lock; True when the owner must be told."""
@@ -135,8 +139,11 @@ class _ChunkTicket(Ticket):
         if not self.left and not self._cancelled and not self._finished:
             self._finished = True
             self.owner.release(self)
-            if self.on_done is not None:
-                self.on_done()
+            try:
+                if self.on_done is not None:
+                    self.on_done()
+            finally:
+                self.loader.background.relax(self)
 
 
 class ChunkLoader:
@@ -205,10 +212,16 @@ class ChunkLoader:
             if problem is None:
                 at_hand, begin = self._enter(array, wanted, ticket, priority)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
+            if ticket.entries and priority <= VISIBLE:
+                self.background.press(ticket)
         self._submit(begin, priority)
         if tell:
-            owner.post(ticket.deliver)
+            self._tell(ticket)
         return ticket
+
+    def _tell(self, ticket: _ChunkTicket) -> None:
+        if not ticket.owner.post(ticket.deliver):
+            self.background.relax(ticket)
 
     def _enter(
         self, array: Array, wanted: Sequence[Index], ticket: _ChunkTicket | None, priority: int
@@ -232,9 +245,6 @@ class ChunkLoader:
             if priority < entry.priority or entry.stage is _Stage.QUEUED:
                 entry.priority = min(entry.priority, priority)
                 begin.append(entry)
-            if priority <= VISIBLE and not entry.pressing:
-                entry.pressing = True
-                self.background.press(1)
         return at_hand, begin
 
     def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
@@ -247,7 +257,10 @@ class ChunkLoader:
             elif entry.stage is _Stage.FETCHED:
                 self._submit_decoding(entry)
         remote = bool(entries) and entries[0].array.store.remote
-        pool = self.background.fetch_pool if remote else self.background.file_pool
+        background = self.background
+        # What is ahead and lies on this machine is decoded by the thread that reads it, on the cores that are to spare.
+        local = background.file_pool if priority <= VISIBLE else background.decode_pool
+        pool = background.fetch_pool if remote else local
         together = 1 if not remote else REMOTE_KEYS if priority <= VISIBLE else REMOTE_KEYS_AHEAD
         keys = iter(groups.values())
         while job := [entry for group in islice(keys, together) for entry in group]:
@@ -266,7 +279,8 @@ class ChunkLoader:
         if not mine:
             return
 
-        url, given_up = mine[0].array.store.url, False
+        store, given_up = mine[0].array.store, False
+        url, remote = store.url, store.remote
 
         def unwanted() -> bool:
             nonlocal given_up
@@ -290,7 +304,9 @@ class ChunkLoader:
                             self._lock.notify_all()
                         else:
                             self._forget(entry)
-                    if wanted:
+                    if wanted and entry.priority > VISIBLE and not (remote or self.background.pressed):
+                        self._decode(entry)
+                    elif wanted:
                         self._submit_decoding(entry)
         except ZarrscopeError as error:
             failure = error
@@ -341,17 +357,11 @@ class ChunkLoader:
             entry.watchers.clear()
             self._lock.notify_all()
         for ticket in tell:
-            ticket.owner.post(ticket.deliver)
+            self._tell(ticket)
 
     def _forget(self, entry: _Entry) -> None:
-        self._relax(entry)
         if self._under_way.get(entry.key) is entry:
             del self._under_way[entry.key]
-
-    def _relax(self, entry: _Entry) -> None:
-        if entry.pressing:
-            entry.pressing = False
-            self.background.press(-1)
 
     def _abandon(self, ticket: _ChunkTicket) -> None:
         with self._lock:
@@ -364,11 +374,9 @@ class ChunkLoader:
     def _leave(self, entry: _Entry) -> None:
         """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
         entry.wanted_by -= 1
-        if not entry.wanted_by:
-            self._relax(entry)
-            if entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
-                entry.payload = None
-                self._forget(entry)
+        if not entry.wanted_by and entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
+            entry.payload = None
+            self._forget(entry)
 
     # ------------------------------------------------------------------ reading
     def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
@@ -416,6 +424,8 @@ class ChunkLoader:
     def _await(self, array: Array, waiting: dict[Index, _Entry]) -> dict[Index, ChunkResult]:
         came: dict[Index, ChunkResult] = {}
         chunk_of = array.locator.chunk_of
+        pressing = _Pressing()
+        self.background.press(pressing)
         try:
             while waiting:
                 for index, entry in [*waiting.items()]:
@@ -434,6 +444,7 @@ class ChunkLoader:
             with self._lock:
                 for entry in waiting.values():
                     self._leave(entry)
+            self.background.relax(pressing)
         return came
 
     # ------------------------------------------------------------------ forgetting

@@ -118,7 +118,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
         tracemalloc.stop()
     assert over == []
     assert resident <= limit + (1 << 20), "what Python itself says is held"
-    if limit >= 3 << 20 and viewers > 1:
+    if limit >= 3 << 20 and viewers > 1 and failing > 1:  # what fails is not kept
         assert len(loader.cache) > 0
     loader.limit = 0
     assert (loader.cache.size, len(loader.cache)) == (0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from random import Random
@@ -53,11 +54,21 @@ def expected(index: tuple[int, ...]) -> Any:
     return DATA[z : z + 1, 16 * y : 16 * y + 16, 16 * x : 16 * x + 16]
 
 
+class Box(Mailbox):
+    def __init__(self) -> None:
+        super().__init__()
+        self.posted = threading.Event()
+
+    def __call__(self, call: Callable[[], None]) -> None:
+        super().__call__(call)
+        self.posted.set()
+
+
 class Watching:
     """An owner whose thread is the test's, and all that came for it."""
 
     def __init__(self, loader: ChunkLoader) -> None:
-        self.mailbox = Mailbox()
+        self.mailbox = Box()
         self.owner = loader.background.owner(self.mailbox)
         self.results: list[ChunkResult] = []
         self.threads: set[threading.Thread] = set()
@@ -315,26 +326,27 @@ def test_scrubbing_decodes_the_last_plane_and_in_vain_no_more_than_one_chunk_a_t
     assert len(decoding.begun) == 16 + threads
 
 
+@pytest.mark.parametrize("held", ["read", "decoded"])
 def test_what_is_nearby_holds_no_place_that_something_visible_needs(
-    values: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    values: MemoryStore, monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
-    gate = Gate(values, lambda operation, key: operation == "get" and "/c/9/" in key)
-    decoding = Decoding(monkeypatch, lambda unit: unit[0] == 8)
+    gate = Gate(values, lambda operation, key: held == "read" and operation == "get" and "/c/8/" in key)
+    decoding = Decoding(monkeypatch, lambda unit: held == "decoded" and unit[0] == 8)
     array = opened(gate)
     loader = ChunkLoader(Background(1, 1))
     watching, ahead = Watching(loader), Watching(loader)
     loader.request(ahead.owner, array, plane(8), ahead.on_chunk, ahead.on_done, NEARBY)
-    decoding.until(1)  # the only decode thread is taken …
-    drained(loader.background.file_pool)
-    loader.request(ahead.owner, array, plane(9), ahead.on_chunk, ahead.on_done, NEARBY)
-    assert gate.waiting(1)  # … and so is the only one that reads
+    if held == "read":
+        assert gate.waiting(1)
+    else:
+        decoding.until(1)
     loader.request(watching.owner, array, plane(1), watching.on_chunk, watching.on_done, VISIBLE)
     watching.until_done()
-    assert decoding.begun == [(8, 0, 0), *plane(1)]
-    assert gate.arrived == ["a/c/9/0/0"]
+    assert [unit for unit in decoding.begun if unit[0] == 1] == plane(1)
+    assert len(decoding.begun) == (16 if held == "read" else 17)
     gate.release()
     decoding.go_on.set()
-    ahead.until_done(2)
+    ahead.until_done()
 
 
 def test_nothing_is_fetched_ahead_while_something_visible_is_on_its_way(
@@ -345,33 +357,68 @@ def test_nothing_is_fetched_ahead_while_something_visible_is_on_its_way(
     array = opened(store)
     loader = ChunkLoader(Background(4, 4))
     watching = Watching(loader)
+
+    def nothing_ahead() -> None:
+        for pool in (loader.background.file_pool, loader.background.decode_pool):
+            drained(pool, VISIBLE)  # there is a thread to spare
+        assert decoding.begun == [(8, 0, 0)]
+        assert not any("/c/9/" in key for _, key in store.keys)
+
     loader.request(watching.owner, array, [(8, 0, 0)], watching.on_chunk, watching.on_done, VISIBLE)
     decoding.until(1)
     loader.request(watching.owner, array, plane(9), watching.on_chunk, watching.on_done, NEARBY)
-    for pool in (loader.background.file_pool, loader.background.decode_pool):
-        drained(pool, VISIBLE)  # there is a thread to spare
-    assert decoding.begun == [(8, 0, 0)]
-    assert not any("/c/9/" in key for _, key in store.keys)
+    nothing_ahead()
     decoding.go_on.set()
+    assert watching.mailbox.posted.wait(20)
+    nothing_ahead()  # for this thread, which waits for it, has it not yet
     watching.until_done(2)
-    ticket = loader.request(watching.owner, array, plane(7), watching.on_chunk, watching.on_done, VISIBLE)
-    ticket.cancel()  # nobody waits any more
+
+
+@pytest.mark.parametrize("how", ["cancelled", "closed", "forgotten", "deaf"])
+def test_who_no_longer_waits_holds_nothing_up(values: MemoryStore, how: str) -> None:
+    gate = Gate(values, lambda operation, key: operation == "get" and "/c/7/" in key)
+    array = opened(gate)
+    loader = ChunkLoader(Background(4, 4))
+    watching, other = Watching(loader), Watching(loader)
+    if how == "deaf":
+
+        def deaf(call: Callable[[], None]) -> None:
+            raise RuntimeError("the window is gone")
+
+        other.owner = loader.background.owner(deaf)
+    ticket = loader.request(other.owner, array, plane(7), other.on_chunk, other.on_done, VISIBLE)
+    assert gate.waiting(1)
+    assert loader.background.pressed
+    if how == "cancelled":
+        ticket.cancel()
+    elif how == "closed":
+        other.owner.close()
+    gate.release()
+    if how == "forgotten":
+        assert other.mailbox.posted.wait(20)
+        for pool in (loader.background.file_pool, loader.background.decode_pool):
+            drained(pool, VISIBLE)
+        del other, ticket
+        gc.collect()
     loader.request(watching.owner, array, plane(6), watching.on_chunk, watching.on_done, NEARBY)
-    watching.until_done(3)
+    watching.until_done()
+    assert not loader.background.pressed
 
 
 def test_what_was_fetched_for_later_is_decoded_at_once_when_it_becomes_visible(
     values: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoding = Decoding(monkeypatch, lambda unit: unit[0] == 8)
-    array = opened(values)
+    store = Counting(values)
+    store.remote = True
+    array = opened(store)
     loader = ChunkLoader(Background(1, 1))
     watching = Watching(loader)
     loader.request(watching.owner, array, plane(8), watching.on_chunk, priority=NEARBY)
     decoding.until(1)
-    drained(loader.background.file_pool)
+    drained(loader.background.fetch_pool)
     loader.request(watching.owner, array, plane(7), watching.on_chunk, priority=NEARBY)
-    drained(loader.background.file_pool)
+    drained(loader.background.fetch_pool)
     loader.request(watching.owner, array, [(7, 3, 3)], watching.on_chunk, watching.on_done, VISIBLE)
     watching.until_done()
     assert decoding.begun == [(8, 0, 0), (7, 3, 3)]
