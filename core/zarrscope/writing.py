@@ -244,10 +244,10 @@ def _gather(values: NDArray[Any], chunk: NDArray[Any]) -> None:
     That takes 40 % less than element by element ("write full").
     """
     size = values.itemsize
-    if values.ndim and values.dtype == chunk.dtype and not values.dtype.hasobject and values.shape[-1] * size > size:
-        if values.strides[-1] == chunk.strides[-1] == size:
-            row = np.dtype((np.void, values.shape[-1] * size))
-            values, chunk = values.view(row), chunk.view(row)
+    plain = values.dtype == chunk.dtype and not values.dtype.hasobject and size > 0
+    if plain and values.size and values.ndim and values.strides[-1] == chunk.strides[-1] == size:
+        row = np.dtype((np.void, values.shape[-1] * size))
+        values, chunk = values.view(row), chunk.view(row)
     np.copyto(chunk, values)
 
 
@@ -309,14 +309,13 @@ class _Slabs:
         chunk, shard = self.chunk, self.shard
         gathered = self._gathered(slab)
         if gathered is not None:
-            made: dict[Index, Buffer] = {}
             room = chunk.scratch.take()
             self._rooms.append(room)
             with chunk.named():
-                for index, inner in zip(product(*slab), gathered, strict=True):
-                    if not chunk.is_blank(inner):
-                        data = shard.inner.lend(inner, room)
-                        made[index] = data if room.offset(data) is not None else bytes(data)
+                indices = list(product(*slab))
+                which = [i for i, inner in enumerate(gathered) if not chunk.is_blank(inner)]
+                encoded = shard.inner.lend_each(gathered, which, room)
+                made = {indices[i]: data for i, data in zip(which, encoded, strict=True)}
             self.encoded.update(made)
         with self._guard:
             self._left -= 1

@@ -121,8 +121,12 @@ class BytesCodec(ArrayToBytes):
             array = array.astype(self.stored)
         return array.tobytes()
 
+    @property
+    def lends(self) -> bool:
+        return not self.turned and self.stored == self.dtype and self.size > 0
+
     def lend(self, array: Elements) -> Buffer:
-        if self.turned or self.stored != self.dtype or not array.size or not array.itemsize:
+        if not self.lends:
             return self.encode(array)
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 

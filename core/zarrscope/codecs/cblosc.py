@@ -13,7 +13,7 @@ Decompressing trusts the header of a buffer: `Blosc._check_header` comes before 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from zarrscope.codecs.kinds import Buffer, Octets
@@ -35,16 +35,25 @@ def decompress(data: Buffer, out: Octets) -> None:
         raise ValueError(f"c-blosc gave {size} for a buffer of {len(data):,} bytes")
 
 
-def compress(data: Buffer, out: Buffer, name: bytes, level: int, shuffle: int, typesize: int, blocksize: int) -> int:
-    """Makes one buffer of `data` in `out`, which has room for HEADER bytes more: how many it took.
+def compress(
+    chunks: Octets, which: Sequence[int], out: Buffer, name: bytes, level: int, shuffle: int, typesize: int, block: int
+) -> list[int]:
+    """Makes one buffer of each row of `chunks` that is asked for, one after the other in `out`: how long they are.
 
-    0 where the function is not to be had, or does not know the compressor `name`. `shuffle`: 0 none, 1 bytes, 2 bits.
+    `out` has room for a row and HEADER bytes for each. `shuffle`: 0 none, 1 bytes, 2 bits. Empty where the function is
+    not to be had, or does not know the compressor `name`.
     """
-    call = compressing()
-    if call is None or len(data) > LARGEST:
-        return 0
-    size = len(data)
-    return max(0, call(level, shuffle, typesize, size, pointer(data), pointer(out), size + HEADER, name, blocksize, 1))
+    call, size = compressing(), chunks.shape[1]
+    if call is None or size > LARGEST:
+        return []
+    source, at, sizes = pointer(chunks), pointer(out), []
+    for i in which:
+        found = call(level, shuffle, typesize, size, source + i * size, at, size + HEADER, name, block, 1)
+        if found <= 0:
+            return []
+        at += found
+        sizes.append(found)
+    return sizes
 
 
 @cache

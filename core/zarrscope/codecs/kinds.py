@@ -147,6 +147,11 @@ class ArrayToBytes:
         """As `encode`, but what it gives may be the memory of `array` itself: to be used before that changes."""
         return self.encode(array)
 
+    @property
+    def lends(self) -> bool:
+        """Whether `lend` gives the memory of any contiguous array itself."""
+        return False
+
     settles: bool = False
     """Whether there is anything to `settle`."""
 
@@ -233,11 +238,11 @@ class BytesToBytes:
         raise NotImplementedError
 
     def most(self, size: int) -> int | None:
-        """How much room `encode_into` needs for so many bytes; None where there is only `encode`."""
+        """How much room `encode_each` needs for so many bytes; None where there is only `encode`."""
         return None
 
-    def encode_into(self, data: Buffer, out: Buffer) -> int:
-        """Puts the encoded bytes at the beginning of `out`, memory that may be used again: how many they are."""
+    def encode_each(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
+        """Encodes each row of `chunks` that is asked for by itself, one after the other in `out`: how long they are."""
         raise NotImplementedError
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
