@@ -9,6 +9,8 @@ Importing it is quick: what it needs beyond numpy comes in when it is first need
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import (
@@ -44,6 +46,7 @@ __all__ = [
     "open",
 ]
 
+_SPINNING = "OPENBLAS_THREAD_TIMEOUT"
 _LAZY = {"Array": "array", "Group": "hierarchy", "Hierarchy": "hierarchy", "open": "opening"}
 
 
@@ -52,9 +55,25 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'zarrscope' has no attribute {name!r}")
     from importlib import import_module
 
+    _import_numpy()
     value = getattr(import_module(f"zarrscope.{_LAZY[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _import_numpy() -> None:
+    """Imports numpy, where nobody has, so that the threads of its OpenBLAS sleep while they have nothing to do.
+
+    They would spin for a tenth of a second from their start, on the cores that the first plane is decoded on: 8 ms of
+    80 (2026-11-21, tests/bench/run.py "cold"). OpenBLAS reads the variable once; what somebody set is left as it is.
+    """
+    if "numpy" in sys.modules or _SPINNING in os.environ:
+        return
+    os.environ[_SPINNING] = "20"  # 2**20 cycles: 0.4 ms
+    try:
+        import numpy  # noqa: F401 - for what it does when it is imported
+    finally:
+        del os.environ[_SPINNING]
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +77,40 @@ def test_opening_and_reading_imports_no_more_than_that_takes(tmp_path: Path) -> 
     assert not loaded & {"importlib.metadata", "urllib.request", "hashlib", "logging", "email", "secrets", "asyncio"}
     ours = {"dialects.v2", "dialects.n5", "dialects.drafts", "codecs.numeric", "codecs.streams", "document", "editing"}
     assert not loaded & {f"zarrscope.{name}" for name in ours}
+
+
+SPUN = """
+import json, os, sys, threading, time
+{before}
+import zarrscope
+zarrscope.open
+time.sleep(0.3)
+main, spun = threading.get_native_id(), 0
+for task in os.listdir("/proc/self/task"):
+    if int(task) != main:
+        with open(f"/proc/self/task/{{task}}/schedstat") as file:
+            spun += int(file.read().split()[0])
+print(json.dumps([spun / 1e9, os.environ.get("OPENBLAS_THREAD_TIMEOUT")]))
+"""
+
+
+def spun(before: str = "", **variables: str) -> tuple[float, str | None]:
+    """(seconds that threads computed which nobody gave anything to do, the variable afterwards)."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")} | variables
+    code = SPUN.format(before=before)
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    seconds, left = json.loads(shown.stdout)
+    return seconds, left
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux counts the time of each thread")
+def test_threads_of_numpy_do_not_spin_while_the_first_plane_is_read() -> None:
+    seconds, left = spun()
+    assert seconds < 0.02
+    assert left is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux counts the time of each thread")
+def test_what_somebody_chose_for_numpy_stays() -> None:
+    assert spun(OPENBLAS_THREAD_TIMEOUT="26")[1] == "26"
+    assert spun("import numpy")[1] is None
