@@ -15,6 +15,7 @@ all ways; what is not stored reads as the fill value.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -29,7 +30,7 @@ from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.locator import Index, Payload
 from zarrscope.metadata import RegularGrid
 from zarrscope.reader import Held, Reader, Room, Source
-from zarrscope.result import is_filled, result_for
+from zarrscope.result import result_for
 from zarrscope.rows import Along, Row, Stretch, alongs, by_chunk, packed, rows
 from zarrscope.selection import Piece, Selection, join
 
@@ -50,16 +51,24 @@ TINY_BYTES = 32 * 1024
 JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
-"""… and no more units than this."""
+"""… and no more units than this …"""
+JOINED_UNITS = 8
+"""… and no fewer than this, where one call decodes them all."""
+PATIENCE = 0.002
+"""Seconds that a thread waits for its turn to read files. One at a time reads those that the system holds in memory,
+and the others decode: they would only take Python's lock from each other, with a sleep and a waking for each call. Disks
+that take longer are read side by side (2026-11-21, tests/bench/run.py "tiny", full: 22 ms instead of 28)."""
+LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""There is such a lock."""
 BATCH = 4096
 """So many chunks of a remote store are planned at once."""
 
 
 def read(array: Array, selection: Selection) -> NDArray[Any]:
     """The selected elements in the shape of `selection.extent`. Raises as Array.__getitem__ says."""
-    out = result_for(array, selection)
+    out, blank = result_for(array, selection)
     if selection.size:
-        _Reading(array, selection, out).run()
+        _Reading(array, selection, out, blank).run()
     return out
 
 
@@ -101,12 +110,12 @@ class _Hands:
 
 
 class _Reading:
-    def __init__(self, array: Array, selection: Selection, out: NDArray[Any]) -> None:
+    def __init__(self, array: Array, selection: Selection, out: NDArray[Any], blank: bool) -> None:
         self.array, self.out = array, out
         self.locator = array.locator
         self.parts = selection.parts([self.locator.edges(axis) for axis in range(array.ndim)])
         self.touched = prod(len(parts) for parts in self.parts)
-        self.blank = is_filled(array, out)
+        self.blank = blank
         """The result holds the fill value already."""
         self.unit_bytes = prod(self.locator.unit_shape) * array.dtype.itemsize
         self._regular: CodecPipeline | None = None
@@ -120,6 +129,7 @@ class _Reading:
         self._windows: dict[object, Window | None] = {}
         self._here = threading.local()
         self._hands: list[_Hands] = []
+        self._turn = threading.Lock()
 
     def run(self) -> None:
         array, locator = self.array, self.locator
@@ -167,8 +177,9 @@ class _Reading:
 
     def _job_size(self) -> int:
         """Large enough to be worth taking, small enough that all threads have some."""
-        most = max(1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
-        return most if self.threads == 1 else min(most, max(1, self.touched // (4 * self.threads)))
+        most = max(JOINED_UNITS if self._joins else 1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
+        share = self.touched // ((2 if self._joins else 4) * self.threads)
+        return most if self.threads == 1 else max(1, min(most, share))
 
     def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
         """Of inner chunks: one shard after the other; its index is read here, its chunks by those who take the job."""
@@ -267,19 +278,24 @@ class _Reading:
         hands.room.clear()
         reader = hands.reader
         gathered = _Gathered()
-        for stretch in job:
-            row = stretch.row
-            before, after = row.key
-            for along in stretch.some:
-                try:
-                    if not self._joins:
-                        hands.room.clear()
-                    reader.seek(f"{before}{along.text}{after}")
-                    if reader.size is not None:
-                        self._check_stored(reader.size, (*row.chunk, along.part.chunk))
-                    self._put(hands, row, along, reader, gathered)
-                except Exception as error:
-                    raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error
+        mine = LOCKED and self._joins and self.threads > 1 and self._turn.acquire(timeout=PATIENCE)
+        try:
+            for stretch in job:
+                row = stretch.row
+                before, after = row.key
+                for along in stretch.some:
+                    try:
+                        if not self._joins:
+                            hands.room.clear()
+                        reader.seek(f"{before}{along.text}{after}")
+                        if reader.size is not None:
+                            self._check_stored(reader.size, (*row.chunk, along.part.chunk))
+                        self._put(hands, row, along, reader, gathered)
+                    except Exception as error:
+                        raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error
+        finally:
+            if mine:
+                self._turn.release()
         self._put_gathered(hands, gathered)
 
     def _do_inner(self, job: Sequence[Stretch], kept: object) -> None:
