@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from zarrscope.store import Buffer
 
 SERIAL_BYTES = 256 * 1024
-"""A local read that decodes less than this is not worth waking a thread for."""
+"""A local read that decodes less than this is not worth waking a thread for …"""
 SERIAL_LIGHT_BYTES = 1 << 20
-"""The same where threads gain less: of tiny units most is Python's own work, and copying is quick."""
+"""… nor less than this of tiny units, of which most is Python's own work …"""
+SERIAL_QUICK_BYTES = 8 << 20
+"""… nor less than this where it is copied, or decoded as quickly (2026-11-21, tests/bench/run.py "raw", planes and
+regions: a thread that slept needs 50 to 100 µs to come, and so long again to be waited for)."""
 TINY_BYTES = 32 * 1024
 """Units that decode to no more than this are tiny."""
 JOB_BYTES = 1 << 20
@@ -56,8 +59,8 @@ JOINED_UNITS = 8
 """… and no fewer than this, where one call decodes them all."""
 PATIENCE = 0.002
 """Seconds that a thread waits for its turn to read files. One at a time reads those that the system holds in memory,
-and the others decode: they would only take Python's lock from each other, with a sleep and a waking for each call. Disks
-that take longer are read side by side (2026-11-21, tests/bench/run.py "tiny", full: 22 ms instead of 28)."""
+and the others decode: they would only take Python's lock from each other, with a sleep and a waking for each call.
+Disks that take longer are read side by side (2026-11-21, tests/bench/run.py "tiny", full: 22 ms instead of 28)."""
 LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 """There is such a lock."""
 BATCH = 4096
@@ -123,7 +126,9 @@ class _Reading:
         if self.locator.tiers or isinstance(array.metadata.grid, RegularGrid):
             array.check_size(self.locator.unit_shape)
             self._regular = array.unit_pipeline(self.locator.unit_shape)
-        self._joins = self._regular is not None and self._regular.joins
+        self._most = -1 if self._regular is None else self._regular.encoded.limit
+        """No unit is encoded to more bytes; −1: that is to be asked for each."""
+        self._joins = self.touched > 1 and self._regular is not None and self._regular.joins
         """Units, or parts of them, are decoded many at once."""
         self.threads = 1
         self._windows: dict[object, Window | None] = {}
@@ -154,11 +159,15 @@ class _Reading:
         """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
         if self.touched == 1:
             return True
-        each, light = self.unit_bytes, self._joins and self.unit_bytes <= TINY_BYTES
-        if self._regular is not None and self._regular.copies:
-            window = self._regular.window(tuple(parts[0].source for parts in self.parts))
-            each, light = window.size if window is not None else each, True
-        return self.touched * each <= (SERIAL_LIGHT_BYTES if light else SERIAL_BYTES)
+        each, enough = self.unit_bytes, SERIAL_BYTES
+        if self._regular is not None and self._regular.quick:
+            enough = SERIAL_QUICK_BYTES
+            if self._regular.copies:
+                window = self._regular.window(tuple(parts[0].source for parts in self.parts))
+                each = window.size if window is not None else each
+        elif self._joins and self.unit_bytes <= TINY_BYTES:
+            enough = SERIAL_LIGHT_BYTES
+        return self.touched * each <= enough
 
     # ------------------------------------------------------------------ jobs
     def _jobs(self) -> Iterator[Callable[[], None]]:
@@ -261,8 +270,9 @@ class _Reading:
         self.array.check_size(shape)
         return self.array.unit_pipeline(shape)
 
-    def _check_stored(self, size: int, unit: Index) -> None:
+    def _check_stored(self, size: int, row: Row, along: Along) -> None:
         """Refuses to read what no chunk encodes to: a file may be empty over terabytes (spec F.3)."""
+        unit = (*row.chunk, along.part.chunk)
         pipeline = self._pipeline(unit)
         most = pipeline.encoded.limit
         if size > most:
@@ -288,8 +298,8 @@ class _Reading:
                         if not self._joins:
                             hands.room.clear()
                         reader.seek(f"{before}{along.text}{after}")
-                        if reader.size is not None:
-                            self._check_stored(reader.size, (*row.chunk, along.part.chunk))
+                        if reader.size is not None and reader.size > self._most:
+                            self._check_stored(reader.size, row, along)
                         self._put(hands, row, along, reader, gathered)
                     except Exception as error:
                         raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error
@@ -319,8 +329,9 @@ class _Reading:
     def _put(self, hands: _Hands, row: Row, along: Along, reader: Reader | _Given, gathered: _Gathered) -> None:
         """Decodes one unit and puts what the selection takes of it where it goes; or gathers it to be decoded soon."""
         pipeline = self._regular or self._pipeline((*row.chunk, along.part.chunk))
-        target = row.target[..., along.part.target]
-        direct = row.whole and along.part.whole and target.flags.c_contiguous
+        whole = row.whole and along.part.whole
+        target = row.target[..., along.part.target] if whole or not self._joins else None
+        direct = whole and target is not None and target.flags.c_contiguous
         if not direct and (window := self._window(pipeline, row, along)) is not None:
             source = reader.source()
             if source is None:
@@ -328,12 +339,12 @@ class _Reading:
             elif self._joins and (cut := pipeline.cut(source, window)) is not None:
                 gathered.cuts.setdefault(id(window), (window, []))[1].append((row, along, cut))
             else:
-                target[...] = pipeline.decode_window(source, window, hands.memory(window.size))
+                row.target[..., along.part.target] = pipeline.decode_window(source, window, hands.memory(window.size))
             return
         data = reader.whole()
         if data is None:
             self._fill(row, (along,))
-        elif self._joins and not (direct and self.unit_bytes > TINY_BYTES):
+        elif target is None or (self._joins and not (direct and self.unit_bytes > TINY_BYTES)):
             gathered.units.append((row, along, data))
         elif direct:
             pipeline.decode(data, target)

@@ -56,6 +56,7 @@ class Blosc(BytesToBytes):
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.cname = settings.choice("cname", self.compressors, default="lz4")
+        self.quick = self.cname in ("lz4", "lz4hc", "blosclz")
         self.clevel = settings.integer("clevel", default=5, low=0, high=9)
         self.shuffle = self.shuffles[settings.choice("shuffle", tuple(self.shuffles), default="shuffle")]
         self.blocksize = settings.integer("blocksize", default=0, low=0, high=(1 << 31) - 1)
@@ -81,7 +82,7 @@ class Blosc(BytesToBytes):
         if cut is None:
             return super().part(source, out, start)
         decoded = np.empty(cut.size, np.uint8)
-        self.join([cut], decoded, Room())
+        self.join([cut], decoded, None)
         out[:] = decoded[start - cut.start :][: out.size]
         return None
 
@@ -151,7 +152,7 @@ class Blosc(BytesToBytes):
             return False
         return all(cut[:4] == first[:4] and len(cut.places) == len(first.places) for cut in cuts)
 
-    def join(self, cuts: Sequence[Cut], out: Octets, room: Room) -> None:
+    def join(self, cuts: Sequence[Cut], out: Octets, room: Room | None) -> None:
         """Decodes cuts that are `alike` into `out`, one after the other, by one call.
 
         They get a header and a table, with which the library takes them for one chunk: the table says where each block
@@ -163,16 +164,17 @@ class Blosc(BytesToBytes):
                 out[i * cut.size : (i + 1) * cut.size] = np.frombuffer(cut.data, np.uint8)
             return
         table = 16 + 4 * len(cuts) * len(first.places)
-        offsets = [room.offset(cut.data) for cut in cuts] if table <= room.FRONT else []
-        if None in offsets or not offsets:
-            offsets = list(accumulate((len(cut.data) for cut in cuts[:-1]), initial=table))
+        there = [room.offset(cut.data) for cut in cuts] if room is not None and table <= room.FRONT else []
+        offsets = [at for at in there if at is not None]
+        if room is None or len(offsets) < len(cuts):
+            offsets = [*accumulate((len(cut.data) for cut in cuts[:-1]), initial=table)]
             data: Any = bytearray().join((bytes(table), *(cut.data for cut in cuts)))
         else:
             data = room.used()
-        places = np.concatenate([cut.places for cut in cuts])
-        places += np.repeat(np.array(offsets, "<i4"), len(first.places))
+        places = first.places if len(cuts) == 1 else np.concatenate([cut.places for cut in cuts])
+        places = places + (offsets[0] if len(cuts) == 1 else np.repeat(np.array(offsets, "<i4"), len(first.places)))
         data[:16] = first.head + pack("<3I", out.size, first.block, len(data))
-        data[16:table] = places.view(np.uint8).data
+        data[16:table] = places.tobytes()
         self._decompress(data, out)
 
     def _decompress(self, data: Buffer, out: Octets) -> None:

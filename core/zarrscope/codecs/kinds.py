@@ -177,6 +177,8 @@ class BytesToBytes:
     """`encode` takes any contiguous memory, not only bytes."""
     joins: ClassVar[int] = 32 * 1024
     """Chunks that decode to no more than this are decoded many at once."""
+    quick: bool = False
+    """Whether decoding takes little longer than copying."""
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         self.decoded = decoded
@@ -230,7 +232,7 @@ class BytesToBytes:
         """Whether `join` can decode them together: each alone it always can."""
         return len(cuts) == 1
 
-    def join(self, cuts: Sequence[Any], out: Octets, room: Room) -> None:
+    def join(self, cuts: Sequence[Any], out: Octets, room: Room | None) -> None:
         """Fills `out` with what the cuts decode to, one after the other. `room` as for `batch`. Raises BadChunk."""
         raise NotImplementedError
 

@@ -292,6 +292,11 @@ class CodecPipeline:
         return self._serializer.plain and not self._bytes
 
     @property
+    def quick(self) -> bool:
+        """Whether decoding takes little longer than copying."""
+        return self._serializer.plain and len(self._bytes) <= 1 and all(codec.quick for codec in self._bytes)
+
+    @property
     def joins(self) -> bool:
         """Whether `decode_batch` and `cut` are there, and worth while for chunks of this size."""
         if self._unturned is None or not self._serializer.plain or not self._bytes:
