@@ -27,6 +27,7 @@ from zarrscope.dialects import (
     Node,
     Source,
 )
+from zarrscope.dialects.remembered import parsed
 from zarrscope.errors import NotFound, ReadOnly, Refused, ZarrscopeError
 from zarrscope.group import Group as Group
 from zarrscope.jsontext import CONSOLIDATED_LIMIT
@@ -209,7 +210,7 @@ class Hierarchy:
     def parsed(self, path: str, documents: Mapping[str, Source]) -> Node | None:
         try:
             for dialect in self.dialects:
-                node = dialect.parse(path, documents)
+                node = parsed(dialect, path, documents)
                 if node is not None:
                     return node
         except ZarrscopeError as error:

@@ -15,6 +15,8 @@ from zarrscope.errors import Refused
 
 def clean_path(path: str) -> str:
     """ "/a/b" for "a/b", "/a//b/", "a\\b". Raises Refused for "." and "..": they could leave the hierarchy."""
+    if path == "/":
+        return path
     parts = [part for part in path.replace("\\", "/").split("/") if part]
     if any(part in (".", "..") for part in parts):
         raise Refused(f"The path {path!r} has '.' or '..' in it", advice="Name the node by its path from the root.")

@@ -75,9 +75,11 @@ def _opened(
                 folder.warnings = (Folder.warning,)
                 return folder
         raise not_zarr(store)
-    detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
-    asked = {*PROBES, *(LATE_PROBES if any(key in documents for key in LATE_PROBES) else ())}
-    elsewhere = [key for key in detected.dialect.documents("/") if key not in asked and key not in documents]
+    if detected.dialect.fallbacks != fallbacks:
+        detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
+    elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
+    if any(key in documents for key in LATE_PROBES):
+        elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
     if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
         documents.update(fetch(store, elsewhere))
     if mode == "w-":

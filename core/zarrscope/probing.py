@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from zarrscope.dialects import PROBES, Detected, Dialect, detect, detect_listed, dialect_named, late_probes
+from zarrscope.dialects import PROBES, Detected, Dialect, detect, detect_listed, dialect_named, late_probes, remembered
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.naming import close_to, join_path
 from zarrscope.store import Store, never
@@ -38,7 +38,7 @@ def fetch(store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = nev
 def detected_in(store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool) -> Detected | None:
     """Adds to `documents` what it fetches beyond them."""
     try:
-        detected = detect(documents, lenient=lenient)
+        detected = remembered.detected(documents, lenient)
         if detected is None:
             documents.update(fetch(store, late_probes()))
             detected = detect(documents, lenient=lenient)

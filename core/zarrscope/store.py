@@ -99,7 +99,7 @@ def never() -> bool:
     return False
 
 
-_plain = re.compile(r"[A-Za-z0-9_-][\w.-]*(/[A-Za-z0-9_-][\w.-]*)*", re.ASCII).fullmatch
+_plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.ASCII).fullmatch
 
 
 def check_key(key: str) -> str:

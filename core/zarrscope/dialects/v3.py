@@ -115,6 +115,9 @@ class V3(Dialect):
         for key in documents:
             if key != DOCUMENT and not key.endswith("/" + DOCUMENT):
                 continue
+            source = documents[key]
+            if isinstance(source, bytes) and b"consolidated_metadata" not in source and b"\\u" not in source:
+                continue  # its name is not there in any spelling: nothing need be parsed
             members = load(documents, key, [], limit=CONSOLIDATED_LIMIT)
             inline = members.any("consolidated_metadata") if members else None
             if not isinstance(inline, Mapping) or inline.get("kind", "inline") != "inline":

@@ -151,7 +151,7 @@ def _split_chain(text: str) -> Address:
     address = _plain(first)
     if inner is not None:
         address = Address(f"zip://{_join(address.node_path, inner)}::{address.store_url}")
-    return Address(address.store_url, _join(address.node_path, *map(_clean, nodes)))
+    return Address(address.store_url, _join(address.node_path, *map(_clean, nodes))) if nodes else address
 
 
 def _plain(text: str) -> Address:
@@ -321,7 +321,8 @@ def store_at(url: str, mode: Mode = "r") -> Store:
 
         return FsspecStore(url, extra=SCHEMES[_ALSO.get(scheme, scheme)].extra)
     path = path_of(url)
-    if os.path.isfile(path):
+    folder = os.path.isdir(path)
+    if not folder and os.path.isfile(path):
         if _looks_zipped(path):
             return _archive(url, mode)
         raise Unsupported(
@@ -330,9 +331,9 @@ def store_at(url: str, mode: Mode = "r") -> Store:
             store=url,
             advice="Open the folder that holds zarr.json, .zgroup or .zarray.",
         )
-    if mode in ("r", "r+") and not os.path.lexists(path):
+    if mode in ("r", "r+") and not folder and not os.path.lexists(path):
         raise NotFound(f"There is no file or folder {path}", store=url, advice=_nearest(path))
-    if mode == "w-" and os.path.isdir(path) and any(True for _ in os.scandir(path)):
+    if mode == "w-" and folder and any(True for _ in os.scandir(path)):
         raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     from zarrscope.stores.local import LocalStore
 

@@ -70,9 +70,9 @@ class FileReader(Reader):
             elif file == -errno.ENOENT:
                 return
         # A link, a folder, what may not be read …: what to make of it is known there.
-        self._file = self._store._opened(key)
-        if self._file is not None:
-            self.size = os.fstat(self._file).st_size
+        opened = self._store._opened(key)
+        if opened is not None:
+            self._file, self.size = opened
 
     def whole(self) -> Buffer | None:
         return None if self._file is None else self.read(0, self.size)

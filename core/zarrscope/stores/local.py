@@ -130,17 +130,17 @@ class LocalStore(Store):
     # ------------------------------------------------------------------ reading
     def likely(self, keys: Sequence[str]) -> Sequence[str]:
         """Of those at the root. Where the folder may not be searched, `get` says so."""
-        if not os.access(self.root, os.X_OK):
-            return keys
-        return [key for key in keys if "/" in key or os.access(f"{self.root}{os.sep}{key}", os.F_OK)]
+        folder = self.root + os.sep
+        found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK)]
+        return found if found or os.access(self.root, os.X_OK) else keys
 
     def reader(self, room: Room) -> Reader:
         from zarrscope.stores.files import FileReader
 
         return FileReader(self, room)
 
-    def _opened(self, key: str) -> int | None:
-        """A handle on the file of `key`, None when there is none. Raises Refused, Unreadable."""
+    def _opened(self, key: str) -> tuple[int, int] | None:
+        """A handle on the file of `key`, and its size; None when there is none. Raises Refused, Unreadable."""
         path = self._path(key)
         try:
             return self._open(path, key)
@@ -152,11 +152,11 @@ class LocalStore(Store):
             raise self._failure(error, key, "read") from error
 
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        handle = self._opened(key)
-        if handle is None:
+        found = self._opened(key)
+        if found is None:
             return None
+        handle, size = found
         try:
-            size = os.fstat(handle).st_size
             if part is None:
                 return self._read(handle, 0, size)
             start, stop = part.span(size)
@@ -168,7 +168,7 @@ class LocalStore(Store):
         finally:
             os.close(handle)
 
-    def _open(self, path: str, key: str) -> int | None:
+    def _open(self, path: str, key: str) -> tuple[int, int] | None:
         if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
             return None
         try:
@@ -183,11 +183,11 @@ class LocalStore(Store):
             os.close(handle)
             self._check_inside(path, key)
             handle = os.open(path, _OPEN)
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISREG(mode):
-            return handle
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode):
+            return handle, found.st_size
         os.close(handle)
-        if stat.S_ISDIR(mode):
+        if stat.S_ISDIR(found.st_mode):
             return None
         raise Unreadable("This is a device or a pipe, not a file", store=self.url, key=key)
 

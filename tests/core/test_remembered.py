@@ -1,0 +1,101 @@
+"""What documents said is remembered by their bytes: nobody sees another's changes, or what no longer holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.dialects import dialect_named, remembered
+from zarrscope.dialects.remembered import parsed
+from zarrscope.stores.memory import MemoryStore
+
+V3: dict[str, Any] = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [4],
+    "data_type": "uint8",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 7,
+    "codecs": [{"name": "bytes"}],
+    "attributes": {"list": [{"name": 1}]},
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "_found", {})
+
+
+def held(**changes: Any) -> MemoryStore:
+    store = MemoryStore()
+    store.set("zarr.json", json.dumps(V3 | changes).encode())
+    return store
+
+
+def test_the_same_bytes_are_parsed_once_and_metadata_shared() -> None:
+    one, two = zarrscope.open(held())["/"], zarrscope.open(held())["/"]
+    assert one.metadata is two.metadata
+    assert zarrscope.open(held(shape=[5]))["/"].metadata != one.metadata
+
+
+def test_attributes_are_everybodys_own() -> None:
+    store = held()
+    for _ in range(3):
+        attributes: Any = zarrscope.open(store)["/"].attributes
+        assert attributes == V3["attributes"]
+        attributes["list"][0]["name"] = 2
+        attributes["list"].append(3)
+        attributes["more"] = 4
+
+
+def test_what_was_changed_is_read() -> None:
+    store = held()
+    assert zarrscope.open(store)["/"].attributes == V3["attributes"]
+    store.set("zarr.json", json.dumps(V3 | {"attributes": {}, "shape": [9]}).encode())
+    array = zarrscope.open(store)["/"]
+    assert isinstance(array, zarrscope.Array)
+    assert (array.shape, array.attributes) == ((9,), {})
+
+
+def test_the_same_bytes_elsewhere_are_another_node() -> None:
+    document = json.dumps(V3).encode()
+    dialect = dialect_named("v3")
+    for path in ("/a", "/b", "/a"):
+        node = parsed(dialect, path, {f"{path[1:]}/zarr.json": document})
+        assert node is not None
+        assert node.path == path
+        assert node.metadata.keys.key((0,)) == f"{path[1:]}/c/0"  # type: ignore[union-attr]
+
+
+def test_how_it_was_opened_counts() -> None:
+    unknown = held(novelty={"must_understand": True})
+    assert zarrscope.open(unknown)["/"].metadata.problem is not None
+    assert zarrscope.open(unknown, lenient=True)["/"].metadata.problem is None
+    assert zarrscope.open(unknown)["/"].metadata.problem is not None
+
+
+def test_extensions_faults_and_large_documents_are_not_remembered() -> None:
+    zarrscope.open(held(novelty={"must_understand": False}))["/"]
+    zarrscope.open(held(attributes={"text": "x" * remembered.LIMIT}))["/"]
+    with pytest.raises(zarrscope.BadMetadata):
+        zarrscope.open(held(shape=[-1]))["/"]
+    assert not [key for key in remembered._found if len(key) == 3]  # type: ignore[arg-type]
+
+
+def test_no_more_is_kept_than_is_said() -> None:
+    for length in range(remembered.KEPT):
+        zarrscope.open(held(shape=[length]))["/"]
+    assert len(remembered._found) == remembered.KEPT
+
+
+def test_attributes_as_deep_as_may_be() -> None:
+    deep: Any = 1
+    for _ in range(500):
+        deep = [deep]
+    for _ in range(2):
+        found: Any = zarrscope.open(held(attributes={"deep": deep}))["/"].attributes["deep"]
+        assert str(found) == "[" * 500 + "1" + "]" * 500
