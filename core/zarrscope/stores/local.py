@@ -76,6 +76,8 @@ class LocalStore(Store):
     _renames_open = sys.platform != "win32"
     _follows_no_links = sys.platform == "linux"
     """The system may be able to make a file only if there is no link on the way. Tests force the other way too."""
+    _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
+    """The system finds names within an open folder, which need not be found anew for each."""
     surveys = True
 
     def __init__(
@@ -262,35 +264,46 @@ class LocalStore(Store):
         A link on the way, or anything but a plain file at the end, is left to `get`, which knows what may be read.
         """
         plain = bool(_NO_FOLLOW) and not self._windows
-        for entry in self._scan(self._folder(prefix), prefix):
-            if not _is_folder(entry):
+        folder, at = self._folder(prefix), None
+        if plain and self._by_handle:
+            with suppress(OSError):  # the scan says why
+                at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for entry in self._scan(folder if at is None else at, prefix):
+                if _is_folder(entry):
+                    yield self._looked_into(entry, at, not plain or entry.is_symlink(), prefix, names, read)
+        finally:
+            if at is not None:
+                os.close(at)
+
+    def _looked_into(
+        self, entry: os.DirEntry[str], at: int | None, link: bool, prefix: str, names: Sequence[str], read: bool
+    ) -> Found:
+        """`at`: the folder that the entry's path begins in."""
+        value: ZarrscopeError | None = None
+        for name in names:
+            answer = None if link else self._glimpse(f"{entry.path}/{name}", at, read)
+            if answer is False:
                 continue
-            folder = entry.name
-            link = not plain or entry.is_symlink()
-            holds: str | None = None
-            value: bytes | ZarrscopeError | None = None
-            for name in names:
-                answer = None if link else self._glimpse(f"{entry.path}/{name}", read)
-                if answer is False:
+            if answer is None:
+                key = f"{prefix}{entry.name}/{name}"
+                try:
+                    answer = self.get(key, None if read else ByteRange(0, 1))
+                except ZarrscopeError as error:
+                    value = error.located(store=self.url, key=key)
                     continue
                 if answer is None:
-                    try:
-                        answer = self.get(f"{prefix}{folder}/{name}", None if read else ByteRange(0, 1))
-                    except ZarrscopeError as error:
-                        value = error.located(store=self.url, key=f"{prefix}{folder}/{name}")
-                        continue
-                    if answer is None:
-                        continue
-                holds, value = name, answer if read and isinstance(answer, bytes) else None
-                break
-            yield Found(folder, holds, value)
+                    continue
+            return Found(entry.name, name, answer if read and isinstance(answer, bytes) else None)
+        return Found(entry.name, None, value)
 
-    def _glimpse(self, path: str, read: bool) -> bytes | bool | None:
+    def _glimpse(self, path: str, at: int | None, read: bool) -> bytes | bool | None:
         """The value of a plain file (True where it is not to be read), False where there is none, None: ask `get`."""
         try:
             if not read:
-                return True if stat.S_ISREG(os.lstat(path).st_mode) else None
-            handle = os.open(path, _OPEN | _NO_FOLLOW)
+                found = os.stat(path, dir_fd=at, follow_symlinks=False)
+                return True if stat.S_ISREG(found.st_mode) else None
+            handle = os.open(path, _OPEN | _NO_FOLLOW, dir_fd=at)
             try:
                 found = os.fstat(handle)
                 return self._read(handle, 0, found.st_size) if stat.S_ISREG(found.st_mode) else None
@@ -301,7 +314,7 @@ class LocalStore(Store):
         except (OSError, MemoryError, OverflowError):
             return None
 
-    def _scan(self, folder: str, prefix: str) -> Iterator[os.DirEntry[str]]:
+    def _scan(self, folder: str | int, prefix: str) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
