@@ -55,7 +55,7 @@ JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
 """… and no more units than this …"""
-JOINED_UNITS = 8
+JOINED_UNITS = 4
 """… and no fewer than this, where one call decodes them all."""
 PATIENCE = 0.002
 """Seconds that a thread waits for its turn to read files. One at a time reads those that the system holds in memory,
@@ -140,6 +140,8 @@ class _Reading:
         array, locator = self.array, self.locator
         background = shared()
         threads = self.threads = 1 if self._is_small() else background.decode_threads
+        # One thread alone has nobody to take turns with: the memory of one chunk stays nearer to the processor.
+        self._joins = self._joins and (threads > 1 or self.unit_bytes <= TINY_BYTES)
         try:
             if array.store.remote:
                 background.share(fetched(array, map(join, product(*self.parts)), BATCH), self._place)
