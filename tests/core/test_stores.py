@@ -26,9 +26,11 @@ from zarrscope.stores.zip import ZipStore
 
 
 class PlainLocalStore(LocalStore):
-    """As on a system without pread and without locks on folders."""
+    """As on a system without pread, without locks on folders and without names looked up within one."""
 
+    _nameless = False
     _positional = False
+    _by_handle = False
     _lock_on_folder = False
 
 
