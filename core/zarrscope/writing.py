@@ -51,7 +51,7 @@ def write(array: Array, selection: Selection, values: ArrayLike) -> None:
     given = _broadcast(array, values, selection)
     edges = [grid.edges(axis, n) for axis, n in enumerate(array.shape)]
     alone = selection.size <= prod(pipeline.spec.shape) and pipeline.shard is None
-    scratch = _Scratch()
+    scratch = _Scratch(array)
 
     def work() -> Iterator[Callable[[], None]]:
         for piece in selection.pieces(edges):
@@ -196,6 +196,9 @@ class _Chunk:
     # ------------------------------------------------------------------ both
     def is_blank(self, chunk: NDArray[Any]) -> bool:
         """Nothing but the fill value; never where that is undefined."""
+        first = self.scratch.first
+        if first is not None and chunk.size and chunk[(0,) * chunk.ndim].tobytes() != first:
+            return False  # nearly every chunk is told by its first element
         from zarrscope.codecs import is_fill
 
         return self.array.metadata.fill.defined and is_fill(chunk, self.array.metadata.fill)
@@ -214,9 +217,13 @@ class _Chunk:
 
 
 class _Scratch:
-    """Memory that one write uses again and again: fresh memory costs as much as what is put there."""
+    """What one write has for all its chunks: memory above all, for fresh memory costs as much as what is put there."""
 
-    def __init__(self) -> None:
+    def __init__(self, array: Array) -> None:
+        self.first: bytes | None = None
+        """The fill value as it lies in memory, where all values of the type have one size."""
+        if not array.dtype.hasobject and array.dtype.itemsize and array.metadata.fill.defined:
+            self.first = np.full((), array.metadata.fill.value, array.dtype).tobytes()
         self.threads = threading.local()
         """`kept`: where a thread gathers."""
         self._rooms: list[Room] = []

@@ -26,7 +26,7 @@ from zarrscope.stores.zip import ZipStore
 
 
 class PlainLocalStore(LocalStore):
-    """As on a system without pread, without locks on folders and without names looked up within one."""
+    """As on a system without pread, locks on folders, names looked up within one, and files without a name."""
 
     _nameless = False
     _positional = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -11,12 +12,14 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.store import ByteRange, Entry
-from zarrscope.stores import local, unfinished
+from zarrscope.stores import local, replacing, unfinished
+from zarrscope.stores.linux import nameless
 from zarrscope.stores.local import LocalStore, check_windows_name
 from zarrscope.stores.locks import folder_lock
 from zarrscope.stores.paths import real_path
@@ -382,16 +385,17 @@ def test_what_is_removed_in_a_turn_is_gone_when_the_turn_is_over(tmp_path: Path)
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("force", ["closed first", "lock file", "no vectors", "nothing told by locks"])
+@pytest.mark.parametrize("force", ["closed first", "lock file", "no vectors", "nothing told by locks", "as it is"])
 def test_the_ways_of_other_systems(force: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalStore(tmp_path)
+    store._nameless = force in ("as it is", "no vectors")
     if force == "closed first":
         store._renames_open = False
     elif force == "lock file":
         store._lock_on_folder = False
     elif force == "no vectors":
         monkeypatch.delattr(os, "writev", raising=False)
-    else:
+    elif force == "nothing told by locks":
         monkeypatch.setattr(unfinished, "unused", lambda path: None)
     left, handle = unfinished.begin(str(tmp_path))
     os.close(handle)
@@ -405,6 +409,69 @@ def test_the_ways_of_other_systems(force: str, tmp_path: Path, monkeypatch: pyte
     store.put("a", b"4")
     assert {key: store.get(key) for key in store.list()} == {"a": b"4", "b": b"y"}
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_value_that_is_put_has_the_mode_of_the_old_one_or_that_of_the_umask(named: bool, tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store._nameless = not named
+    before = os.umask(0o027)
+    try:
+        store.put("a/b", b"1")
+        assert (tmp_path / "a/b").stat().st_mode & 0o777 == (0o640 if os.name == "posix" else 0o666)
+        (tmp_path / "a/b").chmod(0o604)
+        store.put("a/b", b"2")
+    finally:
+        os.umask(before)
+    assert os.name != "posix" or (tmp_path / "a/b").stat().st_mode & 0o777 == 0o604
+    assert store.get("a/b") == b"2"
+    assert os.listdir(tmp_path / "a") == ["b"]
+
+
+@posix
+@pytest.mark.parametrize("named", [False, True])
+def test_a_value_is_put_through_a_link_only_within_the_store(named: bool, tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x")
+    store._nameless = not named
+    store.put("a/b", b"1")
+    (tmp_path / "x/link").symlink_to("a/b")
+    (tmp_path / "x/folder").symlink_to("a")
+    (tmp_path / "x/out").symlink_to(tmp_path)
+    (tmp_path / "x/nobody").symlink_to(tmp_path / "y")
+    store.put("link", b"2")
+    assert (tmp_path / "x/link").is_symlink()
+    assert store.get("a/b") == b"2"
+    store.put("folder/c", b"3")
+    assert store.get("a/c") == b"3"
+    for key in ("out/d", "out/new/d", "nobody"):
+        with pytest.raises(Refused):
+            store.put(key, b"4")
+    assert sorted(os.listdir(tmp_path)) == ["x"]
+    with pytest.raises(Refused):
+        store.put("a", b"5")
+    with pytest.raises(Refused):
+        store.put("a/b/c", b"5")
+    assert sorted(os.listdir(tmp_path / "x/a")) == ["b", "c"]
+
+
+@pytest.mark.skipif(nameless() is None, reason="this system has no files without a name")
+def test_nothing_has_a_name_before_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, seen = LocalStore(tmp_path), []
+    store.put("old", b"1")
+
+    def looked(handle: int, parts: Any) -> None:
+        replacing.write(handle, parts)
+        seen.append(sorted(os.listdir(tmp_path)))
+
+    monkeypatch.setattr(local, "write", looked)
+    store.put("new", b"2")
+    store.put("old", b"3")
+    assert seen == [["old"], ["new", "old"]]
+    monkeypatch.setattr(local, "nameless", lambda: (lambda folder: -errno.EOPNOTSUPP, None))
+    store.put("b", b"4")
+    monkeypatch.setattr(local, "nameless", None)
+    store.put("c", b"5")
+    assert {key: store.get(key) for key in store.list()} == {"new": b"2", "old": b"3", "b": b"4", "c": b"5"}
 
 
 def test_a_turn_in_which_nothing_is_stored_leaves_no_folder(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.reader import Reader, Room
 from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
-from zarrscope.stores.linux import opener
+from zarrscope.stores.linux import nameless
 from zarrscope.stores.locks import folder_lock, key_turn, mark
 from zarrscope.stores.paths import file_url, real_path
-from zarrscope.stores.replacing import MOST, keep, make_folders, name_new, rename_over, sync_folder, write
+from zarrscope.stores.replacing import MOST, keep, make_folders, rename_over, sync_folder, write
 from zarrscope.stores.unfinished import (
     begin,
     is_left_over,
@@ -47,7 +47,8 @@ _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
+"""What file systems say that have no files without a name."""
 
 _later = threading.local()
 """`paths`: what is to be removed for good when this thread's turn is over."""
@@ -74,11 +75,11 @@ class LocalStore(Store):
     """The system reads at an offset in one call. Tests force the other way too."""
     _lock_on_folder = sys.platform != "win32"
     _renames_open = sys.platform != "win32"
-    _follows_no_links = sys.platform == "linux"
-    """The system may be able to make a file only if there is no link on the way. Tests force the other way too."""
-    _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
-    """The system finds names within an open folder, which need not be found anew for each."""
+    _nameless = True
+    """The system may have files without a name. Tests force the other way too."""
     surveys = True
+    _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
+    """The system finds names within an open folder, not each of them from the root. Tests force the other way too."""
 
     def __init__(
         self,
@@ -381,7 +382,7 @@ class LocalStore(Store):
             yield os.path.relpath(path, self.root).replace(os.sep, "/")
 
     def _store(self, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
-        if expect is None and not lasting and self._store_directly(key, parts):
+        if expect is None and not lasting and self._store_nameless(key, parts):
             return
         path = self._target(key)
         for attempt in range(20):
@@ -415,30 +416,44 @@ class LocalStore(Store):
             return os.path.realpath(path)
         return path
 
-    def _store_directly(self, key: str, parts: Sequence[Buffer]) -> bool:
-        """Stores a value as `_replace` does, in half the calls, where no link is on the way; False where that failed.
+    def _store_nameless(self, key: str, parts: Sequence[Buffer]) -> bool:
+        """Stores a value in a file that has no name until it is whole; False where that could not be done.
 
-        Whatever the reason, the longer way finds it again and says it.
+        Whatever the reason, a link on the way among others, the longer way finds it again and says it.
         """
-        create = opener(_CREATE, 0o666) if self._follows_no_links and not self.allow_outside else None
-        if create is None or ".zs-" in key:
+        ways = nameless() if self._nameless and not self.allow_outside else None
+        if ways is None or ".zs-" in key:
             return False
+        make, give = ways
         folder, _, name = key.rpartition("/")
         folder = f"{self.root}/{folder}" if folder else self.root
-        path, unfinished = f"{folder}/{name}", new_name(folder)
+        path = f"{folder}/{name}"
         try:
             sweep(folder)
-            place = os.fsencode(unfinished)
-            handle = create(place)
+            place = os.fsencode(folder)
+            handle = make(place)
             if handle == -errno.ENOENT:
                 self._path(key)  # nothing is made where links lead
                 make_folders(folder)
-                handle = create(place)
+                handle = make(place)
             if handle < 0:
+                self._nameless = handle not in _NO_NAMELESS
                 return False
-            mark(handle)
-            self._finish(unfinished, handle, path, key, parts, None, lasting=False, linked=True)
-            return True
+            try:
+                write(handle, parts)
+                # No lock for a name that nothing has: those who hold one compare with what they found there.
+                error = give(handle, os.fsencode(path))
+                if error != errno.EEXIST or is_link(path):
+                    return not error
+                mark(handle)
+                unfinished = new_name(folder)
+                if give(handle, os.fsencode(unfinished)):
+                    return False
+                with _gone_on_failure(unfinished):
+                    self._supersede(unfinished, path, key, None)
+                return True
+            finally:
+                os.close(handle)
         except (OSError, UnicodeEncodeError):
             return False
 
@@ -451,24 +466,7 @@ class LocalStore(Store):
         except FileNotFoundError:
             made = make_folders(folder)
             unfinished, handle = begin(folder)
-        self._finish(unfinished, handle, path, key, parts, expect, lasting)
-        if lasting:
-            for each in (folder, *made):
-                sync_folder(each)
-
-    def _finish(
-        self,
-        unfinished: str,
-        handle: int,
-        path: str,
-        key: str,
-        parts: Sequence[Buffer],
-        expect: Version | None,
-        lasting: bool,
-        linked: bool = False,
-    ) -> None:
-        """Fills the unfinished file and gives it the name `path`; or it is gone. `linked`: a link may have the name."""
-        try:
+        with _gone_on_failure(unfinished):
             try:
                 write(handle, parts)
                 if lasting:
@@ -476,27 +474,25 @@ class LocalStore(Store):
                 if not self._renames_open:
                     os.close(handle)
                     handle = -1
-                # No lock for a name that nothing has: those who hold one compare with what they found there.
-                if expect is None and name_new(unfinished, path):
-                    return
-                # Writers who expect nothing may share the folder: only those who compare first must be alone.
-                with folder_lock(os.path.dirname(path), on_folder=self._lock_on_folder, shared=expect is None):
-                    if linked and is_link(path):
-                        raise FileExistsError
-                    old = self._stored(path, key, expect)
-                    if old is not None:
-                        keep(old, path, unfinished)
-                    if old is None and expect == ABSENT:
-                        self._create(unfinished, path, key)
-                    else:
-                        rename_over(unfinished, path)
+                self._supersede(unfinished, path, key, expect)
             finally:
                 if handle >= 0:
                     os.close(handle)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(unfinished)
-            raise
+        if lasting:
+            for each in (folder, *made):
+                sync_folder(each)
+
+    def _supersede(self, unfinished: str, path: str, key: str, expect: Version | None) -> None:
+        """Gives the new file the name that the old one has, if there is one, and what else that had."""
+        # Writers who expect nothing may share the folder: only those who compare first must be alone.
+        with folder_lock(os.path.dirname(path), on_folder=self._lock_on_folder, shared=expect is None):
+            old = self._stored(path, key, expect)
+            if old is not None:
+                keep(old, path, unfinished)
+            if old is None and expect == ABSENT:
+                self._create(unfinished, path, key)
+            else:
+                rename_over(unfinished, path)
 
     def _stored(self, path: str, key: str, expect: Version | None) -> os.stat_result | None:
         """What is stored now, after comparing it with what is expected. Raises Conflict, ReadOnly."""
@@ -525,11 +521,7 @@ class LocalStore(Store):
         except FileExistsError:
             self._expect(key, ABSENT, (self._get(key, None) or b"", Version("theirs")))
             raise
-        except OSError:  # the file system has no links
-            if name_new(unfinished, path):
-                return
-            if os.path.lexists(path):
-                self._expect(key, ABSENT, (self._get(key, None) or b"", Version("theirs")))
+        except OSError:  # the file system has no links, and so no file without a name that could be given one
             rename_over(unfinished, path)
         else:
             os.unlink(unfinished)
@@ -633,6 +625,16 @@ class LocalStore(Store):
                     return
                 continue
             folder = os.path.dirname(folder)
+
+
+@contextmanager
+def _gone_on_failure(unfinished: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(unfinished)
+        raise
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from zarrscope.store import Buffer
-from zarrscope.stores.linux import rename_new
 
 MOST = 1 << 30
 """Bytes per system call: Linux transfers a little less than 2 GiB at once."""
@@ -71,18 +70,6 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
             for name in os.listxattr(path):
                 with suppress(OSError):
                     os.setxattr(unfinished, name, os.getxattr(path, name))
-
-
-def name_new(unfinished: str, path: str) -> bool:
-    """Gives the file the name `path` if nothing has it; False where something has, or that cannot be told at once.
-
-    Raises FileNotFoundError: the folder was taken away.
-    """
-    rename = rename_new()
-    error = errno.ENOSYS if rename is None else rename(os.fsencode(unfinished), os.fsencode(path))
-    if error == errno.ENOENT:
-        raise FileNotFoundError(error, os.strerror(error), path)
-    return not error
 
 
 def rename_over(unfinished: str, path: str) -> None:
