@@ -40,6 +40,7 @@ from zarrscope.codecs.libraries import library
 from zarrscope.dtype import DataType, Fill, data_type, from_numpy
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.reader import Room
 from zarrscope.store import ByteRange
 
 INDEX = [LITTLE, ("crc32c", {})]
@@ -818,6 +819,46 @@ def test_blosc_is_decoded_without_importing_numcodecs_and_with_it_where_there_is
             except BadChunk:
                 pass
         monkeypatch.setattr(cblosc, "function", lambda: None)
+
+
+@pytest.mark.parametrize("cname", ["lz4", "zstd", "blosclz", "zlib", "lz4hc"])
+@pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])
+def test_blosc_makes_the_same_bytes_with_and_without_numcodecs(monkeypatch, cname, shuffle):
+    """Alone, and many at once into memory that is used again, of which only those asked for are taken."""
+    made = pipeline(
+        [LITTLE, ("blosc", {"cname": cname, "shuffle": shuffle, "typesize": 2, "clevel": 3})], (9, 64), "u2"
+    )
+    chunks = np.random.default_rng(1).integers(0, 90, (5, 9, 64)).astype("u2").cumsum(2, dtype="u2")
+    chunks[3] = np.random.default_rng(2).integers(0, 1 << 16, (9, 64))
+    room = Room()
+    once = [made.encode(chunk) for chunk in chunks]
+    for _ in range(2):
+        assert [made.encode(chunk) for chunk in chunks] == once
+        room.clear()
+        assert bytes(made.lend(chunks[1], room)) == once[1]
+        assert list(map(bytes, made.lend_each(chunks, [4, 3, 0], room))) == [once[4], once[3], once[0]]
+        assert made.lend_each(chunks, [], room) == []
+        monkeypatch.setattr(cblosc, "compressing", lambda: None)
+    for data, chunk in zip(once, chunks, strict=True):
+        assert same(made.decode(data), chunk)
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        [LITTLE],
+        [("bytes", {"endian": "big"})],
+        [LITTLE, ("zstd", {})],
+        [LITTLE, ("blosc", {"typesize": 2}), ("crc32c", {})],
+    ],
+)
+def test_what_is_lent_for_many_is_nobody_elses(codecs):
+    made, room = pipeline(codecs, (4, 4), "u2"), Room()
+    chunks = np.arange(48, dtype="u2").reshape(3, 4, 4)
+    lent = made.lend_each(chunks, [0, 2], room)
+    expected = chunks.copy()
+    chunks[...] = 0
+    assert [made.decode(data).tolist() for data in lent] == [expected[0].tolist(), expected[2].tolist()]
 
 
 def test_importing_the_codecs_imports_none_of_their_libraries():

@@ -395,8 +395,9 @@ class CodecPipeline:
             array = step.encode(array)
         lends = not self._bytes or self._bytes[0].takes_views
         data: Any = self._serializer.lend(array) if lends else self._serializer.encode(array)
-        for codec in self._bytes:
-            if room is None or codec.most(len(data)) is None:
+        for codec, after in zip(self._bytes, (*self._bytes[1:], None), strict=True):
+            views = after is None or after.takes_views
+            if room is None or not views or codec.most(len(data)) is None:
                 data = codec.encode(data)
             else:
                 (data,) = _encoded(codec, np.frombuffer(data, np.uint8).reshape(1, -1), (0,), room)
