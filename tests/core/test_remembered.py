@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ V3: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "_found", {})
+    monkeypatch.setattr(remembered, "_found", OrderedDict())
 
 
 def held(**changes: Any) -> MemoryStore:

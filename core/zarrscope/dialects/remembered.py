@@ -10,7 +10,7 @@ meanwhile: whatever is reported as an extension, and dialects of other packages.
 
 from __future__ import annotations
 
-import threading
+from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -22,8 +22,8 @@ LIMIT = 8 << 10
 MOST_NESTED = 200
 """Of attributes with more objects and lists no copies are made: they may lie inside one another."""
 
-_found: dict[Hashable, Any] = {}
-_guard = threading.Lock()
+_found: OrderedDict[Hashable, Any] = OrderedDict()
+"""In the order of reading. Each call of it is whole by itself, so threads need no lock."""
 
 
 def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
@@ -67,10 +67,9 @@ def _comparable(documents: Mapping[str, Source]) -> tuple[tuple[str, bytes], ...
 
 
 def _remember(key: Hashable, value: Any) -> None:
-    with _guard:
-        _found[key] = value
-        if len(_found) > KEPT:
-            del _found[next(iter(_found))]
+    _found[key] = value
+    if len(_found) > KEPT:
+        _found.popitem(last=False)
 
 
 def _copy(value: Any) -> Any:
