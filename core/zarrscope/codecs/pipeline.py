@@ -395,8 +395,8 @@ class CodecPipeline:
             array = step.encode(array)
         lends = not self._bytes or self._bytes[0].takes_views
         data: Any = self._serializer.lend(array) if lends else self._serializer.encode(array)
-        for codec, after in zip(self._bytes, (*self._bytes[1:], None), strict=True):
-            views = after is None or after.takes_views
+        for i, codec in enumerate(self._bytes):
+            views = all(after.takes_views for after in self._bytes[i + 1 : i + 2])
             if room is None or not views or codec.most(len(data)) is None:
                 data = codec.encode(data)
             else:
