@@ -861,6 +861,60 @@ def test_what_is_lent_for_many_is_nobody_elses(codecs):
     assert [made.decode(data).tolist() for data in lent] == [expected[0].tolist(), expected[2].tolist()]
 
 
+FOREIGN = """
+    import ctypes, sys
+    import numpy as np
+    for step in {steps!r}:
+        if step == "foreign":
+            ctypes.CDLL({foreign!r}, mode=ctypes.RTLD_GLOBAL)
+        elif step == "numcodecs":
+            import numcodecs.zstd
+        else:
+            from zarrscope.codecs import ArraySpec, CodecPipeline, czstd
+            from zarrscope.dtype import Fill, from_numpy
+            from zarrscope.metadata import CodecSpec, Configuration
+            named = ("bytes", {{"endian": "little"}}), ("zstd", {{}})
+            specs = tuple(CodecSpec(name, Configuration(how)) for name, how in named)
+            made = CodecPipeline(specs, ArraySpec((64, 64), from_numpy("u2"), Fill(0)))
+            for i in range(300):
+                chunk = np.random.default_rng(i).integers(0, 1 + i, (64, 64)).astype("u2")
+                assert (made.decode(made.encode(chunk)) == chunk).all()
+            print(czstd.functions() is not None)
+"""
+
+
+def foreign_libzstd() -> str | None:
+    """A libzstd that others brought: the system's, or one in the folder of some package."""
+    from ctypes.util import find_library
+
+    found = find_library("zstd")
+    folders = (Path(entry) for entry in sys.path if entry.endswith("site-packages"))
+    return found or next((str(path) for folder in folders for path in folder.glob("*.libs/libzstd*")), None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a library finds its own functions first")
+@pytest.mark.parametrize(
+    ("steps", "ours"),
+    [
+        (("foreign", "read"), True),
+        (("read", "foreign", "read"), True),
+        (("numcodecs", "read"), True),
+        (("numcodecs", "foreign", "read"), False),
+        (("foreign", "numcodecs", "read"), False),
+        (("read", "numcodecs", "foreign", "read"), True),
+    ],
+)
+def test_another_libzstd_in_the_process_is_not_mixed_with_ours(steps: tuple[str, ...], ours: bool) -> None:
+    """As a graphics driver brings one to napari: half of the functions of each corrupt memory."""
+    foreign = foreign_libzstd()
+    if foreign is None and "foreign" in steps:
+        pytest.skip("there is no other libzstd on this machine")
+    program = textwrap.dedent(FOREIGN.format(steps=steps, foreign=foreign))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.split() == [str(ours)] * steps.count("read")
+
+
 def test_importing_the_codecs_imports_none_of_their_libraries():
     program = """
         import sys, zarrscope.codecs

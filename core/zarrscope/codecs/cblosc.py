@@ -59,7 +59,7 @@ def compress(
 @cache
 def compressing() -> Callable[..., int] | None:
     """blosc_compress_ctx, or None where it is not to be had. It releases Python's lock while it runs."""
-    found = getattr(numcodecs_file("blosc"), "blosc_compress_ctx", None)
+    found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
     if found is not None:
         number, size, where = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
         found.argtypes = (number, number, size, size, where, where, size, ctypes.c_char_p, size, number)
@@ -73,7 +73,7 @@ def function() -> Callable[..., int] | None:
 
     It releases Python's lock while it runs.
     """
-    found = getattr(numcodecs_file("blosc"), "blosc_decompress_ctx", None)
+    found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
     if found is not None:
         found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         found.restype = ctypes.c_int

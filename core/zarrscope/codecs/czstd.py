@@ -53,7 +53,7 @@ def decompress(functions: Any, data: Buffer, out: Octets) -> int:
 @cache
 def functions() -> Any:
     """The library file with the types of its functions set, or None where it does not show them."""
-    found = numcodecs_file("zstd")
+    found = numcodecs_file("zstd", "ZSTD_decompressDCtx")
     try:
         where, size = ctypes.c_void_p, ctypes.c_size_t
         for name, takes, gives in (

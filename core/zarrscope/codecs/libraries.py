@@ -37,10 +37,15 @@ def needed(name: str, package: str | None = None) -> Any:
 
 
 @cache
-def numcodecs_file(name: str) -> Any:
+def numcodecs_file(name: str, shows: str) -> Any:
     """The library file of a module of numcodecs as ctypes sees it, numcodecs itself not imported; None without one.
 
     2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up every codec it has, 25 ms before the first chunk.
+
+    `shows`: one of the functions that it shows. Other libraries may have brought functions of the same names to where
+    all libraries of the process look first (a graphics driver its own libzstd); then one half of the file would work
+    with the other one's, on memory laid out otherwise. So its own are preferred, and where that cannot be had for
+    certain (it was loaded before, by another way, beside such a library), it is None.
     """
     try:
         import ctypes
@@ -50,10 +55,24 @@ def numcodecs_file(name: str) -> Any:
             for suffix in EXTENSION_SUFFIXES:
                 path = os.path.join(folder, name + suffix)
                 if os.path.exists(path):
-                    return ctypes.CDLL(path)
+                    prefer = 0 if _is_loaded(path) else getattr(os, "RTLD_DEEPBIND", 0)
+                    if prefer or os.name != "posix" or not hasattr(ctypes.CDLL(None), shows):
+                        return ctypes.CDLL(path, mode=ctypes.DEFAULT_MODE | prefer)
     except Exception:  # a broken installation is as good as none
         pass
     return None
+
+
+def _is_loaded(path: str) -> bool:
+    import ctypes
+
+    if not hasattr(os, "RTLD_NOLOAD"):
+        return True
+    try:
+        ctypes.CDLL(path, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
 
 
 def pointer(data: Any) -> Any:
