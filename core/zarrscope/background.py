@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 from zarrscope.cores import cores
 from zarrscope.frozen import frozen
 
-Post = Callable[[Callable[[], None]], None]
+Post = Callable[[Callable[[], None]], object]
 """Runs a callable on the owner's thread, soon, in order. Never blocks."""
 
 T = TypeVar("T")
