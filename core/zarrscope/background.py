@@ -53,6 +53,10 @@ IDLE_SECONDS = 10.0
 """A thread with nothing to do for that long ends: a login node should not carry it."""
 
 
+HELD_SECONDS = 0.1
+"""So often a thread looks whether what is held back may begin: nobody says so when who pressed was forgotten."""
+
+
 class Priority(IntEnum):
     """Lower goes first; equal ones in the order of submission."""
 
@@ -172,7 +176,7 @@ class _Pool:
                     self._count(urgent, -1)
                 while not self._may_begin():
                     self._idle += 1
-                    woken = self._wake.wait(IDLE_SECONDS)
+                    woken = self._wake.wait(HELD_SECONDS if self._heap else IDLE_SECONDS)
                     self._idle -= 1
                     if not woken and not self._heap:
                         self._threads -= 1

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.metadata import ArrayMetadata, RegularEdges
 from zarrscope.reader import Reader, Room
-from zarrscope.store import Answer, Buffer, ByteRange, Came, Request, Store, never
+from zarrscope.store import Answer, Buffer, ByteRange, Request, Store, never
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
@@ -32,8 +32,8 @@ Index = tuple[int, ...]
 Payload = bytes | memoryview | ZarrscopeError | None
 """A unit's encoded bytes; None when nothing is stored (fill value); or why it could not be had."""
 
-Ask = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Came]]]
-"""As Store.get_buffers."""
+Ask = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
+"""As Store.get_many."""
 
 MAX_GAP = 64 * 1024
 """Two ranges of one value that lie closer than this are fetched together: cheaper than another round trip."""
@@ -117,14 +117,14 @@ class Locator:
     def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
         """(unit, payload), in order of completion. Ends early once `cancelled()`."""
         if self.tiers and self.store.remote:
-            yield from self._fetch_sharded(list(units), cancelled, self.store.get_buffers)
+            yield from self._fetch_sharded(list(units), cancelled, self.store.get_many)
             return
         if self.tiers:
             yield from self._fetch_held(units, cancelled)
             return
         wanted = list(units)
         key = self.metadata.keys.key
-        for i, answer in self.store.get_buffers([(key(unit), None) for unit in wanted], cancelled):
+        for i, answer in self.store.get_many([(key(unit), None) for unit in wanted], cancelled):
             yield wanted[i], answer
 
     def _fetch_held(self, units: Iterable[Index], cancelled: Callable[[], bool]) -> Iterator[tuple[Index, Payload]]:
@@ -292,7 +292,7 @@ class Locator:
                 continue
             try:
                 shard = self.tiers[place.tier]
-                encoded = answer[slice(*shard.index_range.span(len(answer)))] if whole else answer
+                encoded = shard.index_range.of(answer) if whole else answer
                 size = len(answer) if whole else None if place.span is None else place.span[1] - place.span[0]
                 yield place, self._parsed(place, shard, encoded, size), memoryview(answer) if whole else None
             except ZarrscopeError as error:

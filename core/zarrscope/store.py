@@ -92,8 +92,6 @@ ABSENT = Version("absent")
 Buffer = bytes | bytearray | memoryview
 Request = tuple[str, ByteRange | None]
 Answer = bytes | ZarrscopeError | None
-Came = bytes | memoryview | ZarrscopeError | None
-"""An answer as it lies in memory."""
 """What get_many yields for a request: the bytes, None when absent, or the error that this one request met."""
 
 
@@ -180,13 +178,6 @@ class Store:
         A request that fails yields its error; the others go on. Ends early once `cancelled()` is true, really stopping
         requests under way where the backend can.
         """
-        for i, answer in self.get_buffers(requests, cancelled):
-            yield i, bytes(answer) if isinstance(answer, memoryview) else answer
-
-    def get_buffers(
-        self, requests: Sequence[Request], cancelled: Callable[[], bool] = never
-    ) -> Iterator[tuple[int, Came]]:
-        """As `get_many`, without a copy where a value came into other memory than that of bytes: for chunks."""
         for key, _ in requests:
             check_key(key)
         yield from self._get_many(requests, cancelled)
@@ -325,7 +316,7 @@ class Store:
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
         raise NotImplementedError
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         for i, (key, part) in enumerate(requests):
             if cancelled():
                 return
@@ -377,7 +368,7 @@ class Store:
                 if isinstance(answer, ZarrscopeError):
                     failed[folder] = answer
                 elif answer is not None:
-                    held.setdefault(folder, {})[name] = bytes(answer)
+                    held.setdefault(folder, {})[name] = answer
             for folder in batch:
                 found = held.get(folder, {})
                 holds = next((name for name in names if name in found), None)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import zarrscope
-from contracts.operations import VALUES, an_array, contents, example, is_whole
+from contracts.operations import NAMES, VALUES, an_array, contents, example, is_whole
 from zarrscope import moving
 from zarrscope.array import Array
 from zarrscope.consolidated import STALE
@@ -241,6 +241,20 @@ def test_a_folder_behind_a_link_is_copied_not_renamed(tmp_path: Path) -> None:
     hierarchy = zarrscope.open(tmp_path / "x", "r+")
     assert not moving.move(hierarchy, "/other", "/deep/er/o").at_once
     assert is_whole(zarrscope.open(tmp_path / "x"), "/deep/er/o", "/other")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_killed_writer_left_at_the_new_place_does_not_keep_a_node_from_it(name: str, tmp_path: Path) -> None:
+    hierarchy = example(name, LocalStore(tmp_path, sync=False))
+    moving.move(hierarchy, "/g", "/late")
+    folders = [path for path in tmp_path.rglob("late") if path.is_dir()]
+    assert folders
+    moving.move(hierarchy, "/late", "/g")
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / ".zs-0123456789abcdef.partial").write_bytes(b"half a chu")
+    moving.move(hierarchy, "/g", "/late")
+    assert is_whole(zarrscope.open(tmp_path), "/late")
 
 
 def test_folders_of_two_file_systems_are_copied(tmp_path: Path) -> None:

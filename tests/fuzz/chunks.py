@@ -17,7 +17,7 @@ from contracts.codec import CODECS, EXAMPLES, Named, attempt, numbers
 from contracts.codec import pipeline as made
 from zarrscope.codecs import CodecPipeline
 from zarrscope.errors import BadChunk, ZarrscopeError
-from zarrscope.reader import Held
+from zarrscope.reader import Held, Room
 
 NUMBERS = [0, 1, 2, 7, 16, 255, 256, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, 1 << 40]
 
@@ -93,7 +93,7 @@ class ChunkFuzzer:
         for codecs in LARGE:
             pipeline = made([("bytes", {"endian": "big"}), *codecs], (20, 64, 128), "u2")
             self.large.append((pipeline, pipeline.encode(numbers("u2", pipeline.spec.shape))))
-        self.values = self.refusals = self.parts = self.batches = 0
+        self.values = self.refusals = self.parts = self.batches = self.cuts = 0
 
     def step(self) -> None:
         r = self.random
@@ -127,17 +127,25 @@ class ChunkFuzzer:
             found = pipeline.decode_window(Held(data), window, np.empty(window.size, np.uint8))
             assert found.shape == tuple(part.stop - part.start for part in selection)
             self.parts += 1
+            if pipeline.joins and (cut := pipeline.cut(Held(data), window)) is not None:
+                joined = pipeline.decode_cuts([cut] * r.randrange(1, 4), window, self._memory, Room())
+                assert all(np.array_equal(one, found, equal_nan=found.dtype.kind in "fc") for one in joined)
+                self.cuts += 1
         except BadChunk as error:
             self._refused(error)
 
+    @staticmethod
+    def _memory(size: int) -> np.ndarray:
+        return np.empty(size, np.uint8)
+
     def _many(self, pipeline: CodecPipeline, good: bytes, bad: bytes) -> None:
         """The damaged chunk among others that are whole."""
-        if not pipeline.batches:
+        if not pipeline.joins:
             return
         chunks = [good] * self.random.randrange(3) + [bad] + [good] * self.random.randrange(3)
         size = (pipeline.spec.nbytes or 0) * len(chunks)
         try:
-            found = pipeline.decode_batch(chunks, np.empty(size, np.uint8))
+            found = pipeline.decode_batch(chunks, np.empty(size, np.uint8), Room())
             assert found.shape == (len(chunks), *pipeline.spec.shape)
             self.batches += 1
         except BadChunk as error:

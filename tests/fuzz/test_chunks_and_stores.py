@@ -22,6 +22,7 @@ def test_broken_chunks_are_elements_or_bad_chunks() -> None:
     assert fuzzer.refusals > 300
     assert fuzzer.parts > 100
     assert fuzzer.batches > 20
+    assert fuzzer.cuts > 10
 
 
 def test_broken_stores_are_nodes_values_or_named_errors() -> None:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
-from zarrscope.store import ByteRange, Came, Entry, Request, Store
+from zarrscope.store import Answer, ByteRange, Entry, Request, Store
 from zarrscope.stores.remote import RemoteStore
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -100,7 +100,7 @@ class FsspecStore(RemoteStore):
             except _ABSENT:
                 return None
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         if self.files.async_impl:
             return super()._get_many(requests, cancelled)
         return Store._get_many(self, requests, cancelled)

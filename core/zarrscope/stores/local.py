@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
-from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.reader import Reader, Room
 from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
@@ -607,7 +607,15 @@ class LocalStore(Store):
         if folder is None or not prefix or not to:
             super()._move_prefix(source, prefix, to)
             return
-        move_folder(folder, self._folder(to), store=self.url, prefix=to, sync=self.sync)
+        try:
+            move_folder(folder, self._folder(to), store=self.url, prefix=to, sync=self.sync)
+        except Conflict as error:
+            if any(True for _ in self.list_prefix(to)):
+                raise
+            # What a killed writer left there, or somebody just begins: to copy the values does not mind it.
+            raise Unsupported(
+                "Something unfinished lies there", feature="moving a folder", store=self.url, key=to
+            ) from error
         source._moved_away(prefix)
 
     def _moved_away(self, prefix: str) -> None:

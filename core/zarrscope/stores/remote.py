@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
-from zarrscope.store import ByteRange, Came, Request, Store
+from zarrscope.store import Answer, ByteRange, Request, Store
 
 IN_FLIGHT = 128
 _FEWEST = 4
@@ -64,7 +64,7 @@ class RemoteStore(Store):
         """Where `_fetch` is awaited."""
         return loop()
 
-    async def _fetch(self, key: str, part: ByteRange | None) -> bytes | memoryview | None:
+    async def _fetch(self, key: str, part: ByteRange | None) -> bytes | None:
         raise NotImplementedError
 
     def size(self, key: str) -> int | None:
@@ -97,13 +97,12 @@ class RemoteStore(Store):
             future.cancel()
 
     def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        value = self._wait(self._fetch(key, part))
-        return bytes(value) if isinstance(value, memoryview) else value
+        return self._wait(self._fetch(key, part))
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         if not requests or cancelled():
             return
-        answers: queue.SimpleQueue[tuple[int, Came]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
         todo = iter(enumerate(requests))
 
         async def work(number: int) -> None:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.store import Buffer, ByteRange, Came, Entry, Request, Store, Version
+from zarrscope.store import Answer, Buffer, ByteRange, Entry, Request, Store, Version
 
 
 class Wrapper(Store):
@@ -39,7 +39,7 @@ class Wrapper(Store):
         self.after("get", key, len(value or b""))
         return value
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         passed: list[int] = []
         for i, (key, _) in enumerate(requests):
             if cancelled():
@@ -51,7 +51,7 @@ class Wrapper(Store):
             else:
                 passed.append(i)
         for i, answer in self.store._get_many([requests[i] for i in passed], cancelled):
-            self.after("get", requests[passed[i]][0], len(answer) if isinstance(answer, bytes | memoryview) else 0)
+            self.after("get", requests[passed[i]][0], len(answer) if isinstance(answer, bytes) else 0)
             yield passed[i], answer
 
     def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
@@ -157,7 +157,7 @@ class PrefixStore(Wrapper):
         with self._naming():
             return self.store.get(self.prefix + key, part)
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         inner = [(self.prefix + key, part) for key, part in requests]
         with self._naming():
             for i, answer in self.store.get_many(inner, cancelled):
@@ -307,7 +307,7 @@ class Latency(Wrapper):
     def before(self, operation: str, key: str) -> None:
         self._wait(self.seconds)
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Came]]:
+    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
         if requests and not cancelled():
             self._wait(self.seconds)
             yield from self.store._get_many(requests, cancelled)
