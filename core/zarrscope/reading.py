@@ -5,8 +5,8 @@ threads take from one locked iterator, each with its own reader, room and scratc
 codec's three verbs:
 
 * of a large unit that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
-* units that the codec decodes well together (`CodecPipeline.joins`), or such parts of them, are decoded by one call and
-  put into the result by one assignment;
+* tiny units, and parts of large ones where the codec can join them (`CodecPipeline.batches`, `cuts`), are decoded many
+  by one call and put into the result by one assignment (gathered.py);
 * all else is decoded whole: straight into the result where it lies there without gaps, else by way of scratch.
 
 Remote stores, nested shards and arrays without axes go by `Array.fetch`, many requests at once. The same checks hold on
@@ -18,7 +18,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ import numpy as np
 
 from zarrscope.background import shared
 from zarrscope.errors import BadChunk, ZarrscopeError
+from zarrscope.gathered import Gathered
 from zarrscope.locator import Index, Payload
 from zarrscope.metadata import RegularGrid
 from zarrscope.reader import Held, Reader, Room, Source
@@ -49,13 +49,11 @@ SERIAL_LIGHT_BYTES = 1 << 20
 SERIAL_QUICK_BYTES = 8 << 20
 """… nor less than this where it is copied, or decoded as quickly (2026-11-21, tests/bench/run.py "raw", planes and
 regions: a thread that slept needs 50 to 100 µs to come, and so long again to be waited for)."""
-TINY_BYTES = 32 * 1024
-"""Units that decode to no more than this are tiny."""
 JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
 """… and no more units than this …"""
-JOINED_UNITS = 4
+JOINED_UNITS = 8
 """… and no fewer than this, where one call decodes them all."""
 PATIENCE = 0.002
 """Seconds that a thread waits for its turn to read files. One at a time reads those that the system holds in memory,
@@ -128,8 +126,13 @@ class _Reading:
             self._regular = array.unit_pipeline(self.locator.unit_shape)
         self._most = -1 if self._regular is None else self._regular.encoded.limit
         """No unit is encoded to more bytes; −1: that is to be asked for each."""
-        self._joins = self.touched > 1 and self._regular is not None and self._regular.joins
-        """Units, or parts of them, are decoded many at once."""
+        several = self.touched > 1 and self._regular is not None
+        self._batches = several and self._regular is not None and self._regular.batches
+        """Units are decoded many at once."""
+        self._cuts = (
+            several and self._regular is not None and self._regular.cuts and self._window_of_first() is not None
+        )
+        """Parts of units are."""
         self.threads = 1
         self._windows: dict[object, Window | None] = {}
         self._here = threading.local()
@@ -140,8 +143,6 @@ class _Reading:
         array, locator = self.array, self.locator
         background = shared()
         threads = self.threads = 1 if self._is_small() else background.decode_threads
-        # One thread alone has nobody to take turns with: the memory of one chunk stays nearer to the processor.
-        self._joins = self._joins and (threads > 1 or self.unit_bytes <= TINY_BYTES)
         try:
             if array.store.remote:
                 background.share(fetched(array, map(join, product(*self.parts)), BATCH), self._place)
@@ -165,11 +166,15 @@ class _Reading:
         if self._regular is not None and self._regular.quick:
             enough = SERIAL_QUICK_BYTES
             if self._regular.copies:
-                window = self._regular.window(tuple(parts[0].source for parts in self.parts))
+                window = self._window_of_first()
                 each = window.size if window is not None else each
-        elif self._joins and self.unit_bytes <= TINY_BYTES:
+        elif self._batches:
             enough = SERIAL_LIGHT_BYTES
         return self.touched * each <= enough
+
+    def _window_of_first(self) -> Window | None:
+        assert self._regular is not None
+        return self._regular.window(tuple(parts[0].source for parts in self.parts))
 
     # ------------------------------------------------------------------ jobs
     def _jobs(self) -> Iterator[Callable[[], None]]:
@@ -188,8 +193,9 @@ class _Reading:
 
     def _job_size(self) -> int:
         """Large enough to be worth taking, small enough that all threads have some."""
-        most = max(JOINED_UNITS if self._joins else 1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
-        share = self.touched // ((2 if self._joins else 4) * self.threads)
+        joins = self._batches or self._cuts
+        most = max(JOINED_UNITS if self._cuts else 1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
+        share = self.touched // ((2 if joins else 4) * self.threads)
         return most if self.threads == 1 else max(1, min(most, share))
 
     def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
@@ -289,15 +295,16 @@ class _Reading:
         hands = self._mine
         hands.room.clear()
         reader = hands.reader
-        gathered = _Gathered()
-        mine = LOCKED and self._joins and self.threads > 1 and self._turn.acquire(timeout=PATIENCE)
+        gathered = Gathered()
+        joins = self._batches or self._cuts
+        mine = LOCKED and joins and self.threads > 1 and self._turn.acquire(timeout=PATIENCE)
         try:
             for stretch in job:
                 row = stretch.row
                 before, after = row.key
                 for along in stretch.some:
                     try:
-                        if not self._joins:
+                        if not joins:
                             hands.room.clear()
                         reader.seek(f"{before}{along.text}{after}")
                         if reader.size is not None and reader.size > self._most:
@@ -308,7 +315,8 @@ class _Reading:
         finally:
             if mine:
                 self._turn.release()
-        self._put_gathered(hands, gathered)
+        if self._regular is not None:
+            gathered.put(self._regular, self.unit_bytes, hands.memory, hands.room, self.array.failure)
 
     def _do_inner(self, job: Sequence[Stretch], kept: object) -> None:
         """Inner chunks of one shard."""
@@ -319,26 +327,27 @@ class _Reading:
         units = [(*stretch.row.chunk, along.part.chunk) for stretch in job for along in stretch.some]
         spans = [span for stretch in job for span in stretch.spans]
         given = zip(units, self.locator.read_spans(hands.reader, key, units, spans), strict=True)
-        gathered = _Gathered()
+        gathered = Gathered()
         for stretch in job:
             for along, (unit, data) in zip(stretch.some, given, strict=False):
                 try:
                     self._put(hands, stretch.row, along, _Given(data), gathered)
                 except Exception as error:
                     raise self.array.failure(error, unit)  # noqa: B904 - it is that error, or has it as its cause
-        self._put_gathered(hands, gathered)
+        if self._regular is not None:
+            gathered.put(self._regular, self.unit_bytes, hands.memory, hands.room, self.array.failure)
 
-    def _put(self, hands: _Hands, row: Row, along: Along, reader: Reader | _Given, gathered: _Gathered) -> None:
+    def _put(self, hands: _Hands, row: Row, along: Along, reader: Reader | _Given, gathered: Gathered) -> None:
         """Decodes one unit and puts what the selection takes of it where it goes; or gathers it to be decoded soon."""
         pipeline = self._regular or self._pipeline((*row.chunk, along.part.chunk))
         whole = row.whole and along.part.whole
-        target = row.target[..., along.part.target] if whole or not self._joins else None
+        target = row.target[..., along.part.target] if whole or not (self._batches or self._cuts) else None
         direct = whole and target is not None and target.flags.c_contiguous
         if not direct and (window := self._window(pipeline, row, along)) is not None:
             source = reader.source()
             if source is None:
                 self._fill(row, (along,))
-            elif self._joins and (cut := pipeline.cut(source, window)) is not None:
+            elif self._cuts and (cut := pipeline.cut(source, window)) is not None:
                 gathered.cuts.setdefault(id(window), (window, []))[1].append((row, along, cut))
             else:
                 row.target[..., along.part.target] = pipeline.decode_window(source, window, hands.memory(window.size))
@@ -346,58 +355,13 @@ class _Reading:
         data = reader.whole()
         if data is None:
             self._fill(row, (along,))
-        elif target is None or (self._joins and not (direct and self.unit_bytes > TINY_BYTES)):
+        elif self._batches:
             gathered.units.append((row, along, data))
-        elif direct:
+        elif direct and target is not None:
             pipeline.decode(data, target)
         else:
-            target[...] = pipeline.decode(data, hands.elements(pipeline))[(*row.source, along.part.source)]
-
-    def _put_gathered(self, hands: _Hands, gathered: _Gathered) -> None:
-        """Decodes by one call what was gathered."""
-        pipeline = self._regular
-        if pipeline is None:
-            return
-        if gathered.units:
-            datas = [data for _, _, data in gathered.units]
-            try:
-                memory = hands.memory(len(datas) * self.unit_bytes)
-                decoded = pipeline.decode_batch(datas, memory, hands.room)
-            except Exception:
-                for row, along, data in gathered.units:
-                    self._alone(row, along, partial(pipeline.decode, data))
-                raise
-            for at, row, some in _runs(gathered.units):
-                self._set(row, some, decoded[at : at + len(some)])
-        for window, found in gathered.cuts.values():
-            cuts = [cut for _, _, cut in found]
-            try:
-                decoded = pipeline.decode_cuts(cuts, window, hands.memory, hands.room)
-            except Exception:
-                for row, along, cut in found:
-                    alone = partial(pipeline.decode_cuts, [cut], window, hands.memory, hands.room)
-                    self._alone(row, along, alone)
-                raise
-            for at, row, some in _runs(found):
-                _join(row, some, decoded[at : at + len(some)])
-
-    def _alone(self, row: Row, along: Along, decode: Callable[[], object]) -> None:
-        """Raises with its name what is wrong with one of many."""
-        try:
-            decode()
-        except Exception as error:
-            raise self.array.failure(error, (*row.chunk, along.part.chunk))  # noqa: B904 - it is that error, or its cause
-
-    def _set(self, row: Row, some: Sequence[Along], units: NDArray[Any]) -> None:
-        """What is taken of neighbouring units. All but the first and the last are always taken whole along the row."""
-        low, high = int(not some[0].part.whole), len(some) - int(not some[-1].part.whole)
-        if high - low < 2 or not all(along.part.whole for along in some[low:high]):
-            low = high = 0
-        for i in (*range(low), *range(high, len(some))):
-            part = some[i].part
-            row.target[..., part.target] = units[i][(*row.source, part.source)]
-        if high > low:
-            _join(row, some[low:high], units[(slice(low, high), *row.source)])
+            taken = pipeline.decode(data, hands.elements(pipeline))[(*row.source, along.part.source)]
+            row.target[..., along.part.target] = taken
 
     def _window(self, pipeline: CodecPipeline, row: Row, along: Along) -> Window | None:
         name = (row.kinds, along.kind, pipeline.spec.shape)
@@ -444,16 +408,6 @@ class _Reading:
             return made
 
 
-class _Gathered:
-    """Units and parts of units that are read but not decoded, each with its place."""
-
-    __slots__ = ("cuts", "units")
-
-    def __init__(self) -> None:
-        self.units: list[tuple[Row, Along, Buffer]] = []
-        self.cuts: dict[int, tuple[Window, list[tuple[Row, Along, Any]]]] = {}
-
-
 class _Given:
     """Bytes at hand where a Reader is expected; None where nothing is stored."""
 
@@ -467,26 +421,6 @@ class _Given:
 
     def source(self) -> Source | None:
         return None if self._data is None else Held(self._data)
-
-
-def _runs(found: Sequence[tuple[Row, Along, object]]) -> Iterator[tuple[int, Row, list[Along]]]:
-    """Those that lie side by side in one row of the result, and the number of the first."""
-    some: list[Along] = []
-    for i, (row, along, _) in enumerate(found):
-        if some and (row is not found[i - 1][0] or along.part.target.start != some[-1].part.target.stop):
-            yield i - len(some), found[i - 1][0], some
-            some = []
-        some.append(along)
-    if some:
-        yield len(found) - len(some), found[-1][0], some
-
-
-def _join(row: Row, some: Sequence[Along], taken: NDArray[Any]) -> None:
-    """Puts equal parts of neighbouring units side by side, by one assignment."""
-    target = row.target[..., some[0].part.target.start : some[-1].part.target.stop]
-    # Splitting an axis never copies: what is assigned arrives in the result.
-    target = target.reshape(*target.shape[:-1], len(some), taken.shape[-1])
-    target[...] = np.moveaxis(taken, 0, -2)
 
 
 def fetched(array: Array, pieces: Iterable[Piece], batch: int | None = None) -> Iterator[tuple[Piece, Payload]]:

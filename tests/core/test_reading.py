@@ -213,7 +213,7 @@ TINY: dict[str, list[Named]] = {
 @pytest.mark.parametrize("name", TINY)
 def test_many_at_once_are_what_each_is_alone(name: str) -> None:
     made = pipeline(TINY[name], (4, 6, 8), "u2")
-    assert made.joins
+    assert made.batches
     elements = [numbers("u2", (4, 6, 8)) + i for i in range(9)]
     chunks = [made.encode(one) for one in elements]
     found = made.decode_batch(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Room())

@@ -127,7 +127,7 @@ class ChunkFuzzer:
             found = pipeline.decode_window(Held(data), window, np.empty(window.size, np.uint8))
             assert found.shape == tuple(part.stop - part.start for part in selection)
             self.parts += 1
-            if pipeline.joins and (cut := pipeline.cut(Held(data), window)) is not None:
+            if pipeline.cuts and (cut := pipeline.cut(Held(data), window)) is not None:
                 joined = pipeline.decode_cuts([cut] * r.randrange(1, 4), window, self._memory, Room())
                 assert all(np.array_equal(one, found, equal_nan=found.dtype.kind in "fc") for one in joined)
                 self.cuts += 1
@@ -140,7 +140,7 @@ class ChunkFuzzer:
 
     def _many(self, pipeline: CodecPipeline, good: bytes, bad: bytes) -> None:
         """The damaged chunk among others that are whole."""
-        if not pipeline.joins:
+        if not pipeline.batches:
             return
         chunks = [good] * self.random.randrange(3) + [bad] + [good] * self.random.randrange(3)
         size = (pipeline.spec.nbytes or 0) * len(chunks)

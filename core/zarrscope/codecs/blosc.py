@@ -1,8 +1,8 @@
 """c-blosc 1: chunks of blocks that are compressed each by itself, with a header and a table of where they begin.
 
 The library trusts a header, so it must be true first (spec F.4). And because a table only says where each block begins,
-blocks of one chunk or of many can be given a header and a table of their own: that is how part of a chunk is decoded,
-and many chunks by one call.
+blocks of one chunk or of many can be given a header and a table of their own: that is how parts of chunks are decoded,
+many by one call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Blosc(BytesToBytes):
     """One c-blosc 1 buffer. v3 spells the shuffle, v2 and the drafts number it; both are understood."""
 
     takes_views = True
-    joins = 1 << 20
+    cuts = True
     shuffles: ClassVar = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2, -1: -1}
     compressors = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 
@@ -85,24 +85,6 @@ class Blosc(BytesToBytes):
         self.join([cut], decoded, None)
         out[:] = decoded[start - cut.start :][: out.size]
         return None
-
-    def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
-        """Chunks of 64³ ("blosc-lz4 64^3", full and xz plane): one call for some of them, so that threads take turns
-        seldom. A turn that has to be waited for takes as long as decoding a chunk."""
-        size = out.size // len(chunks)
-        cuts = [cut for data in chunks if (cut := self._whole(data, size)) is not None] if len(chunks) > 1 else []
-        if len(cuts) < len(chunks) or not self.alike(cuts):
-            return super().batch(chunks, out, room)
-        self.join(cuts, out, room)
-        return out
-
-    def _whole(self, data: Buffer, size: int) -> Cut | None:
-        """All blocks of a chunk, where they can be put among those of others."""
-        self._check_header(data, size, exact=True)
-        (block,) = unpack_from("<I", data, 8)
-        if data[2] & STORED or size % block:
-            return None
-        return Cut(bytes(data[:4]), block, 0, size, data, np.frombuffer(data, "<i4", size // block, 16))
 
     def cut(self, source: Source, start: int, stop: int) -> Cut | None:
         size = self.decoded.size or 0

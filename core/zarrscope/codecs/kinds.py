@@ -166,8 +166,8 @@ class BytesToBytes:
     """Bytes to bytes: compression and checksums. A subclass writes `_expand`, and `_expand_into` where it pays.
 
     A decoder has three verbs: `decode_into` (a whole chunk), `part` (only what a selection needs of a large chunk) and
-    `batch` (many chunks by one call). The last two are derived; where a codec has a better way, it says what for. `cut`
-    and `join` are `part` for many chunks by one call, where a codec has them.
+    `batch` (many tiny chunks by one call). The last two are derived; where a codec has a better way, it says what for.
+    `cut` and `join` are `part` for many chunks by one call, where a codec has them.
     """
 
     kind: ClassVar[Kind] = "bytes→bytes"
@@ -175,8 +175,8 @@ class BytesToBytes:
     encoded: BytesSpec
     takes_views: ClassVar[bool] = False
     """`encode` takes any contiguous memory, not only bytes."""
-    joins: ClassVar[int] = 32 * 1024
-    """Chunks that decode to no more than this are decoded many at once."""
+    cuts: ClassVar[bool] = False
+    """Whether there is `cut`."""
     quick: bool = False
     """Whether decoding takes little longer than copying."""
 

@@ -47,6 +47,8 @@ class Window(NamedTuple):
     size: int
 
 
+TINY_BYTES = 32 * 1024
+"""Chunks that decode to no more than this are tiny."""
 PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 
 
@@ -297,14 +299,19 @@ class CodecPipeline:
         return self._serializer.plain and len(self._bytes) <= 1 and all(codec.quick for codec in self._bytes)
 
     @property
-    def joins(self) -> bool:
-        """Whether `decode_batch` and `cut` are there, and worth while for chunks of this size."""
+    def batches(self) -> bool:
+        """Whether there is `decode_batch`, and the chunks are tiny: it is worth while for these."""
         if self._unturned is None or not self._serializer.plain or not self._bytes:
             return False
-        return 0 < (self._bytes[0].decoded.size or 0) <= self._bytes[0].joins
+        return 0 < (self._bytes[0].decoded.size or 0) <= TINY_BYTES
+
+    @property
+    def cuts(self) -> bool:
+        """Whether there are `cut` and `decode_cuts`."""
+        return self._unturned is not None and self._serializer.plain and len(self._bytes) == 1 and self._bytes[0].cuts
 
     def decode_batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Elements:
-        """Many chunks at once, where `joins`: an array of one axis more, in memory of `out`, or of the codec.
+        """Many chunks at once, where `batches`: an array of one axis more, in memory of `out`, or of the codec.
 
         `room`: where they were read to, if anywhere. Raises BadChunk.
         """
@@ -324,9 +331,7 @@ class CodecPipeline:
         return array.transpose(0, *self._unturned) if self.axes is not None and self._unturned else array
 
     def cut(self, source: Source, window: Window) -> Any:
-        """What `decode_cuts` needs of a chunk for the window, where `joins`; None: all of it. Raises BadChunk."""
-        if len(self._bytes) > 1:
-            return None
+        """What `decode_cuts` needs of a chunk for the window, where `cuts`; None: all of it. Raises BadChunk."""
         try:
             return self._bytes[0].cut(source, window.start, window.stop)
         except Exception as error:

@@ -21,8 +21,6 @@ from zarrscope.reader import Room, Source
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
-LARGE = 16 * 1024
-"""To copy fewer bytes takes less time than to see where they lie."""
 
 
 class Frame(NamedTuple):
@@ -99,17 +97,7 @@ def _size(data: Buffer) -> int | None:
 
 
 def _joined(chunks: Sequence[Buffer], room: Room) -> Buffer:
-    """The chunks one behind the other: large ones where they lie, if they lie so."""
-    size = sum(map(len, chunks))
-    first = at = room.offset(chunks[0]) if size > LARGE * len(chunks) else None
-    if at is not None:
-        for data in chunks:
-            if room.offset(data) != at:
-                break
-            at += len(data)
-        else:
-            return room.used()[first:at]
-    whole, at = room.take(size), 0
+    whole, at = room.take(sum(map(len, chunks))), 0
     for data in chunks:
         whole[at : (at := at + len(data))] = data
     return whole
@@ -129,7 +117,6 @@ class Zstd(BytesToBytes):
     """Level 0 is the library's default, 3."""
 
     takes_views = True
-    joins = 128 * 1024
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -187,8 +174,8 @@ class Zstd(BytesToBytes):
         return super().part(source, out, start)
 
     def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
-        """Full reads of 16³ chunks ("tiny 16^3"), shards of 32³: one call for many, so that threads need not take turns
-        for each. Chunks that do not begin with a frame of their whole size are decoded one by one.
+        """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
+        Chunks that do not begin with a frame of their whole size are decoded one by one.
 
         Where all begin so, what makes up all of `out` has neither more nor less frames in it: one that was cut off
         would take the next one's beginning for its own end, and what follows is no frame.
