@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 SERIAL_BYTES = 256 * 1024
 """A local read that decodes less than this is not worth waking a thread for …"""
 SERIAL_LIGHT_BYTES = 1 << 20
-"""… nor less than this of tiny units, of which most is Python's own work …"""
+"""… nor less than this of tiny units, of which most is Python's own work, or of what is only copied …"""
 SERIAL_QUICK_BYTES = 8 << 20
-"""… nor less than this where it is copied, or decoded as quickly (2026-11-21, tests/bench/run.py "raw", planes and
-regions: a thread that slept needs 50 to 100 µs to come, and so long again to be waited for)."""
+"""… nor less than this where decoding is as quick as copying (2026-11-21, tests/bench/run.py "raw", planes and regions
+of blosc-lz4: a thread that slept needs 50 to 100 µs to come, and so long again to be waited for)."""
 JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
@@ -162,14 +162,12 @@ class _Reading:
         """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
         if self.touched == 1:
             return True
-        each, enough = self.unit_bytes, SERIAL_BYTES
-        if self._regular is not None and self._regular.quick:
+        each, enough = self.unit_bytes, SERIAL_LIGHT_BYTES if self._batches else SERIAL_BYTES
+        if self._regular is not None and self._regular.copies:
+            window = self._window_of_first()
+            each, enough = window.size if window is not None else each, SERIAL_LIGHT_BYTES
+        elif self._regular is not None and self._regular.quick:
             enough = SERIAL_QUICK_BYTES
-            if self._regular.copies:
-                window = self._window_of_first()
-                each = window.size if window is not None else each
-        elif self._batches:
-            enough = SERIAL_LIGHT_BYTES
         return self.touched * each <= enough
 
     def _window_of_first(self) -> Window | None:

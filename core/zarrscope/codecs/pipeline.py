@@ -296,7 +296,7 @@ class CodecPipeline:
     @property
     def quick(self) -> bool:
         """Whether decoding takes little longer than copying."""
-        return self._serializer.plain and len(self._bytes) <= 1 and all(codec.quick for codec in self._bytes)
+        return self._serializer.plain and len(self._bytes) == 1 and self._bytes[0].quick
 
     @property
     def batches(self) -> bool:
