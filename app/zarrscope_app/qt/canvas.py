@@ -216,7 +216,10 @@ class ImageCanvas(QWidget):
         length = bar.length * self._zoom
         metrics = QFontMetricsF(self.font())
         width = max(length, metrics.horizontalAdvance(bar.text)) + 16
-        box = QRectF(self.width() - width - 12, self.height() - 46, width, 34)
+        rows, columns = self._shape
+        picture = self.to_widget((0.0, 0.0, float(rows), float(columns))).intersected(QRectF(self.rect()))
+        place = picture if picture.width() >= width + 24 and picture.height() >= 70 else QRectF(self.rect())
+        box = QRectF(place.right() - width - 12, place.bottom() - 46, width, 34)
         veil = QColor(self.palette().color(Role.Window))
         veil.setAlpha(190)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
