@@ -18,7 +18,7 @@ import pytest
 
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.store import ByteRange, Entry
-from zarrscope.stores import local, replacing, unfinished
+from zarrscope.stores import local, putting, replacing, unfinished
 from zarrscope.stores.linux import nameless
 from zarrscope.stores.local import LocalStore, check_windows_name
 from zarrscope.stores.locks import folder_lock
@@ -463,13 +463,13 @@ def test_nothing_has_a_name_before_it_is_whole(tmp_path: Path, monkeypatch: pyte
         replacing.write(handle, parts)
         seen.append(sorted(os.listdir(tmp_path)))
 
-    monkeypatch.setattr(local, "write", looked)
+    monkeypatch.setattr(putting, "write", looked)
     store.put("new", b"2")
     store.put("old", b"3")
     assert seen == [["old"], ["new", "old"]]
-    monkeypatch.setattr(local, "nameless", lambda: (lambda folder: -errno.EOPNOTSUPP, None))
+    monkeypatch.setattr(putting, "nameless", lambda: (lambda folder: -errno.EOPNOTSUPP, None))
     store.put("b", b"4")
-    monkeypatch.setattr(local, "nameless", None)
+    monkeypatch.setattr(putting, "nameless", None)
     store.put("c", b"5")
     assert {key: store.get(key) for key in store.list()} == {"new": b"2", "old": b"3", "b": b"4", "c": b"5"}
 

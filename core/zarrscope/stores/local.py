@@ -24,14 +24,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.reader import Reader, Room
-from zarrscope.store import ABSENT, Buffer, ByteRange, Entry, Found, Store, Version
+from zarrscope.store import Buffer, ByteRange, Entry, Found, Store, Version
 from zarrscope.stores.folders import movable, move_folder
-from zarrscope.stores.linux import nameless
-from zarrscope.stores.locks import folder_lock, key_turn, mark
+from zarrscope.stores.locks import folder_lock, key_turn
 from zarrscope.stores.paths import file_url, real_path
-from zarrscope.stores.replacing import MOST, keep, make_folders, rename_over, sync_folder, write
+from zarrscope.stores.putting import put
+from zarrscope.stores.replacing import MOST, make_folders, sync_folder
 from zarrscope.stores.unfinished import (
-    begin,
     is_left_over,
     is_link,
     is_unfinished,
@@ -47,8 +46,6 @@ _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
-"""What file systems say that have no files without a name."""
 
 _later = threading.local()
 """`paths`: what is to be removed for good when this thread's turn is over."""
@@ -327,11 +324,11 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        self._store(key, (value,), expect, lasting=self.sync)
+        put(self, key, (value,), expect, lasting=self.sync)
         return Version.of(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        self._store(key, parts, None, lasting=False)
+        put(self, key, parts, None, lasting=False)
 
     def _flush(self) -> None:
         if hasattr(os, "sync"):
@@ -380,151 +377,6 @@ class LocalStore(Store):
     def _left_over(self, prefix: str) -> Iterator[str]:
         for path in left_over_beneath(self._folder(prefix)):
             yield os.path.relpath(path, self.root).replace(os.sep, "/")
-
-    def _store(self, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
-        if expect is None and not lasting and self._store_nameless(key, parts):
-            return
-        path = self._target(key)
-        for attempt in range(20):
-            try:
-                self._replace(path, key, parts, expect, lasting)
-                return
-            except FileNotFoundError as error:
-                # An erase in another thread or process pruned the folder that we had just made.
-                if attempt == 19:
-                    raise self._failure(error, key, "written") from error
-            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                raise Refused(
-                    "A file and a folder cannot have the same name"
-                    if os.path.isdir(path)
-                    else "A folder of this key is a file",
-                    store=self.url,
-                    key=key,
-                    advice="Choose another name.",
-                ) from error
-            except OSError as error:
-                raise self._failure(error, key, "written") from error
-
-    def _target(self, key: str) -> str:
-        """The file to write: that of `key`, or the one inside the root that a symbolic link there names."""
-        path = self._path(key)
-        if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
-            raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
-        if is_link(path):
-            if not self.allow_outside:
-                self._check_inside(path, key)
-            return os.path.realpath(path)
-        return path
-
-    def _store_nameless(self, key: str, parts: Sequence[Buffer]) -> bool:
-        """Stores a value in a file that has no name until it is whole; False where that could not be done.
-
-        Whatever the reason, a link on the way among others, the longer way finds it again and says it.
-        """
-        ways = nameless() if self._nameless and not self.allow_outside else None
-        if ways is None or ".zs-" in key:
-            return False
-        make, give = ways
-        folder, _, name = key.rpartition("/")
-        folder = f"{self.root}/{folder}" if folder else self.root
-        path = f"{folder}/{name}"
-        try:
-            sweep(folder)
-            place = os.fsencode(folder)
-            handle = make(place)
-            if handle == -errno.ENOENT:
-                self._path(key)  # nothing is made where links lead
-                make_folders(folder)
-                handle = make(place)
-            if handle < 0:
-                self._nameless = handle not in _NO_NAMELESS
-                return False
-            try:
-                write(handle, parts)
-                # No lock for a name that nothing has: those who hold one compare with what they found there.
-                error = give(handle, os.fsencode(path))
-                if error != errno.EEXIST or is_link(path):
-                    return not error
-                mark(handle)
-                unfinished = new_name(folder)
-                if give(handle, os.fsencode(unfinished)):
-                    return False
-                with _gone_on_failure(unfinished):
-                    self._supersede(unfinished, path, key, None)
-                return True
-            finally:
-                os.close(handle)
-        except (OSError, UnicodeEncodeError):
-            return False
-
-    def _replace(self, path: str, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
-        folder = os.path.dirname(path)
-        sweep(folder)
-        made: list[str] = []
-        try:
-            unfinished, handle = begin(folder)
-        except FileNotFoundError:
-            made = make_folders(folder)
-            unfinished, handle = begin(folder)
-        with _gone_on_failure(unfinished):
-            try:
-                write(handle, parts)
-                if lasting:
-                    os.fsync(handle)
-                if not self._renames_open:
-                    os.close(handle)
-                    handle = -1
-                self._supersede(unfinished, path, key, expect)
-            finally:
-                if handle >= 0:
-                    os.close(handle)
-        if lasting:
-            for each in (folder, *made):
-                sync_folder(each)
-
-    def _supersede(self, unfinished: str, path: str, key: str, expect: Version | None) -> None:
-        """Gives the new file the name that the old one has, if there is one, and what else that had."""
-        # Writers who expect nothing may share the folder: only those who compare first must be alone.
-        with folder_lock(os.path.dirname(path), on_folder=self._lock_on_folder, shared=expect is None):
-            old = self._stored(path, key, expect)
-            if old is not None:
-                keep(old, path, unfinished)
-            if old is None and expect == ABSENT:
-                self._create(unfinished, path, key)
-            else:
-                rename_over(unfinished, path)
-
-    def _stored(self, path: str, key: str, expect: Version | None) -> os.stat_result | None:
-        """What is stored now, after comparing it with what is expected. Raises Conflict, ReadOnly."""
-        if expect is not None:
-            value = self._get(key, None)
-            self._expect(key, expect, None if value is None else (value, Version.of(value)))
-        try:
-            old = os.stat(path)
-        except FileNotFoundError:
-            return None
-        if stat.S_ISDIR(old.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        if not os.access(path, os.W_OK):
-            raise ReadOnly(
-                "The file is write-protected",
-                store=self.url,
-                key=key,
-                advice="Nothing was changed. Remove the protection, or save a copy elsewhere.",
-            )
-        return old
-
-    def _create(self, unfinished: str, path: str, key: str) -> None:
-        """Gives the new file its name only if nothing has it: across hosts as well, where the file system can."""
-        try:
-            os.link(unfinished, path)
-        except FileExistsError:
-            self._expect(key, ABSENT, (self._get(key, None) or b"", Version("theirs")))
-            raise
-        except OSError:  # the file system has no links, and so no file without a name that could be given one
-            rename_over(unfinished, path)
-        else:
-            os.unlink(unfinished)
 
     def _erase(self, key: str) -> None:
         path = self._path(key)
@@ -633,16 +485,6 @@ class LocalStore(Store):
                     return
                 continue
             folder = os.path.dirname(folder)
-
-
-@contextmanager
-def _gone_on_failure(unfinished: str) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(unfinished)
-        raise
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

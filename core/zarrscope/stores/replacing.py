@@ -1,6 +1,6 @@
 """A file replaced by a new one: written beside it, flushed, given what the old one had, renamed over it.
 
-The steps, for LocalStore, which says in which order and under which lock. Each raises OSError.
+The steps, for putting.py, which says in which order and under which lock. Each raises OSError.
 """
 
 from __future__ import annotations
