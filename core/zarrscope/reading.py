@@ -18,6 +18,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -52,9 +53,11 @@ of blosc-lz4: a thread that slept needs 50 to 100 µs to come, and so long again
 JOB_BYTES = 1 << 20
 """So much is decoded before a thread asks for more work …"""
 JOB_UNITS = 256
-"""… and no more units than this …"""
+"""… and no more units than this."""
 JOINED_UNITS = 8
-"""… and no fewer than this, where one call decodes them all."""
+"""Parts of so many units are decoded by one call …"""
+JOINED_BYTES = 32 << 20
+"""… or of fewer, which decode to no more than this as a whole: so much memory bounds what is read of them."""
 PATIENCE = 0.002
 """Seconds that a thread waits for its turn to read files. One at a time reads those that the system holds in memory,
 and the others decode: they would only take Python's lock from each other, with a sleep and a waking for each call.
@@ -126,12 +129,10 @@ class _Reading:
             self._regular = array.unit_pipeline(self.locator.unit_shape)
         self._most = -1 if self._regular is None else self._regular.encoded.limit
         """No unit is encoded to more bytes; −1: that is to be asked for each."""
-        several = self.touched > 1 and self._regular is not None
-        self._batches = several and self._regular is not None and self._regular.batches
+        regular = self._regular if self.touched > 1 else None
+        self._batches = regular is not None and regular.batches
         """Units are decoded many at once."""
-        self._cuts = (
-            several and self._regular is not None and self._regular.cuts and self._window_of_first() is not None
-        )
+        self._cuts = regular is not None and regular.cuts and self._window_of_first() is not None
         """Parts of units are."""
         self.threads = 1
         self._windows: dict[object, Window | None] = {}
@@ -187,12 +188,13 @@ class _Reading:
 
         stretches = (Stretch(row, last) for row in rows(self.out, outer, (keys.prefix + keys.stem, ""), longer))
         for some in packed(stretches, self._job_size()):
-            yield lambda some=some: self._do_each(some)  # type: ignore[misc]
+            yield partial(self._do_each, some)
 
     def _job_size(self) -> int:
         """Large enough to be worth taking, small enough that all threads have some."""
         joins = self._batches or self._cuts
-        most = max(JOINED_UNITS if self._cuts else 1, min(JOB_UNITS, JOB_BYTES // max(1, self.unit_bytes)))
+        each = max(1, self.unit_bytes)
+        most = max(1, min(JOINED_UNITS, JOINED_BYTES // each) if self._cuts else min(JOB_UNITS, JOB_BYTES // each))
         share = self.touched // ((2 if joins else 4) * self.threads)
         return most if self.threads == 1 else max(1, min(most, share))
 
@@ -228,7 +230,7 @@ class _Reading:
             stretches = (Stretch(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(beneath))
             kept = hands.reader.keep()  # a shard that replaces this one meanwhile has other places for its chunks
             for job in packed(stretches, self._job_size()):
-                yield lambda job=job, kept=kept: self._do_inner(job, kept)  # type: ignore[misc]
+                yield partial(self._do_inner, job, kept)
 
     def _fill(self, row: Row, some: Sequence[Along]) -> None:
         if not self.blank:

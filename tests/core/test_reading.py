@@ -429,3 +429,51 @@ def test_a_room_gives_memory_out_once_until_it_is_cleared() -> None:
     assert len(room.take(Room.KEPT + 1)) == Room.KEPT + 1
     room.clear()
     assert len(room.take(0)) == 0
+
+
+# ---------------------------------------------------------------------- parts of many chunks
+@pytest.mark.parametrize("threads", [1, 2])
+def test_parts_of_blosc_chunks_are_joined_and_the_damaged_one_is_named(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_shared", background.Background(decode_threads=threads))
+    monkeypatch.setattr(reading, "SERIAL_QUICK_BYTES", 0)
+    joined: list[int] = []
+    plain = CodecPipeline.decode_cuts
+
+    def counted(self: CodecPipeline, cuts: Any, *rest: Any) -> Any:
+        joined.append(len(cuts))
+        return plain(self, cuts, *rest)
+
+    monkeypatch.setattr(CodecPipeline, "decode_cuts", counted)
+    codecs = inner(
+        LITTLE, ("blosc", {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2, "blocksize": 512})
+    )
+    hierarchy = zarrscope.open(tmp_path, "w-")
+    array = hierarchy.create_array("/a", shape=(32, 130, 150), dtype="uint16", chunks=(16, 64, 64), codecs=codecs)
+    values = np.random.default_rng(1).integers(0, 99, (32, 130, 150)).astype("u2")
+    values[:16, :64, 64:128] = np.random.default_rng(2).integers(0, 1 << 16, (16, 64, 64))  # stored as it is
+    values[16:, 64:128, :64] = 0  # not stored
+    array[...] = values
+    for index in (
+        3,
+        20,
+        (slice(2, 4), slice(5, 129), slice(3, 148)),
+        (17, slice(None, None, -1), slice(None, None, 3)),
+    ):
+        assert np.array_equal(array[index], values[index])
+    assert max(joined) > 1
+    for limit in (1, 300_000):
+        monkeypatch.setattr(reading, "JOINED_BYTES", limit)
+        joined.clear()
+        assert np.array_equal(array[5], values[5])
+        assert max(joined) <= max(1, limit // (16 * 64 * 64 * 2))
+    monkeypatch.undo()
+    bad = tmp_path / "a" / "c" / "0" / "1" / "2"
+    data = bytearray(bad.read_bytes())
+    data[-700:] = b"\xff" * 700
+    data[80:-700] = b"\xff" * len(data[80:-700])
+    bad.write_bytes(data)
+    with pytest.raises(BadChunk) as caught:
+        array[3]
+    assert caught.value.index == (0, 1, 2)

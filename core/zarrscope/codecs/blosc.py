@@ -130,7 +130,8 @@ class Blosc(BytesToBytes):
 
     def alike(self, cuts: Sequence[Cut]) -> bool:
         first = cuts[0]
-        if first.size % first.block and len(cuts) > 1:  # a shorter last block is known as such only at the end
+        # A shorter last block is known as such only at the end; and the library counts in 31 bits.
+        if len(cuts) > 1 and (first.size % first.block or len(cuts) * first.size > cblosc.LARGEST):
             return False
         return all(cut[:4] == first[:4] and len(cut.places) == len(first.places) for cut in cuts)
 
@@ -146,7 +147,8 @@ class Blosc(BytesToBytes):
                 out[i * cut.size : (i + 1) * cut.size] = np.frombuffer(cut.data, np.uint8)
             return
         table = 16 + 4 * len(cuts) * len(first.places)
-        there = [room.offset(cut.data) for cut in cuts] if room is not None and table <= room.FRONT else []
+        fits = room is not None and table <= room.FRONT and len(room.used()) <= cblosc.LARGEST
+        there = [room.offset(cut.data) for cut in cuts] if room is not None and fits else []
         offsets = [at for at in there if at is not None]
         if room is None or len(offsets) < len(cuts):
             offsets = [*accumulate((len(cut.data) for cut in cuts[:-1]), initial=table)]
@@ -186,7 +188,7 @@ class Blosc(BytesToBytes):
             self.check_size(size, limit)
         elif size > limit:
             raise self.too_long(limit)
-        if flags & 2:
+        if flags & STORED:
             if stored != size + 16:
                 raise self.damaged(f"{stored:,} stored bytes cannot hold {size:,} uncompressed ones")
         elif size and 16 + 4 * -(-size // block) > stored:
