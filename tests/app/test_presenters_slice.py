@@ -114,12 +114,14 @@ def test_coarse_first_then_sharp(shelf: Shelf, open_: Any) -> None:
     bench.slice.painted.connect(
         lambda: seen.append({t.level for t in bench.slice.frame.tiles if t.state is TileState.PRESENT})
     )
+    shelf.hold("p/0/")
     bench.slice.viewport((0.0, 0.0, 500.0, 500.0), (500, 500))
+    bench.wait(lambda: bool(seen) and 2 in seen[-1])
+    assert not any(0 in levels for levels in seen), "the coarsest level lies there while the finest is fetched"
+    shelf.release()
     bench.settle()
-    shown = [levels for levels in seen if levels]
-    assert shown[-1] == {0}
+    assert seen[-1] == {0}
     assert bench.slice.frame.level == 0
-    assert any(2 in levels for levels in shown[:-1]), "the coarsest level lay beneath first"
     fine = [key for key in shelf.read if key.startswith("p/0/")]
     assert len(fine) == 16, "only the chunks of the viewport"
     bench.fit(256, 256)

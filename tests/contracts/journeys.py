@@ -62,7 +62,7 @@ class Shelf(memory.MemoryStore):
         self._held = ""
 
     def hold(self, what: str) -> None:
-        """ "chunks" or "listings": no answer until `release`."""
+        """ "chunks", "listings" or what chunks' keys begin with: no answer until `release`."""
         self._held = what
 
     def release(self) -> None:
@@ -70,10 +70,10 @@ class Shelf(memory.MemoryStore):
             self._held = ""
             self._open.notify_all()
 
-    def _wait(self, what: str, cancelled: Callable[[], bool]) -> bool:
+    def _wait(self, what: str, cancelled: Callable[[], bool], key: str = "") -> bool:
         """Waits at the gate. False when the request was given up meanwhile."""
         with self._open:
-            while self._held == what:
+            while self._held and (self._held == what or key.startswith(self._held)):
                 if cancelled():
                     return False
                 self._open.wait(0.02)
@@ -88,7 +88,7 @@ class Shelf(memory.MemoryStore):
         for i, answer in super()._get_many(requests, cancelled):
             key = requests[i][0]
             if "/c/" in key:
-                if not self._wait("chunks", cancelled):
+                if not self._wait("chunks", cancelled, key):
                     return
                 self.read.append(key)
             yield i, answer
