@@ -119,7 +119,7 @@ class Explorer(App[int]):
         s.tree.changed.connect(self._tree_changed)
         s.slice.painted.connect(self._picture.show, check_nargs=False)
         self.set_interval(0.1, s.slice.tick)
-        for number in ("SIGTERM", "SIGHUP"):
+        for number in ("SIGINT", "SIGTERM", "SIGHUP"):  # asyncio cancels a task at the first, which may swallow it
             if hasattr(signal, number):
                 signal.signal(getattr(signal, number), lambda *_: self.post(self.exit))
         self._tree.focus()
