@@ -59,7 +59,7 @@ class Explorer(App[int]):
     #side { width: 26; border-right: vkey $primary 40%; }
     #side Input { display: none; height: 1; border: none; padding: 0; }
     #entry { display: none; height: 1; border: none; padding: 0; background: $surface; }
-    #controls { height: auto; max-height: 6; }
+    #controls { height: auto; max-height: 6; padding-left: 1; }
     #panes { height: 1fr; }
     .wide #side { width: 40; }
     """

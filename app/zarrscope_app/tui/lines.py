@@ -21,7 +21,8 @@ class Lines(ScrollView, can_focus=True):
     """A list of lines with a cursor. Subclasses say how many there are and what one says."""
 
     DEFAULT_CSS = """
-    Lines { height: 1fr; scrollbar-size: 1 1; }
+    Lines { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+    TextLines, ProblemLines { padding-left: 1; }
     Lines .lines--quiet { color: $text-muted; }
     Lines .lines--accent { color: $accent; text-style: bold; }
     Lines .lines--warning { color: $warning; }

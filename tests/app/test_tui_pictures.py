@@ -1,0 +1,108 @@
+"""What the terminal shows, as pictures, the same on every machine. `--snapshot-update` makes them anew: then look at
+them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+
+from contracts.journeys import SECONDS, Shelf, labelled_image, tree_of_all_kinds
+from zarrscope.opening import open as open_hierarchy
+from zarrscope.stores import memory
+from zarrscope_app.presenters import SessionStatus
+from zarrscope_app.tui.app import Explorer
+
+NAME = "sample.zarr"
+Before = Callable[[Pilot[Any]], Awaitable[None]]
+
+
+class Sample(Shelf):
+    """A shelf whose name is on the pictures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        memory._named.pop(self.url.removeprefix("memory://"))
+        self.url = self.address = f"memory://{NAME}"
+        memory._named[NAME] = self
+
+
+@pytest.fixture
+def shelf() -> Sample:
+    return Sample()
+
+
+def two_channels(shelf: Shelf) -> None:
+    """Rings in green about the middle, stripes in magenta across: whatever is swapped, turned or cut is seen."""
+    y, x = np.mgrid[:96, :128]
+    rings = 127 + 127 * np.cos(np.hypot(y - 40, x - 50) / 4)
+    stripes = np.where((x + y) % 32 < 16, 2 * x, 0)
+    axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space", "unit": "micrometer"} for n in "zyx")]
+    scale = [{"type": "scale", "scale": [1, 0.5, 0.25, 0.25]}]
+    window = {"start": 0, "end": 255, "min": 0, "max": 255}
+    colours = (("rings", "00FF00"), ("stripes", "FF00FF"))
+    channels = [{"label": label, "color": color, "active": True, "window": window} for label, color in colours]
+    multiscale = {"name": "cells", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+    hierarchy = open_hierarchy(shelf, "a")
+    ome = {"version": "0.5", "multiscales": [multiscale], "omero": {"channels": channels}}
+    hierarchy.create_group("/cells", {"ome": ome, "note": "fixed in formalin"})
+    array = hierarchy.create_array("/cells/0", shape=(2, 9, 96, 128), dtype="uint8", chunks=(1, 1, 48, 64))
+    array[...] = np.stack([rings, stripes]).astype(np.uint8)[:, None]
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Nothing is under way: so for some turns, since what came may ask for more."""
+    session = pilot.app.session
+    quiet = count()
+    async with asyncio.timeout(SECONDS):
+        while next(quiet) < 10:
+            state, frame = session.state, session.slice.frame
+            if state.status is not SessionStatus.READY or state.selecting or frame.loading:
+                quiet = count()
+            await pilot.pause(0.02)
+
+
+def after(*keys: str) -> Before:
+    async def run(pilot: Pilot[Any]) -> None:
+        await settled(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await settled(pilot)
+
+    return run
+
+
+CASES: list[tuple[str, Callable[[Shelf], object], Sequence[str], tuple[int, int], dict[str, Any]]] = [
+    ("tree", tree_of_all_kinds, (), (80, 24), {}),
+    ("picture", two_channels, ("down", "enter"), (120, 36), {"grey": False}),
+    ("picture-grey", two_channels, ("down", "enter"), (80, 24), {"grey": True}),
+    ("attributes", two_channels, ("down", "enter", "right_square_bracket"), (80, 24), {}),
+    ("information", labelled_image, ("down", "enter", *2 * ("right_square_bracket",)), (80, 24), {}),
+    ("keys", labelled_image, ("question_mark",), (80, 24), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "keys", "size", "options"), CASES, ids=[case[0] for case in CASES])
+def test_the_screen_looks_as_before(
+    name: str, make: Callable[[Shelf], object], keys: Sequence[str], size: tuple[int, int], options: dict[str, Any],
+    shelf: Sample, snap_compare: Any,
+) -> None:  # fmt: skip
+    make(shelf)
+    app = Explorer(shelf.address, **{"grey": False, **options})
+    assert snap_compare(app, run_before=after(*keys), terminal_size=size)
+
+
+def test_an_empty_store_says_so(shelf: Sample, snap_compare: Any) -> None:
+    assert snap_compare(Explorer(shelf.address, grey=False), run_before=after_failing, terminal_size=(80, 24))
+
+
+async def after_failing(pilot: Pilot[Any]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while pilot.app.session.state.status is SessionStatus.OPENING:
+            await pilot.pause(0.02)
+    await pilot.pause(0.2)
