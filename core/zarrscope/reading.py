@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 
 SERIAL_BYTES = 256 * 1024
 """A local read that decodes less than this is not worth waking a thread for …"""
-SERIAL_LIGHT_BYTES = 1 << 20
-"""… nor less than this of tiny units, of which most is Python's own work, or of what is only copied …"""
+SERIAL_TINY_BYTES = 512 * 1024
+"""… nor less than this of tiny units, of which half is Python's own work and the system's (2026-11-21, "tiny", region:
+two threads for 1 MiB, 1.5 times what tensorstore takes instead of 1.8) …"""
+SERIAL_COPIED_BYTES = 1 << 20
+"""… nor less than this of what is only copied …"""
 SERIAL_QUICK_BYTES = 8 << 20
 """… nor less than this where decoding is as quick as copying (2026-11-21, tests/bench/run.py "raw", planes and regions
 of blosc-lz4: a thread that slept needs 50 to 100 µs to come, and so long again to be waited for)."""
@@ -163,10 +166,10 @@ class _Reading:
         """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
         if self.touched == 1:
             return True
-        each, enough = self.unit_bytes, SERIAL_LIGHT_BYTES if self._batches else SERIAL_BYTES
+        each, enough = self.unit_bytes, SERIAL_TINY_BYTES if self._batches else SERIAL_BYTES
         if self._regular is not None and self._regular.copies:
             window = self._window_of_first()
-            each, enough = window.size if window is not None else each, SERIAL_LIGHT_BYTES
+            each, enough = window.size if window is not None else each, SERIAL_COPIED_BYTES
         elif self._regular is not None and self._regular.quick:
             enough = SERIAL_QUICK_BYTES
         return self.touched * each <= enough
