@@ -6,6 +6,7 @@ text is being typed. `order` of the table is the order of the menus.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 MENUS = (
@@ -111,9 +112,11 @@ def is_plain(keys: str) -> bool:
     return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
 
 
-def key_sheet(*others: tuple[str, str]) -> list[tuple[str, str]]:
-    """(keys, what they do) for every command that has keys, and `others` of the host."""
-    rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in COMMANDS if found.keys]
+def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
+    """(keys, what they do) for every command that has keys and is among those that the host `can` (None: all), and
+    `others` of the host."""
+    listed = [found for found in COMMANDS if found.keys and (can is None or found.id in can)]
+    rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in listed]
     return [*rows, *MORE_KEYS, *others]
 
 

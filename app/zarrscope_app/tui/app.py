@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher, Input, Static
 
 from zarrscope_app.presenters import OncePerTurn, Session, words
-from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
 from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS, command
 from zarrscope_app.presenters.edit import EditStatus
 from zarrscope_app.tui.cells import STEP
@@ -259,12 +259,8 @@ class Explorer(App[int]):
             toggle_channel(self.session, int(character))
             return True
         found = KEYS.get(event.key) or KEYS.get(character.lower())
-        if character == "q" or event.key == "ctrl+c" or found in ("quit", "close"):
+        if character == "q" or event.key == "ctrl+c":
             self._leave()
-        elif character == "?" or found == "keys":
-            self.push_screen(Sheet.of_keys())
-        elif found == "find":
-            self._filter()
         elif character == "\\":
             side = self.query_one("#side")
             side.display = not side.display
@@ -272,24 +268,19 @@ class Explorer(App[int]):
             self._turn(1 if character == "]" else -1)
         elif character == "v":
             self._picture.toggle_cursor()
-        elif found == "zoom-in":
-            self._picture.zoom(0.8)
-        elif found == "zoom-out":
-            self._picture.zoom(1.25)
-        elif found == "fit":
-            self._picture.fit()
-        elif found == "copy-path":
-            self.copy_to_clipboard(self.session.state.address)
-        elif found == "edit":
-            self.session.set_tab("attributes")
-            # What is not shown cannot take the focus: the pane comes to the front now, not at the end of the turn.
-            self.query_one("#panes", ContentSwitcher).current = "attributes"
-            self.query_one("#attributes").focus()
+        elif found in OWN:
+            OWN[found](self)
         elif found is not None and perform(self.session, found):
             pass
         else:
             return bool(character) and choose_axis_key(self.session, character)
         return True
+
+    def _edit(self) -> None:
+        self.session.set_tab("attributes")
+        # What is not shown cannot take the focus: the pane comes to the front now, not at the end of the turn.
+        self.query_one("#panes", ContentSwitcher).current = "attributes"
+        self.query_one("#attributes").focus()
 
     def _turn(self, by: int) -> None:
         """The next tab that has something to show."""
@@ -387,6 +378,20 @@ class Explorer(App[int]):
 
     def on_unmount(self) -> None:
         self.session.close()
+
+
+OWN: dict[str, Callable[[Explorer], object]] = {
+    "quit": lambda app: app._leave(),
+    "close": lambda app: app._leave(),
+    "keys": lambda app: app.push_screen(Sheet.of_keys(OWN.keys() | ACTIONS.keys())),
+    "find": lambda app: app._filter(),
+    "zoom-in": lambda app: app._picture.zoom(0.8),
+    "zoom-out": lambda app: app._picture.zoom(1.25),
+    "fit": lambda app: app._picture.fit(),
+    "copy-path": lambda app: app.copy_to_clipboard(app.session.state.address),
+    "edit": lambda app: app._edit(),
+}
+"""Commands that are the host's to do; it can these and what `perform` does."""
 
 
 def _height(text: Any) -> int:

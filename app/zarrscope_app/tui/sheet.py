@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -27,8 +29,9 @@ class Sheet(ModalScreen[str]):
         self._answers = answers
 
     @classmethod
-    def of_keys(cls) -> Sheet:
-        rows = key_sheet(*TERMINAL_KEYS)
+    def of_keys(cls, can: Container[str]) -> Sheet:
+        """The keys of the commands that this host `can`."""
+        rows = key_sheet(*TERMINAL_KEYS, can=can)
         wide = max(len(keys) for keys, _ in rows)
         return cls("\n".join(f"{keys:<{wide}}  {label}" for keys, label in rows), "", {})
 
