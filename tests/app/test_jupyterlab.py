@@ -24,6 +24,9 @@ import zarrscope
 pytestmark = [pytest.mark.needs("chromium", "jupyterlab"), pytest.mark.slow, pytest.mark.timeout(240)]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
+CONNECTED = (
+    "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+)
 PATIENCE = 120_000
 """Milliseconds for what needs a kernel to start; everything else is there long before."""
 
@@ -64,7 +67,8 @@ def lab(tmp_path: Path, image: Path) -> Iterator[str]:
     environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in places}}
     command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
                "--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={work}",
-               "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # fmt: skip
+               "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+               "--LabApp.expose_app_in_browser=True"]  # fmt: skip
     log = tmp_path / "server.log"
     with (
         log.open("w") as out,
@@ -106,8 +110,8 @@ def test_a_person_explores_and_edits_in_jupyterlab(lab: str, image: Path) -> Non
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto(lab)
             page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=PATIENCE)
+            page.wait_for_function(CONNECTED, timeout=PATIENCE)
             _run_first_cell(page)
-            page.wait_for_selector(".zs[data-status=ready]", timeout=PATIENCE)
             _explore(page)
             _edit(page, image)
         except Exception as error:
@@ -121,19 +125,24 @@ def test_a_person_explores_and_edits_in_jupyterlab(lab: str, image: Path) -> Non
 
 def _run_first_cell(page: Any) -> None:
     """As a person does: JupyterLab now and then drops what is run in the moment after its kernel has come, and the
-    prompt stays empty, so it is run again."""
+    prompt stays empty or the star remains, so it is run again; or it asks which kernel is wanted, so it is told."""
     from playwright.sync_api import TimeoutError as Late
 
-    for attempt in range(10):
-        page.locator(".jp-CodeCell .cm-content").first.click(timeout=PATIENCE)
-        page.keyboard.press("Shift+Enter")
+    asked = page.locator(".jp-Dialog select")
+    for attempt in range(6):
         try:
+            if asked.count():
+                asked.select_option(label="Python 3 (ipykernel)")
+                page.locator(".jp-Dialog .jp-mod-accept").click()
+            page.locator(".jp-CodeCell .cm-content").first.click(timeout=5000)
+            page.keyboard.press("Shift+Enter")
             page.wait_for_function(
                 "() => /[*0-9]/.test(document.querySelector('.jp-CodeCell .jp-InputPrompt').textContent)", timeout=3000
             )
+            page.wait_for_selector(".zs[data-status=ready]", timeout=40_000)
             return
         except Late:
-            if attempt == 9:
+            if attempt == 5:
                 raise
 
 
