@@ -51,8 +51,6 @@ FILE_THREADS = 4
 interface behind them (tests/bench/heartbeat.py: p99 12 ms instead of 22). Enough for disks that do wait."""
 IDLE_SECONDS = 10.0
 """A thread with nothing to do for that long ends: a login node should not carry it."""
-
-
 HELD_SECONDS = 0.1
 """So often a thread looks whether what is held back may begin: nobody says so when who pressed was forgotten."""
 
