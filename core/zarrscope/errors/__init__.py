@@ -1,0 +1,394 @@
+"""Every error zarrscope raises on purpose, and what a person can do about each.
+
+    ZarrscopeError
+    ├── NotFound      nothing is stored at that place: check the path, list the parent
+    ├── Unreadable    the store did not answer (network, permission, disk): retry, check access
+    │   ├── Denied    it answered, but does not give the value out: log in, check the address
+    │   └── TooLarge  the value is larger than its reader can use: it was not read
+    ├── BadMetadata   a document breaks its specification: the pointer says where
+    ├── Unsupported   a feature zarrscope does not have here (codec, data type …): install or ask for it
+    ├── BadChunk      the bytes of one chunk cannot be decoded: the rest of the array can
+    ├── Conflict      somebody else changed the value meanwhile: compare, merge, save again
+    ├── ReadOnly      the store or the node cannot be written: open it for writing, or save a copy
+    └── Refused       asked for something that zarrscope will not do (a key outside the store, a forbidden name)
+
+Code that knows nothing of zarrscope handles them as Python's own: NotFound is a KeyError and a FileNotFoundError,
+ReadOnly and Denied are PermissionErrors, and Unreadable and BadChunk OSErrors. Within zarrscope, who handles an OSError
+around calls that may raise one of ours handles ZarrscopeError first (tests/test_error_handlers.py).
+
+An error starts where the fault is seen, often by code that knows neither store nor key; each floor above adds
+what it knows with `located`. The text of an error always names what is at fault, and shows what it quotes from files
+without letting it steer the terminal that a traceback is printed on.
+"""
+
+from __future__ import annotations
+
+import errno as numbers
+from typing import Any, Self
+
+from zarrscope.errors.confidential import public, scrub
+from zarrscope.errors.visible import visible
+
+
+class ZarrscopeError(Exception):
+    """A fault with its place. Every error that zarrscope raises on purpose is one.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in a sentence.
+    store
+        The URL of the store; passwords are taken out.
+    key
+        The key in the store.
+    pointer
+        The place in a document (RFC 6901).
+    advice
+        What a person can do next.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> try:
+    ...     h["/nothing"]
+    ... except zarrscope.ZarrscopeError as error:
+    ...     error.key, error.message
+    ('nothing/zarr.json', 'There is no node /nothing')
+    """
+
+    title = "zarrscope could not do that"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        store: str | None = None,
+        key: str | None = None,
+        pointer: str | None = None,
+        advice: str | None = None,
+    ) -> None:
+        message = scrub(message)
+        super().__init__(message)
+        self.message = message
+        self.store = public(store) if store is not None else None
+        self.key = key
+        self.pointer = pointer
+        self.advice = scrub(advice) if advice is not None else None
+
+    def located(self, *, store: str | None = None, key: str | None = None, pointer: str | None = None) -> Self:
+        """Adds the parts of the place that were not yet known. What is known already stays.
+
+        Parameters
+        ----------
+        store, key, pointer
+            As of the error.
+
+        Returns
+        -------
+        ZarrscopeError
+            This error.
+
+        Examples
+        --------
+        >>> from zarrscope import Unreadable
+        >>> str(Unreadable("The file could not be read").located(key="c/0"))
+        "The file could not be read (key 'c/0')."
+        """
+        self.store = self.store if self.store is not None else store
+        self.key = self.key if self.key is not None else key
+        self.pointer = self.pointer if self.pointer is not None else pointer
+        return self
+
+    def beneath(self, pointer: str) -> Self:
+        """Puts a pointer before that of the error: its document is itself a part of a larger one.
+
+        Parameters
+        ----------
+        pointer
+            Where the part lies in the larger document.
+
+        Returns
+        -------
+        ZarrscopeError
+            This error.
+
+        Examples
+        --------
+        >>> from zarrscope import BadMetadata
+        >>> BadMetadata("No number", pointer="/level").beneath("/codecs/0").pointer
+        '/codecs/0/level'
+        """
+        self.pointer = pointer + (self.pointer or "")
+        return self
+
+    @property
+    def place(self) -> str:
+        """The place of the fault, for people: "key 'a/zarr.json' at /codecs/0 in file:///data/x.zarr"."""
+        parts = []
+        if self.key is not None:
+            parts.append(f"key {self.key!r}")
+        if self.pointer:
+            parts.append(f"at {self.pointer}")
+        if self.store is not None:
+            parts.append(f"in {self.store}")
+        return " ".join(parts)
+
+    def __str__(self) -> str:
+        text = self.message.rstrip(".")
+        if self.place:
+            text += f" ({self.place})"
+        return visible(f"{text}. {scrub(self.advice)}" if self.advice else f"{text}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, dict(self.__dict__))
+
+
+def _rebuild(kind: type[ZarrscopeError], message: str, state: dict[str, Any]) -> ZarrscopeError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, message)
+    error.__dict__.update(state)
+    return error
+
+
+class _SystemError(ZarrscopeError, OSError):
+    """A fault that code without knowledge of zarrscope takes for one of the operating system's."""
+
+    errno: int = numbers.EIO
+    """The number of the system's own error where that is known, else the one that comes closest."""
+
+    @property
+    def strerror(self) -> str:  # type: ignore[override]
+        return self.message
+
+    @property
+    def filename(self) -> str | None:
+        if self.store is None or self.key is None:
+            return self.store or self.key
+        return f"{self.store.rstrip('/')}/{self.key.lstrip('/')}"
+
+
+class NotFound(_SystemError, FileNotFoundError, KeyError):
+    """Nothing is stored at that place. A KeyError and a FileNotFoundError as well.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> try:
+    ...     h["/nothing"]
+    ... except KeyError:
+    ...     print("not there")
+    not there
+    """
+
+    title = "Not found"
+    errno = numbers.ENOENT
+
+
+class Unreadable(_SystemError):
+    """The store did not answer, or what it holds cannot be read. An OSError as well.
+
+    Examples
+    --------
+    >>> from zarrscope import Unreadable
+    >>> isinstance(Unreadable("The disk reports a fault"), OSError)
+    True
+    """
+
+    title = "Could not be read"
+
+
+class TooLarge(Unreadable):
+    """`size` is that of the value, None where only "more than `limit`" is known."""
+
+    title = "Too large"
+    errno = numbers.EFBIG
+
+    def __init__(self, message: str, *, size: int | None, limit: int, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.size = size
+        self.limit = limit
+
+
+class Denied(Unreadable, PermissionError):
+    """`untold`: the store gives the same answer of what is not there, so nobody knows whether there is a value."""
+
+    title = "Access denied"
+    errno = numbers.EACCES
+
+    def __init__(self, message: str, *, untold: bool = False, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.untold = untold
+
+
+class BadMetadata(ZarrscopeError):
+    """A document breaks its specification; `pointer` says where.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> _ = store.set("zarr.json", b"{")
+    >>> try:
+    ...     zarrscope.open(store)
+    ... except zarrscope.BadMetadata as error:
+    ...     error.key
+    'zarr.json'
+    """
+
+    title = "Metadata breaks its specification"
+
+
+class Unsupported(ZarrscopeError):
+    """Something that zarrscope does not have here: a codec, a data type, an ability of a store.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in a sentence.
+    feature
+        The missing piece as the document spells it, such as "codec imagecodecs_jpegxl".
+    **place
+        As of ZarrscopeError.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> try:
+    ...     h.create_array("/a", shape=(4,), dtype="u1", codecs=["no_such_codec"])
+    ... except zarrscope.Unsupported as error:
+    ...     error.feature
+    'codec no_such_codec'
+    """
+
+    title = "Not supported here"
+
+    def __init__(self, message: str, *, feature: str = "", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.feature = feature
+
+
+class BadChunk(_SystemError):
+    """The bytes of one chunk cannot be decoded; the other chunks can. An OSError as well.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in a sentence.
+    codec
+        The codec that failed, where it is known.
+    index
+        The chunk's place in its grid, where it is known.
+    **place
+        As of ZarrscopeError.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> a = zarrscope.open(store, mode="w-").create_array("/a", shape=(4,), dtype="u1", codecs=["zstd"])
+    >>> _ = store.set("a/c/0", b"no frame of zstd")
+    >>> try:
+    ...     a[...]
+    ... except zarrscope.BadChunk as error:
+    ...     error.codec, error.index
+    ('zstd', (0,))
+    """
+
+    title = "A chunk cannot be decoded"
+
+    def __init__(
+        self, message: str, *, codec: str | None = None, index: tuple[int, ...] | None = None, **place: Any
+    ) -> None:
+        super().__init__(message, **place)
+        self.codec = codec
+        self.index = index
+
+
+class Conflict(ZarrscopeError):
+    """Another writer changed the value since it was read, or something is stored there already.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in a sentence.
+    theirs
+        The value that is stored now; None where it is gone.
+    **place
+        As of ZarrscopeError.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> mine = h.document("/")
+    >>> h.root.attrs["theirs"] = 1
+    >>> try:
+    ...     h.save("/", mine.set("/attributes", {"mine": 1}))
+    ... except zarrscope.Conflict as error:
+    ...     b"theirs" in error.theirs
+    True
+    """
+
+    title = "Changed by somebody else"
+
+    def __init__(self, message: str, *, theirs: bytes | None = None, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.theirs = theirs
+
+
+class ReadOnly(_SystemError, PermissionError):
+    """The store or the node cannot be written. A PermissionError as well.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> _ = zarrscope.open(store, mode="w-")
+    >>> try:
+    ...     zarrscope.open(store).create_group("/g")
+    ... except PermissionError:
+    ...     print("open it with mode='r+'")
+    open it with mode='r+'
+    """
+
+    title = "Read-only"
+    errno = numbers.EACCES
+
+
+class Refused(ZarrscopeError):
+    """Asked for something that zarrscope will not do, such as a key outside the store.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> try:
+    ...     zarrscope.open(MemoryStore(), mode="w-").create_group("/a/../b")
+    ... except zarrscope.Refused:
+    ...     print("no such name")
+    no such name
+    """
+
+    title = "Refused"
+
+
+class OutsideLink(Refused):
+    """A symbolic link leads out of the store, and nobody allowed to follow such links."""
+
+    title = "A link out of the store"
+
+
+class NotStandard(Refused):
+    """An edit would bring NaN, Infinity, a number beyond all floats, or a name twice into a document: to be asked."""
+
+    title = "Not standard JSON"

@@ -1,0 +1,185 @@
+"""Addresses without what must stay confidential: passwords, tokens, signatures (RFC 3986 user information and queries).
+
+`public` gives the face of an address that may be shown, written and logged: `https://ann:***@host/a.zarr?sig=***`. What
+it takes out this process keeps in memory, so that `private` can give the whole address back where a store is opened.
+Two values that differ get marks that differ (`***`, `***2`), so public faces can stand for the stores they name. Values
+are given back only for the host and the parameter that they were taken from.
+
+In another process `private` raises KeyError, unless the file that ZARRSCOPE_ADDRESSES names holds the whole address on
+a line of its own: so nothing confidential needs to be in pickles, settings or a shell's history.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MARK = "***"
+_PUBLIC_PARAMETERS = frozenset(
+    """alt api-version format generation partnumber path prefix raw ref response-content-disposition
+    response-content-type rev revision se snapshot sp spr sr ss st srt sv v version versionid x-amz-algorithm
+    x-amz-checksum-mode x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm x-goog-date x-goog-expires
+    x-goog-signedheaders x-id""".split()
+)
+"""Parameters of queries whose values anybody may see; all others are taken for tokens."""
+_LOCAL = ("file", "memory", "zip")
+_NAMED_BY_USER = ("sftp", "ssh", "abfs", "abfss", "az", "s3", "s3a", "gs", "gcs")
+"""Schemes in which a name before "@" is a user or bucket and not confidential, as in ssh."""
+_SHORTEST = 6
+"""Shorter values are not looked for in other people's sentences: they might be words."""
+
+_whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
+_in_text = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?")
+_confidential = re.compile("key|secret|token|passw|pwd|sas|sig|cred|connection_string|auth", re.IGNORECASE).search
+_apart = re.compile(r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))")
+_mark = re.compile(r"\*\*\*\d*\Z")
+
+_marks: dict[tuple[str, str, str], str] = {}
+"""(host, parameter, value) → mark."""
+_values: dict[tuple[str, str, str], str] = {}
+"""(host, parameter, mark) → value."""
+_known: set[str] = set()
+_looked_up: str | None = None
+
+
+def public(address: str) -> str:
+    """`address` with marks in place of what is confidential, which this process keeps."""
+    if "://" not in address or address.startswith("file://"):
+        return address
+    return "".join(_whole.sub(_hidden, part) for part in _apart.split(address))
+
+
+def private(address: str) -> str:
+    """The whole address of a public face. Raises KeyError where this process does not know what was taken out."""
+    if MARK not in address or "://" not in address or address.startswith("file://"):
+        return address
+    return "".join(_whole.sub(_revealed, part) for part in _apart.split(address))
+
+
+def without_numbers(address: str) -> str:
+    """A public face as it is written to files: the same in every process."""
+    return re.sub(r"\*\*\*\d+", MARK, public(address))
+
+
+def scrub(text: str) -> str:
+    """A sentence that may quote addresses, such as another library's error, without what is confidential in them."""
+    if "://" in text:
+        text = _in_text.sub(_hidden, text)
+    for value in sorted(_known, key=len, reverse=True) if _known else ():
+        if value in text:
+            text = text.replace(value, MARK)
+    return text
+
+
+class Cause(Exception):
+    """An error of another library, without confidential parts of its message."""
+
+
+def cause(error: BaseException) -> BaseException:
+    """`error`, or in its place one that says the same without what is confidential: for `raise … from`."""
+    text = str(error)
+    return error if scrub(text) == text and error.__cause__ is None else Cause(f"{type(error).__name__}: {scrub(text)}")
+
+
+def conceal(options: Mapping[str, object]) -> None:
+    """Remembers the passwords and keys among a file system's options, so that `scrub` finds them."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            conceal(value)
+        elif isinstance(value, str) and _confidential(name) and len(value) >= _SHORTEST:
+            _known.add(value)
+
+
+def public_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a file system that are no passwords and no keys."""
+    return {
+        name: public_options(value) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+        if isinstance(value, Mapping) or not _confidential(name)
+    }
+
+
+class PublicAddress:
+    """An attribute that keeps of every address only its public face."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __set__(self, thing: object, address: str) -> None:
+        # Without __get__, reading the attribute costs what reading any other does.
+        thing.__dict__[self._name] = public(address)
+
+
+# ---------------------------------------------------------------------- one address
+def _hidden(found: re.Match[str]) -> str:
+    return _replaced(found, _taken_out)
+
+
+def _revealed(found: re.Match[str]) -> str:
+    return _replaced(found, _given_back)
+
+
+def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> str:
+    scheme, authority, path, query, fragment = found.groups()
+    kind = scheme.strip().lower()
+    if kind in _LOCAL:
+        return found.group()
+    user, at, host = authority.rpartition("@")
+    place = f"{kind}://{host.lower()}"
+    if at:
+        name, colon, password = user.partition(":")
+        if colon:
+            if not password or _mark.match(name) or password.startswith("x-") or kind.startswith(("s3", "gs", "gcs")):
+                name = replace(place, "user", name)  # a token, or the name of a key
+            user = f"{name}:{replace(place, 'password', password)}"
+        elif kind not in _NAMED_BY_USER:
+            user = replace(place, "user", name)
+    if query:
+        members = [part.partition("=") for part in query[1:].split("&")]
+        query = "?" + "&".join(
+            f"{name}={value if name.lower() in _PUBLIC_PARAMETERS else replace(place, name, value)}"
+            if equals
+            else replace(place, "", name)
+            for name, equals, value in members
+        )
+    if fragment and kind in ("http", "https"):
+        fragment = "#" + replace(place, "#", fragment[1:])
+    return f"{scheme}://{user}{at}{host}{path}{query or ''}{fragment or ''}"
+
+
+def _taken_out(place: str, name: str, value: str) -> str:
+    if not value or _mark.match(value):
+        return value
+    found = _marks.get((place, name, value))
+    if found is None:
+        number = sum(1 for other, called, _ in list(_marks) if (other, called) == (place, name)) + 1
+        found = _marks.setdefault((place, name, value), MARK if number == 1 else f"{MARK}{number}")
+        _values.setdefault((place, name, found), value)
+        from urllib.parse import quote, unquote  # 5 ms that plain paths do without
+
+        _known.update(form for form in (value, unquote(value), quote(value, safe="")) if len(form) >= _SHORTEST)
+    return found
+
+
+def _given_back(place: str, name: str, value: str) -> str:
+    if not _mark.match(value):
+        return value
+    if (place, name, value) not in _values:
+        _look_up()
+    return _values[place, name, value]
+
+
+def _look_up() -> None:
+    """Reads the file of whole addresses, once."""
+    global _looked_up
+    file = os.environ.get("ZARRSCOPE_ADDRESSES", "")
+    if file and file != _looked_up:
+        _looked_up = file
+        try:
+            with open(file, encoding="utf-8") as lines:
+                for line in lines:
+                    public(line.strip())
+        except (OSError, ValueError):
+            return

@@ -1,0 +1,46 @@
+"""Text from a file as a person may safely see it: what steers a terminal or deceives the eye is spelled out.
+
+Control characters become their pictures (U+2400 …, "␛" for ESC); those without one, direction controls, characters
+without width and lone surrogates become escapes as JSON and Python have them (`\\x9b`, `\\u202e`, `\\U000e0041`). Every
+other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl, Zp, noncharacters, and
+Default_Ignorable_Code_Point.
+
+Errors, representations, HTML and all front ends pass what they show through here.
+"""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE = (
+    r"\x00-\x1f\x7f-\x9f"  # Cc
+    r"\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    r"\ud800-\udfff"  # Cs
+    r"\ufdd0-\ufdef"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
+)
+_one_line = re.compile(f"[{_UNSAFE}]")
+_lines = re.compile(f"(?![\n\t])[{_UNSAFE}]")
+
+
+def visible(text: str) -> str:
+    """`text` on one line, with nothing in it that a terminal would obey or an eye would miss."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _one_line.sub(_spelled, text)
+
+
+def visible_lines(text: str) -> str:
+    """As `visible`, but line ends and tabs stay: for documents."""
+    return _lines.sub(_spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\N{SYMBOL FOR DELETE}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
