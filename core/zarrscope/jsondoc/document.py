@@ -8,16 +8,18 @@ Document never changes: each edit gives another one. Pure: no I/O. `parse_json` 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused
-from zarrscope.jsonplaces import Span, outline, pointer_of
-from zarrscope.jsonstyle import Style, begin, escape_surrogates, indent_at, on_lines, plain
-from zarrscope.jsontext import CONSOLIDATED_LIMIT, NODE_LIMIT, decode_text, parse_json
-from zarrscope.store import Version
+from zarrscope.errors.visible import visible
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, decode_text, oddities, parse_json
+from zarrscope.jsondoc.spans import Span, outline, pointer_of
+from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
+from zarrscope.model.storage import Version
 
 __all__ = [
     "CONSOLIDATED_LIMIT",
@@ -80,7 +82,7 @@ class Document:
         self.value: Any = parse_json(self.bytes, key=key or None, limit=limit, notes=notes)
         """The parsed document. Shared: do not change it."""
         self.notes: tuple[str, ...] = tuple(notes)
-        """What is not standard JSON in it: NaN, Infinity, repeated names. A sentence each."""
+        """One sentence for each deviation from standard JSON in the text: NaN, Infinity, repeated names."""
 
     # ------------------------------------------------------------------ looking
     @cached_property
@@ -88,8 +90,13 @@ class Document:
         return decode_text(self.bytes, limit=self._limit)
 
     @cached_property
+    def oddities(self) -> Counter[str]:
+        """How many there are of each thing that is not standard JSON (parse.py)."""
+        return oddities(self.text) if self.notes else Counter()
+
+    @cached_property
     def _root(self) -> Span:
-        return outline(self.text)
+        return outline(self.text, self.value)
 
     @cached_property
     def _style(self) -> Style:
@@ -148,6 +155,12 @@ class Document:
         if found is None:
             return self._insert(pointer, new, None)
         return self._spliced([(found.span.start, found.span.stop, new)])
+
+    def with_object(self, pointer: str) -> Document:
+        """With an empty object there, if nothing is there, or null: for members to be set in it."""
+        if not self.has(pointer):
+            return self.add(pointer, {})
+        return self.set(pointer, {}) if self.get(pointer) is None else self
 
     def add(self, pointer: str, value: Any, position: int | None = None) -> Document:
         """With a new member, or a new item before the given index ("-" for the end), as RFC 6902 "add".
@@ -368,7 +381,7 @@ class Document:
         return hash((self.bytes, self.key))
 
     def __repr__(self) -> str:
-        return f"<Document {self.key} of {len(self.bytes)} bytes>"
+        return visible(f"<Document {self.key} of {len(self.bytes)} bytes>")
 
 
 _MISSING_HERE = object()

@@ -1,7 +1,7 @@
 """The place of every value in a JSON text: for edits that keep all other characters, and for errors that name the line.
 
 `scan` reads a text from end to end and tells what is wrong with it; `outline` finds the parts of one that `parse_json`
-(jsontext.py) has taken, as they are asked for. What is accepted beyond the standard is the same there and here.
+(parse.py) has taken, as they are asked for. What is accepted beyond the standard is the same there and here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from zarrscope.errors import BadMetadata
-from zarrscope.frozen import frozen
-from zarrscope.jsontext import BOM, LITERALS, MAX_DEPTH, fail, integer
+from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, MAX_DEPTH, TWICE, fail, integer, without_collection
+from zarrscope.model.frozen import frozen
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING = re.compile(
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[-+.\w]++")
 
 _NONSTANDARD = ("NaN", "Infinity", "-Infinity")
 
-Kind = Literal["object", "array", "string", "number", "literal"]
+JSONType = Literal["object", "array", "string", "number", "literal"]
 
 
 class Span:
@@ -37,8 +37,8 @@ class Span:
 
     __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
 
-    def __init__(self, kind: Kind, start: int, stop: int = -1, value: Any = None, text: str | None = None) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: JSONType, start: int, stop: int = -1, value: Any = None, text: str | None = None) -> None:
+        self.kind: JSONType = kind
         self.start = start
         self.stop = stop
         self.value = value
@@ -56,20 +56,37 @@ class Span:
         self._expand()
         return self._children
 
+    def beginning(self, most: int) -> Span:
+        """The same with the first `most` children alone, where they were not all found yet."""
+        if self._text is None:
+            return self
+        part = Span(self.kind, self.start, self.stop, self.value)
+        part._find_children(self._text, most)
+        return part
+
     def _expand(self) -> None:
         text = self._text
         if text is None:
             return
         self._text = None
-        at = _after_space(text, self.start + 1)
-        while at < self.stop - 1:
+        with without_collection(self.stop - self.start):
+            self._find_children(text)
+
+    def _find_children(self, text: str, most: int | None = None) -> None:
+        at = after_space(text, self.start + 1)
+        while at < self.stop - 1 and len(self._children) != most:
             if self.kind == "object":
                 stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
                 self._names.append(Name(_unquote(text[at:stop]), at, stop))
-                at = _after_space(text, _after_space(text, stop) + 1)
+                at = after_space(text, after_space(text, stop) + 1)
             child = _span_at(text, at)
+            if self.kind == "array":
+                child.value = self.value[len(self._children)]
             self._children.append(child)
-            at = _after_space(text, _after_space(text, child.stop) + 1)
+            at = after_space(text, after_space(text, child.stop) + 1)
+        if self.kind == "object" and len(self._names) == len(self.value):
+            for name, child in zip(self._names, self._children, strict=True):
+                child.value = self.value[name.value]
 
 
 class Name(NamedTuple):
@@ -80,20 +97,22 @@ class Name(NamedTuple):
     stop: int
 
 
+MOST_NOTES = 100
+"""Places told of one document."""
+
+
 @frozen
 class Scan:
     root: Span
-    duplicates: tuple[str, ...]
-    """Pointers of names that appear twice in one object."""
-    nonstandard: tuple[str, ...]
-    """Pointers of the tokens NaN, Infinity and -Infinity."""
+    told: tuple[tuple[str, str], ...]
+    """Each deviation from standard JSON: its name as in `oddities` (parse.py), and a sentence."""
+    more: int = 0
+    """The number of further deviations that are not listed."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (
-            *(f"The name at {pointer} appears more than once; the last one counts" for pointer in self.duplicates),
-            *(f"NaN or Infinity at {pointer} is not standard JSON" for pointer in self.nonstandard),
-        )
+        sentences = tuple(sentence for _, sentence in self.told)
+        return (*sentences, f"And {self.more:,} more such places") if self.more else sentences
 
 
 def pointer_of(tokens: Sequence[str]) -> str:
@@ -101,44 +120,60 @@ def pointer_of(tokens: Sequence[str]) -> str:
     return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-def outline(text: str) -> Span:
-    """The value of a text that `parse_json` has taken, its parts found as they are asked for."""
-    return _span_at(text, _after_space(text, 1 if text.startswith(BOM) else 0))
+def outline(text: str, value: Any) -> Span:
+    """The value of a text that `parse_json` has taken, its parts found as they are asked for. They share the value:
+    a second copy of it would take as much memory again."""
+    at = after_space(text, 1 if text.startswith(BOM) else 0)
+    kind: JSONType = _KINDS.get(text[at], "number")
+    return Span(kind, at, len(text.rstrip(" \t\n\r")), value, text if kind in ("object", "array") else None)
+
+
+def name_at(text: str, at: int) -> tuple[str, int]:
+    """The name of the member that begins at `at` in a valid text, and where its value begins."""
+    stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
+    return _unquote(text[at:stop]), after_space(text, after_space(text, stop) + 1)
 
 
 def _span_at(text: str, at: int) -> Span:
     value, stop = _read_at(text, at)
-    kind: Kind = _KINDS.get(text[at], "number")
+    kind: JSONType = _KINDS.get(text[at], "number")
     return Span(kind, at, stop, value, text if kind in ("object", "array") else None)
 
 
-def _after_space(text: str, at: int) -> int:
+def after_space(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, JSONType] = {
     "{": "object",
     "[": "array",
     '"': "string",
     **dict.fromkeys("tfnNI", "literal"),
 }
+_INFINITY = float("inf")
 _read_at: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_int=integer).raw_decode
 
 
-def scan(text: str) -> Scan:
-    """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer."""
-    return _Scanner(text).scan()
+def scan(text: str, most: int | None = MOST_NOTES) -> Scan:
+    """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer.
+
+    Of what is not standard, the first `most` of each kind are told; None for all.
+    """
+    return _Scanner(text, most).scan()
 
 
 class _Scanner:
     """One pass over a text, without recursion, so that depth costs memory and not the stack."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most: int | None) -> None:
         self.text = text
+        self.most = most
         self.open: list[Span] = []
-        self.duplicates: list[str] = []
-        self.nonstandard: list[str] = []
+        self.twice: list[tuple[str, str]] = []
+        self.tokens: list[tuple[str, str]] = []
+        self.beyond: list[tuple[str, str]] = []
+        self.more = 0
 
     def scan(self) -> Scan:
         text = self.text
@@ -182,10 +217,10 @@ class _Scanner:
                 at = self._skip(at)
                 if at != len(text):
                     self._fail(at, f"Something follows the end of the document: {text[at : at + 20]!r}")
-                return Scan(root, tuple(self.duplicates), tuple(self.nonstandard))
+                return Scan(root, (*self.twice, *self.tokens, *self.beyond), self.more)
 
     def _skip(self, at: int) -> int:
-        return _after_space(self.text, at)
+        return after_space(self.text, at)
 
     def _char(self, at: int) -> str:
         if at >= len(self.text):
@@ -206,8 +241,10 @@ class _Scanner:
                 seen: set[str] = set()
                 here = self._pointer()
                 for name in span.names:
-                    if name.value in seen:
-                        self.duplicates.append(here + pointer_of([name.value]))
+                    if name.value in seen and self._may_tell(self.twice):
+                        pointer = here + pointer_of([name.value])
+                        sentence = f"The name at {pointer} appears more than once; the last one counts"
+                        self.twice.append((f"{TWICE} {name.value}", sentence))
                     seen.add(name.value)
         return at + 1
 
@@ -234,9 +271,19 @@ class _Scanner:
             else:
                 self._unexpected(at, "a value")
         self._attach(span)
-        if span.kind == "literal" and self.text[span.start : span.stop] in _NONSTANDARD:
-            self.nonstandard.append(self._pointer())
+        if span.kind == "literal" and (token := self.text[span.start : span.stop]) in _NONSTANDARD:
+            if self._may_tell(self.tokens):
+                self.tokens.append((token, f"NaN or Infinity at {self._pointer()} is not standard JSON"))
+        elif span.kind == "number" and span.value in (_INFINITY, -_INFINITY) and self._may_tell(self.beyond):
+            sentence = f"The number at {self._pointer()} is beyond what readers can hold: it reads as infinite"
+            self.beyond.append((f"{BEYOND} {self.text[span.start : span.stop]}", sentence))
         return span
+
+    def _may_tell(self, told: list[tuple[str, str]]) -> bool:
+        if self.most is None or len(told) < self.most:
+            return True
+        self.more += 1
+        return False
 
     def _attach(self, span: Span) -> None:
         if self.open:

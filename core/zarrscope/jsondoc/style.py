@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.jsonplaces import Span, pointer_of
-from zarrscope.jsontext import MAX_DEPTH
+from zarrscope.jsondoc.grammar import MAX_DEPTH
+from zarrscope.jsondoc.spans import Span, pointer_of
 
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _ESCAPED_LETTER = re.compile(r"\\u(?!00[01])")
 _STYLE_SAMPLE = 2000
-"""How many values are looked at to learn how a document is written."""
+"""The number of values that are examined to learn the style of a document."""
 
 
 def escape_surrogates(text: str) -> str:
@@ -24,16 +24,22 @@ def escape_surrogates(text: str) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
+_STYLE_CHILDREN = 100
+"""Children of one value that are looked at for it."""
+_STYLE_TEXT = 1 << 20
+"""Looking at children means to read a value once more: so many characters are read, and the whole text four times."""
+
+
 @dataclass(frozen=True)
 class Style:
-    """How a document is written, so that what is new looks like its neighbours."""
+    """The style of a document's text, so that new values look like their neighbours."""
 
     lines: bool
     """The outermost object has its members on lines of their own."""
     unit: str
     newline: str
     comma: str
-    """What follows a comma within a line."""
+    """The text after a comma within a line."""
     colon: str
     short_lists: bool
     """Lists of plain values are on one line even where objects are not."""
@@ -43,10 +49,12 @@ class Style:
     def of(cls, text: str, root: Span, key: str) -> Style:
         unit = comma = colon = None
         short = long = False
-        pending, seen = [root], 0
-        while pending and seen < _STYLE_SAMPLE:
+        pending, seen, budget = [root], 0, 4 * len(text) + _STYLE_TEXT
+        while pending and seen < _STYLE_SAMPLE and budget > 0:
             span = pending.pop()
             seen += 1
+            budget -= span.stop - span.start
+            span = span.beginning(_STYLE_CHILDREN)
             pending.extend(child for child in reversed(span.children) if child.kind in ("object", "array"))
             if not span.children:
                 continue
@@ -63,7 +71,7 @@ class Style:
                 short, long = short or not lines, long or lines
         colon = ": " if colon is None else colon
         return cls(
-            lines=on_lines(text, root) if root.children else True,
+            lines=on_lines(text, root.beginning(1)) if root.beginning(1).children else True,
             unit=unit if unit is not None else " " * (4 if key.rpartition("/")[2].startswith(".z") else 2),
             newline="\r\n" if "\r\n" in text else "\n",
             comma=comma if comma is not None and "\n" not in comma else colon.partition(":")[2],
@@ -105,7 +113,7 @@ class Style:
 
 
 def begin(parent: Span, index: int) -> int:
-    """Where a member (its name) or an item begins."""
+    """The offset at which a member (its name) or an item begins."""
     return parent.names[index].start if parent.kind == "object" else parent.children[index].start
 
 

@@ -2,7 +2,7 @@
 
 A DataType is canonical: named as in v3 ("int16", "string", "r24" …), in memory always native byte order (the stored
 order is the `bytes` codec's business; fields of structured types keep their own). A type we cannot decode has no
-`numpy`: its array still lists and shows its metadata. Fill values are in fill.py.
+`numpy`: its array still lists and shows its metadata. Fill values are in fill_value.py.
 
 Specification: v3 core "Data types", zarr-extensions data-types, numpy's array interface; spec A.13, C.2.
 Errors are BadMetadata (the document is wrong) with a pointer relative to the data type; an unknown name is no error.
@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.frozen import frozen
-from zarrscope.plugins import plugin
+from zarrscope.errors import BadMetadata
+from zarrscope.errors.visible import visible
+from zarrscope.model.frozen import frozen
+from zarrscope.model.json_value import JSON
+from zarrscope.model.plugins import plugin
+from zarrscope.model.schema import Schema, integer, one_of
 
 MAX_ITEMSIZE = 1 << 20
 MAX_NESTING = 8
@@ -39,7 +42,7 @@ class DataType:
     itemsize: int
     configuration: str = ""
     advice: str = ""
-    """For a type that is not supported here: what a person can do."""
+    """Advice for a type that is not supported here."""
 
     @property
     def variable(self) -> bool:
@@ -47,7 +50,7 @@ class DataType:
 
     def __str__(self) -> str:
         """For a person: "int16", "datetime64[ns]", "string of 5 code points" is left to presenters."""
-        return f"{self.name}{self.configuration}" if self.configuration else self.name
+        return visible(f"{self.name}{self.configuration}" if self.configuration else self.name)
 
 
 @frozen
@@ -73,11 +76,10 @@ class Fill:
         return hash(repr(self._identity()))
 
 
-Json = Any
 Configuration = Mapping[str, Any]
 
 
-def spell(value: Json, limit: int = 60) -> str:
+def spell(value: JSON, limit: int = 60) -> str:
     """A JSON value as a message shows it: its text, cut to `limit` characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
@@ -87,7 +89,7 @@ def spell(value: Json, limit: int = 60) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- v3 names
-_CORE = {
+CORE = {
     "bool": "?",
     "int8": "i1",
     "int16": "i2",
@@ -105,24 +107,24 @@ _CORE = {
     "complex_float32": "c8",
     "complex_float64": "c16",
 }
-CORE_NAMES = frozenset(_CORE) - {"complex_float32", "complex_float64"}
+CORE_NAMES = frozenset(CORE) - {"complex_float32", "complex_float64"}
 """The core types of v3 but r<bits>: written as plain strings."""
 
-_SMALL = (
+SMALL = (
     "bfloat16",
     *("int2", "int4", "uint2", "uint4"),
     *("float8_e3m4", "float8_e4m3", "float8_e5m2", "float8_e4m3fn"),
     *("float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
     *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
 )
-_PAIRS = [f"complex_{name}" for name in ("float16", *_SMALL) if "int" not in name]
+_PAIRS = [f"complex_{name}" for name in ("float16", *SMALL) if "int" not in name]
 
-_UNITS = {unit: unit for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")}
-_UNITS |= {"μs": "us", "µs": "us"}
+UNITS = {unit: unit for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")}
+UNITS |= {"μs": "us", "µs": "us"}
 
 
 def _core(name: str, configuration: Configuration) -> DataType:
-    kind = np.dtype(_CORE[name])
+    kind = np.dtype(CORE[name])
     canonical = {"complex_float32": "complex64", "complex_float64": "complex128"}.get(name, name)
     return DataType(canonical, kind, kind.itemsize)
 
@@ -149,7 +151,7 @@ def _raw(name: str, configuration: Configuration) -> DataType:
     bits = int(name[1:]) if len(name) < 12 else MAX_ITEMSIZE * 8 + 8
     if bits == 0 or bits % 8:
         raise BadMetadata(f"The raw data type {spell(name)} does not hold a whole number of bytes", pointer="")
-    return DataType(f"r{bits}", np.dtype(f"V{_checked_size(bits // 8)}"), bits // 8)
+    return DataType(f"r{bits}", np.dtype(f"V{checked_size(bits // 8)}"), bits // 8)
 
 
 def _string(name: str, configuration: Configuration) -> DataType:
@@ -174,12 +176,12 @@ def _sized(kind: str) -> Callable[[str, Configuration], DataType]:
                 f"length_bytes of {name} must be a multiple of {unit}, not {length}",
                 pointer="/configuration/length_bytes",
             )
-        return _fixed(kind, _checked_size(length, "/configuration/length_bytes") // unit)
+        return fixed_size(kind, checked_size(length, "/configuration/length_bytes") // unit)
 
     return make
 
 
-def _fixed(kind: str, count: int) -> DataType:
+def fixed_size(kind: str, count: int) -> DataType:
     """U, S or V of `count` characters, bytes, bytes."""
     size = count * (4 if kind == "U" else 1)
     name = {"U": "fixed_length_utf32", "S": "null_terminated_bytes", "V": "raw_bytes"}[kind]
@@ -187,7 +189,7 @@ def _fixed(kind: str, count: int) -> DataType:
     return DataType(name, np.dtype(f"{kind}{count}"), size, _canonical({"length_bytes": size}))
 
 
-def _checked_size(size: int, pointer: str = "") -> int:
+def checked_size(size: int, pointer: str = "") -> int:
     if size > MAX_ITEMSIZE:
         raise BadMetadata(f"One element would take {size:,} bytes; zarrscope allows {MAX_ITEMSIZE:,}", pointer=pointer)
     return size
@@ -195,9 +197,9 @@ def _checked_size(size: int, pointer: str = "") -> int:
 
 def _temporal(name: str, configuration: Configuration) -> DataType:
     unit, scale = configuration.get("unit"), configuration.get("scale_factor", 1)
-    if not isinstance(unit, str) or unit not in _UNITS:
+    if not isinstance(unit, str) or unit not in UNITS:
         raise BadMetadata(
-            f"{name} needs a unit, one of {', '.join(sorted(set(_UNITS)))}, not {spell(unit)}",
+            f"{name} needs a unit, one of {', '.join(sorted(set(UNITS)))}, not {spell(unit)}",
             pointer="/configuration/unit",
         )
     if type(scale) is not int or not 1 <= scale < 2**31:
@@ -205,10 +207,10 @@ def _temporal(name: str, configuration: Configuration) -> DataType:
             f"scale_factor of {name} must be a whole number from 1 to 2147483647, not {spell(scale)}",
             pointer="/configuration/scale_factor",
         )
-    return _time("M" if name == "numpy.datetime64" else "m", _UNITS[unit], scale)
+    return time_type("M" if name == "numpy.datetime64" else "m", UNITS[unit], scale)
 
 
-def _time(kind: str, unit: str, scale: int) -> DataType:
+def time_type(kind: str, unit: str, scale: int) -> DataType:
     name = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}[kind]
     text = f"{kind}8" if unit == "generic" else f"{kind}8[{scale}{unit}]"
     return DataType(name, np.dtype(text), 8, _canonical({"unit": unit, "scale_factor": scale}))
@@ -235,10 +237,10 @@ def _struct_at(configuration: Configuration, depth: int) -> DataType:
         except BadMetadata as error:
             raise error.beneath(f"{here}/{i}/data_type") from None
         parts.append((field["name"], kind, "little", ()))
-    return _record(parts, here)
+    return record_type(parts, here)
 
 
-def _record(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]]], here: str) -> DataType:
+def record_type(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]]], here: str) -> DataType:
     """A structured type from (name, type, byte order, shape of a sub-array) per field, packed."""
     if len(parts) > MAX_FIELDS:
         raise BadMetadata(f"{len(parts):,} fields are more than zarrscope allows ({MAX_FIELDS:,})", pointer=here)
@@ -254,7 +256,7 @@ def _record(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]]], 
         count = 1
         for n in shape:
             count *= n
-        size = _checked_size(size + kind.itemsize * count, f"{here}/{i}")
+        size = checked_size(size + kind.itemsize * count, f"{here}/{i}")
         form = to_json(kind)
         described.append(
             {"name": name, "data_type": {"name": "subarray", "configuration": {"data_type": form, "shape": [*shape]}}}
@@ -272,27 +274,50 @@ def _record(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]]], 
     return DataType("struct", np.dtype(numpy_fields), size, text)
 
 
-DATA_TYPES: dict[str, Callable[[str, Configuration], DataType]] = {
-    **dict.fromkeys(_CORE, _core),
-    "string": _string,
-    "bytes": _bytes,
-    "variable_length_bytes": _bytes,
-    "fixed_length_utf32": _sized("U"),
-    "null_terminated_bytes": _sized("S"),
-    "raw_bytes": _sized("V"),
-    "numpy.datetime64": _temporal,
-    "numpy.timedelta64": _temporal,
-    "struct": _struct,
-    "structured": _struct,
-    **dict.fromkeys(_SMALL, _small),
-    **dict.fromkeys(_PAIRS, _pair),
+@frozen
+class TypeRow:
+    """One data type: what makes it of (name, configuration), and what its configuration may and must hold."""
+
+    make: Callable[[str, Configuration], DataType]
+    members: Mapping[str, Schema] | None = None
+    """In the words of JSON Schema; None where there is no configuration."""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(self.members or ())
+
+
+_TIME: Mapping[str, Schema] = {
+    "unit": one_of("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as", "generic"),
+    "scale_factor": integer(1, 2**31 - 1),
 }
-"""Name → what makes the DataType from (name, configuration). r<bits> is matched by its pattern."""
+_FIELDS: Mapping[str, Schema] = {"fields": {"type": "array", "minItems": 1}}
 
-_RAW = r"r([0-9]+)"
+DATA_TYPES: dict[str, TypeRow] = {
+    **dict.fromkeys(CORE, TypeRow(_core)),
+    "string": TypeRow(_string),
+    "bytes": TypeRow(_bytes),
+    "variable_length_bytes": TypeRow(_bytes),
+    "fixed_length_utf32": TypeRow(_sized("U"), {"length_bytes": integer(4, multipleOf=4)}),
+    "null_terminated_bytes": TypeRow(_sized("S"), {"length_bytes": integer(1)}),
+    "raw_bytes": TypeRow(_sized("V"), {"length_bytes": integer(1)}),
+    "numpy.datetime64": TypeRow(_temporal, _TIME),
+    "numpy.timedelta64": TypeRow(_temporal, _TIME),
+    "struct": TypeRow(_struct, _FIELDS),
+    "structured": TypeRow(_struct, _FIELDS),
+    **dict.fromkeys(SMALL, TypeRow(_small)),
+    **dict.fromkeys(_PAIRS, TypeRow(_pair)),
+}
+"""The one table of data types by their names in v3; r<bits> is matched by its pattern.
+
+Adding one takes a row here, a function that makes it, and an example in tests/contracts. Those of other packages come
+by entry points "zarrscope.data_types": what makes them, as `TypeRow.make`.
+"""
+
+RAW_NAME = r"r([0-9]+)"
 
 
-def data_type(value: Json, depth: int = 0) -> DataType:
+def data_type(value: JSON, depth: int = 0) -> DataType:
     """The type that a v3 document names: a string, or {name, configuration}. Unknown names have no `numpy`.
 
     Raises BadMetadata where the value is no extension at all, or its configuration is wrong.
@@ -302,7 +327,8 @@ def data_type(value: Json, depth: int = 0) -> DataType:
     if isinstance(value, Mapping):
         name, configuration = value.get("name"), value.get("configuration", {})
         if not isinstance(name, str):
-            raise BadMetadata(f"A data type needs a name, a string, not {spell(name)}", pointer="/name")
+            at = "/name" if "name" in value else ""
+            raise BadMetadata(f"A data type needs a name, a string, not {spell(name)}", pointer=at)
         if not isinstance(configuration, Mapping):
             raise BadMetadata(
                 f"The configuration of a data type is an object, not {spell(configuration)}", pointer="/configuration"
@@ -315,21 +341,27 @@ def data_type(value: Json, depth: int = 0) -> DataType:
         raise BadMetadata(f"Structs nest deeper than {MAX_NESTING} levels", pointer="")
     if name in ("struct", "structured"):
         return _struct_at(configuration, depth)
-    if re.fullmatch(_RAW, name):
+    if re.fullmatch(RAW_NAME, name):
         return _raw(name, configuration)
-    make = DATA_TYPES.get(name) or plugin("data_types", name)
+    row = DATA_TYPES.get(name)
+    make = row.make if row is not None else plugin("data_types", name)
     return make(name, configuration) if make else unknown(name, configuration)
 
 
+def is_data_type(name: str) -> bool:
+    """Whether a data type of that name is known here: built in, or added by another package."""
+    return name in DATA_TYPES or bool(re.fullmatch(RAW_NAME, name)) or plugin("data_types", name) is not None
+
+
 def _prefixed(name: str) -> str:
-    """What a name with a prefix is: ZEP 9 sketches those for its third phase, which nobody has adopted."""
+    """An explanation of a name with a prefix: ZEP 9 sketches them for its third phase, which is not adopted."""
     if ":" not in name or "://" in name:
         return ""
     return " Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
 def unknown(name: str, configuration: Configuration | None = None) -> DataType:
-    """A type nobody here knows: kept by name."""
+    """A data type that is not known here; its name is kept."""
     return DataType(
         name,
         None,
@@ -340,7 +372,7 @@ def unknown(name: str, configuration: Configuration | None = None) -> DataType:
     )
 
 
-def to_json(dtype: DataType) -> Json:
+def to_json(dtype: DataType) -> JSON:
     """How v3 writes it: a string for types without configuration, else {name, configuration}."""
     if not dtype.configuration:
         return dtype.name
@@ -351,148 +383,6 @@ def _canonical(configuration: Configuration) -> str:
     return json.dumps(configuration, sort_keys=True, separators=(",", ":"), default=str)
 
 
-# ---------------------------------------------------------------------------------------------- type strings
-_TYPESTR = r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?"
-_UNIT = r"([0-9]*)([A-Za-zμµ]+)"
-_NUMBERS = {np.dtype(code).str[1:]: name for name, code in _CORE.items() if name in CORE_NAMES}
-_ORDERS = {"<": "little", ">": "big"}
-
-OBJECT = DataType(
-    "object", np.dtype(object), 0, advice="Arrays of Python objects need an object codec (vlen-utf8, json2 …)."
-)
-"""v2's "|O": what the elements are, only the object codec can tell."""
-
-
-def parse_typestr(value: Json) -> tuple[DataType, str | None]:
-    """A v2 dtype, type string or field list, as (type, byte order "little"|"big"|None where it has none).
-
-    Raises BadMetadata for what numpy's grammar does not allow (spec A.9, F.27).
-    """
-    if isinstance(value, list):
-        return _parse_descr(value, 0), None
-    if not isinstance(value, str):
-        raise BadMetadata(f"A dtype is a string or a list of fields, not {spell(value)}", pointer="")
-    match = re.fullmatch(_TYPESTR, value)
-    if match is None:
-        name = value.removeprefix("|").removeprefix("<")
-        if name in DATA_TYPES and name not in ("struct", "structured", "bytes", "string"):
-            known = data_type(name)
-            if known.itemsize:  # tensorstore writes "bfloat16" and GDAL has been seen to write "int32"
-                return known, "little" if known.itemsize > 1 else None
-        raise BadMetadata(f"{spell(value)} is not a dtype that numpy's type strings allow", pointer="")
-    order, kind, digits, unit = match.groups()
-    count = int(digits) if digits and len(digits) < 12 else (MAX_ITEMSIZE + 1 if digits else None)
-    if unit is not None and kind not in "mM":
-        raise BadMetadata(f"{spell(value)}: only times have a unit", pointer="")
-    if kind == "O":
-        return OBJECT, None
-    if kind in "mM":
-        return _parse_time(value, kind, count, unit), _ORDERS.get(order, "little")
-    if count is None:
-        raise BadMetadata(f"{spell(value)} does not say how large an element is", pointer="")
-    if kind in "SUV":
-        _checked_size(count * (4 if kind == "U" else 1))
-        return _fixed(kind, count), (_ORDERS.get(order, "little") if kind == "U" else None)
-    name = _NUMBERS.get(f"{kind}{count}", "")
-    if name:
-        return data_type(name), (_ORDERS.get(order, "little") if count > 1 else None)
-    if (kind, count) in (("f", 12), ("f", 16), ("c", 24), ("c", 32)):
-        return DataType(value[1:], None, count, advice="Extended precision differs between processors."), None
-    raise BadMetadata(f"{spell(value)} is not a dtype: there is no {kind!r} of {count} bytes", pointer="")
-
-
-def _parse_time(value: str, kind: str, count: int | None, unit: str | None) -> DataType:
-    if count not in (8, None):
-        raise BadMetadata(f"{spell(value)}: times take 8 bytes", pointer="")
-    if unit is None:
-        return _time(kind, "generic", 1)
-    match = re.fullmatch(_UNIT, unit)
-    if match is None or match[2] not in _UNITS:
-        raise BadMetadata(f"{spell(value)} has no unit of time that numpy knows", pointer="")
-    scale = int(match[1]) if match[1] and len(match[1]) < 11 else (0 if match[1] else 1)
-    if not 1 <= scale < 2**31:
-        raise BadMetadata(f"{spell(value)}: the number before the unit must lie in 1 … 2147483647", pointer="")
-    return _time(kind, _UNITS[match[2]], scale)
-
-
-def _parse_descr(value: list[Any], depth: int) -> DataType:
-    if depth > MAX_NESTING:
-        raise BadMetadata(f"Structs nest deeper than {MAX_NESTING} levels", pointer="")
-    if not value or len(value) > MAX_FIELDS:
-        raise BadMetadata(f"A structured dtype has 1 to {MAX_FIELDS:,} fields, not {len(value):,}", pointer="")
-    parts: list[tuple[Any, DataType, str | None, tuple[int, ...]]] = []
-    for i, field in enumerate(value):
-        if not isinstance(field, list) or len(field) not in (2, 3):
-            raise BadMetadata(f"A field is [name, dtype] or [name, dtype, shape], not {spell(field)}", pointer=f"/{i}")
-        shape = field[2] if len(field) == 3 else []
-        shape = [shape] if type(shape) is int else shape
-        if not isinstance(shape, list) or not all(type(n) is int and 0 <= n <= MAX_ITEMSIZE for n in shape):
-            raise BadMetadata(f"{spell(field[2])} is not the shape of a field", pointer=f"/{i}/2")
-        try:
-            if isinstance(field[1], list):
-                kind, order = _parse_descr(field[1], depth + 1), None
-            else:
-                kind, order = parse_typestr(field[1])
-        except BadMetadata as error:
-            raise error.beneath(f"/{i}/1") from None
-        parts.append((field[0], kind, order, tuple(shape)))
-    return _record(parts, "")
-
-
-def typestr(dtype: DataType, endian: str | None = None) -> Json:
-    """How v2 and the drafts of 2019 and 2020 write it. Raises Unsupported for types they cannot say."""
-    if dtype.variable:
-        return "|O"
-    kind = dtype.numpy
-    if is_small(dtype):
-        return dtype.name  # as tensorstore does; nobody else has them in v2
-    if kind is None:
-        raise Unsupported(
-            f"Zarr v2 has no data type {dtype.name}",
-            feature=f"data type {dtype.name}",
-            advice="Write it as Zarr v3, or convert the values first.",
-        )
-    if kind.fields:
-        return _descr(kind)
-    return kind.newbyteorder(">" if endian == "big" else "<").str
-
-
-def _descr(kind: np.dtype[Any]) -> list[list[Any]]:
-    fields: list[list[Any]] = []
-    members: Mapping[str, Any] = kind.fields or {}
-    for name in kind.names or ():
-        inner = members[name][0]
-        shape = [*inner.shape]
-        base = inner.base
-        form: Json = _descr(base) if base.fields else base.str
-        fields.append([name, form, shape] if shape else [name, form])
-    return fields
-
-
-def from_numpy(dtype: Any) -> DataType:
-    """The data type for values of a numpy dtype (or what numpy.dtype accepts, or a v3 name). Raises Unsupported."""
-    if isinstance(dtype, DataType):
-        return dtype
-    if isinstance(dtype, str) and (dtype in DATA_TYPES or re.fullmatch(_RAW, dtype)) and dtype != "bytes":
-        return data_type(dtype)
-    if dtype is str:
-        return data_type("string")
-    try:
-        kind = np.dtype(dtype)
-    except TypeError as error:
-        raise Unsupported(f"{dtype!r} is not a data type", feature=f"data type {dtype!r}") from error
-    if kind.name in _SMALL:
-        return data_type(kind.name)
-    if kind.kind == "O" or kind.kind == "T":
-        return data_type("string")
-    if kind.fields:
-        return _parse_descr(_descr(kind), 0)
-    try:
-        return parse_typestr(kind.str)[0]
-    except BadMetadata as error:
-        raise Unsupported(error.message, feature=f"data type {kind}") from None
-
-
 def is_small(dtype: DataType) -> bool:
     """A type of ml_dtypes: a number to numpy, though numpy calls its kind void."""
-    return dtype.name in _SMALL
+    return dtype.name in SMALL

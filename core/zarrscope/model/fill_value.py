@@ -16,16 +16,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zarrscope.dtype import DataType, Fill, data_type, is_small, spell
 from zarrscope.errors import BadMetadata
-from zarrscope.frozen import frozen
-
-Json = Any
+from zarrscope.model.dtype import DataType, Fill, data_type, is_small, spell
+from zarrscope.model.frozen import frozen
+from zarrscope.model.json_value import JSON
 
 
 @frozen
 class FillForm:
-    """What the documents of one family may say: `null`, hexadecimal and binary strings, how raw bytes are written.
+    """The forms of fill values that a family of documents allows: `null`, hexadecimal and binary strings, raw bytes.
 
     `loose`: numbers as text, whole floats for integers and 0 or 1 for booleans are read too, as numpy did for v2.
     """
@@ -49,7 +48,7 @@ _LOOSE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 NAT = -(2**63)
 
 
-def _wrong(value: Json, dtype: DataType, expected: str, pointer: str = "") -> BadMetadata:
+def _wrong(value: JSON, dtype: DataType, expected: str, pointer: str = "") -> BadMetadata:
     return BadMetadata(
         f"The fill value {spell(value)} is not one of data type {dtype.name}: {expected}",
         pointer=pointer,
@@ -58,7 +57,7 @@ def _wrong(value: Json, dtype: DataType, expected: str, pointer: str = "") -> Ba
 
 
 def undefined(dtype: DataType) -> Fill:
-    """What is shown where no fill value is defined: zero, empty, False."""
+    """The value that is shown where no fill value is defined: zero, empty, False."""
     return Fill(zero(dtype), defined=False)
 
 
@@ -74,7 +73,7 @@ def zero(dtype: DataType) -> Any:
     return np.zeros((), dtype.numpy)[()]
 
 
-def parse_fill(value: Json, dtype: DataType, form: FillForm = V3, *, lenient: bool = False) -> Fill:
+def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bool = False) -> Fill:
     """The fill value that `value` writes. Raises BadMetadata, its pointer relative to the value.
 
     `lenient` reads null as undefined where the form forbids it.
@@ -92,7 +91,12 @@ def parse_fill(value: Json, dtype: DataType, form: FillForm = V3, *, lenient: bo
     return Fill(_parse(value, dtype, form))
 
 
-def _parse(value: Json, dtype: DataType, form: FillForm) -> Any:
+def element(data: bytes, kind: np.dtype[Any]) -> Any:
+    """The one element that these bytes are; numpy does not take a type of no size from memory."""
+    return np.frombuffer(data, kind)[0] if kind.itemsize else np.zeros((), kind)[()]
+
+
+def _parse(value: JSON, dtype: DataType, form: FillForm) -> Any:
     kind = dtype.numpy
     assert kind is not None
     if dtype.variable:
@@ -126,21 +130,20 @@ def _parse(value: Json, dtype: DataType, form: FillForm) -> Any:
             return _raw(value, dtype, kind, form)
 
 
-def _integer(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     limits = np.iinfo(kind)
     number = value
     if form.raw == "hexadecimal" and isinstance(value, str) and re.fullmatch(_BITS, value):
         return _from_bits(value, dtype, kind)
-    if form.loose:
-        text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
-        if text or (isinstance(value, float) and value.is_integer()):
-            number = int(value)
+    text = form.loose and isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
+    if text or (isinstance(value, float) and value.is_integer()):  # 0.0 can mean nothing but 0
+        number = int(value)
     if type(number) is not int or not limits.min <= number <= limits.max:
         raise _wrong(value, dtype, f"a whole number from {limits.min} to {limits.max}")
     return kind.type(number)
 
 
-def _small_int(value: Json, dtype: DataType) -> Any:
+def _small_int(value: JSON, dtype: DataType) -> Any:
     bits = int(dtype.name[-1])
     low, high = (0, 2**bits - 1) if dtype.name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if type(value) is not int or not low <= value <= high:
@@ -149,7 +152,7 @@ def _small_int(value: Json, dtype: DataType) -> Any:
     return dtype.numpy.type(value)
 
 
-def _float(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     number = value
     if isinstance(value, str):
         if form.hexadecimal and value.startswith(("0x", "0b")):
@@ -185,7 +188,7 @@ def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
     return np.frombuffer(number.to_bytes(kind.itemsize, "little"), kind.newbyteorder("<")).astype(kind)[0]
 
 
-def _complex(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _complex(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     half = np.dtype(f"f{kind.itemsize // 2}")
     if isinstance(value, list) and len(value) == 2:
         parts = []
@@ -202,7 +205,7 @@ def _complex(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     raise _wrong(value, dtype, "a pair [real, imaginary]")
 
 
-def _text(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _text(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     if form.loose and value == 0 and type(value) is int:
         value = ""
     capacity = kind.itemsize // 4
@@ -211,7 +214,7 @@ def _text(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> 
     return np.array(value, kind)[()]
 
 
-def _raw(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _raw(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
     """S and V: the bytes of one element, padded with zero bytes."""
     size = kind.itemsize
     data: bytes | None = None
@@ -233,7 +236,7 @@ def _raw(value: Json, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> A
         raise _wrong(value, dtype, f"{size} bytes as {_RAW_FORMS[form.raw]}")
     if kind.kind == "S":
         return np.array(data, kind)[()]
-    return np.frombuffer(data.ljust(size, b"\0"), kind)[0]
+    return element(data.ljust(size, b"\0"), kind)
 
 
 _RAW_FORMS = {
@@ -258,7 +261,7 @@ def _to_base64(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
-def _parse_variable(value: Json, dtype: DataType) -> Any:
+def _parse_variable(value: JSON, dtype: DataType) -> Any:
     if dtype.name == "object":
         if isinstance(value, list):  # numpy would take it for several elements
             raise _wrong(value, dtype, "null, true, false, a number, text or an object")
@@ -275,14 +278,14 @@ def _parse_variable(value: Json, dtype: DataType) -> Any:
     return data
 
 
-def _parse_struct(value: Json, dtype: DataType, form: FillForm) -> Any:
+def _parse_struct(value: JSON, dtype: DataType, form: FillForm) -> Any:
     kind = dtype.numpy
     assert kind is not None
     if isinstance(value, str):
         data = _from_base64(value)
         if data is None or len(data) != kind.itemsize:
             raise _wrong(value, dtype, f"base64 of {kind.itemsize} bytes")
-        return np.frombuffer(data, kind)[0]
+        return element(data, kind)
     if type(value) is int and value == 0 and form.loose:
         return zero(dtype)
     names = kind.names or ()
@@ -313,7 +316,7 @@ def _fields(dtype: DataType) -> list[DataType | None]:
 
 
 # ---------------------------------------------------------------------------------------------- writing
-def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> Json:
+def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
     """How a family of documents writes the fill value; null where it is undefined and the family allows that."""
     if dtype.numpy is None:
         return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
@@ -322,7 +325,7 @@ def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> Json:
     return _json(fill.value, dtype, form)
 
 
-def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
+def _json(value: Any, dtype: DataType, form: FillForm) -> JSON:
     kind = dtype.numpy
     assert kind is not None
     if dtype.variable:
@@ -352,8 +355,8 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
             return int(np.asarray(value, kind).view("i8")[()])
         case "U":
             return str(value)
-        case "S":
-            return _to_base64(bytes(value))
+        case "S":  # whole elements in v2, where readers count the bytes
+            return _to_base64(bytes(value).ljust(kind.itemsize, b"\0") if form.null else bytes(value))
         case _:
             data = np.asarray(value, kind).tobytes()
             if form.raw == "hexadecimal":
@@ -365,7 +368,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> Json:
             )
 
 
-def _float_json(value: Any, form: FillForm) -> Json:
+def _float_json(value: Any, form: FillForm) -> JSON:
     number = float(value)
     if math.isnan(number):
         bits = np.asarray(value).astype(np.asarray(value).dtype.newbyteorder(">")).tobytes()

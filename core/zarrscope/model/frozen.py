@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class _Form(NamedTuple):
-    """What the methods know of a class."""
+    """The fields of a class, as its methods need them."""
 
     names: tuple[str, ...]
     known: frozenset[str]

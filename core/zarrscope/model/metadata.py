@@ -1,45 +1,45 @@
-"""The canonical vocabulary: what every dialect's documents are translated into, once, at the door.
+"""The canonical metadata: every dialect translates its documents into these types when it parses them.
 
 Nothing behind the dialects knows which documents a node came from. All types here are frozen, hashable, cheap to pickle
-and free of I/O. Attributes are not in here: they are the document's, kept as they stand (document.py).
+and free of I/O. Attributes are not in here: they are the document's, kept as they stand (jsondoc/document.py).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import Enum
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from zarrscope.dtype import DataType, Fill
-from zarrscope.errors import Unsupported
-from zarrscope.frozen import frozen
+from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.errors.visible import visible
+from zarrscope.model.dtype import DataType, Fill
+from zarrscope.model.frozen import frozen
+from zarrscope.model.json_value import JSON
+from zarrscope.runtime.memo import memoized
 
-Json = Any
-"""null, bool, int, float, str, list or dict, as json.loads gives them."""
 
-
-class Configuration(Mapping[str, Json]):
+class Configuration(Mapping[str, JSON]):
     """A frozen JSON object: hashable, and equal when the JSON is."""
 
     __slots__ = ("_members", "_text")
 
-    def __init__(self, members: Mapping[str, Json] | None = None) -> None:
+    def __init__(self, members: Mapping[str, JSON] | None = None) -> None:
         self._text: str | None = None
-        self._members: dict[str, Json] = dict(members or {})
+        self._members: dict[str, JSON] = dict(members or {})
 
     @property
     def text(self) -> str:
-        """The same JSON in one spelling; made when two are compared, which few ever are."""
+        """The JSON in a canonical spelling; made only when two are compared."""
         if self._text is None:
             self._text = json.dumps(self._members, sort_keys=True, default=str)
         return self._text
 
-    def __getitem__(self, name: str) -> Json:
+    def __getitem__(self, name: str) -> JSON:
         return self._members[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +55,33 @@ class Configuration(Mapping[str, Json]):
         return isinstance(other, Configuration) and self.text == other.text
 
     def __repr__(self) -> str:
-        return self.text
+        return visible(self.text)
+
+
+@frozen
+class Origin:
+    """The place of a codec in its document, and of settings that the document states elsewhere, as JSON pointers."""
+
+    place: str
+    settings: str
+    """The object with its configuration."""
+    members: tuple[tuple[str, str], ...] = ()
+    """(member of the configuration, where the document has it) of what has a place, or a name, of its own."""
+    inner: tuple[Origin | None, ...] = ()
+    """The origins of the codecs in its configuration's `codecs`."""
+
+    def pointer(self, rest: str) -> str:
+        """The pointer in the document for `rest` in the canonical codec: "/configuration/level", for example."""
+        steps = rest.split("/")[1:]
+        if not steps or steps[0] != "configuration":
+            return self.place + rest
+        if len(steps) > 2 and steps[1] == "codecs" and steps[2].isdigit() and int(steps[2]) < len(self.inner):
+            inner = self.inner[int(steps[2])]
+            return self.place if inner is None else inner.pointer("".join(f"/{step}" for step in steps[3:]))
+        for member, where in self.members:
+            if steps[1:2] == [member]:
+                return where
+        return self.settings + "".join(f"/{step}" for step in steps[1:])
 
 
 @frozen
@@ -69,6 +95,18 @@ class CodecSpec:
     configuration: Configuration = field(default_factory=Configuration)
     must_understand: bool = True
     spelled: str = field(default="", compare=False)
+    origin: Origin | None = field(default=None, compare=False)
+    """The place in the document, if not at /codecs."""
+
+
+def pointer_in_document(codecs: tuple[CodecSpec, ...], pointer: str | None) -> str | None:
+    """The pointer in the document for `pointer` in the canonical codecs: in v2, /filters/0 for /codecs/1, for
+    example."""
+    found = re.match(r"/codecs/([0-9]+)(?=/|$)", pointer or "")
+    if found is None or pointer is None or int(found[1]) >= len(codecs):
+        return pointer
+    origin = codecs[int(found[1])].origin
+    return pointer if origin is None else origin.pointer(pointer[found.end() :])
 
 
 @frozen
@@ -77,17 +115,21 @@ class RegularGrid:
 
     chunk_shape: tuple[int, ...]
 
-    def extent(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many chunks along each axis; ceil(0/0) := 0 (spec D.8)."""
+    def grid_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of chunks along each axis; ceil(0/0) := 0 (spec D.8)."""
         return tuple(0 if n == 0 else -(-n // c) for n, c in zip(shape, self.chunk_shape, strict=True))
 
     def edges(self, axis: int, length: int) -> RegularEdges:
-        """Where the chunks of one axis begin and end; `length` is the array's."""
+        """The chunk edges along one axis; `length` is that of the array."""
         return RegularEdges(self.chunk_shape[axis], length)
 
     def shape_at(self, index: tuple[int, ...]) -> tuple[int, ...]:
         """The decoded shape of the chunk at `index`."""
         return self.chunk_shape
+
+    def to_json(self) -> dict[str, JSON]:
+        """How v3 writes it."""
+        return {"name": "regular", "configuration": {"chunk_shape": [*self.chunk_shape]}}
 
 
 class RegularEdges(NamedTuple):
@@ -123,8 +165,8 @@ class RectilinearGrid:
         """The largest chunk along each axis: no chunk takes more."""
         return tuple(axis if isinstance(axis, int) else max(size for size, _ in axis) for axis in self.axes)
 
-    def extent(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many chunks along each axis begin within the array."""
+    def grid_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The number of chunks along each axis that begin within the array."""
         lengths = enumerate(shape)
         return tuple(0 if n == 0 else self.edges(axis, n).chunk_of(n - 1) + 1 for axis, n in lengths)
 
@@ -139,6 +181,13 @@ class RectilinearGrid:
             low, high = self.edges(axis, 0).span(i)
             shape.append(high - low)
         return tuple(shape)
+
+    def to_json(self) -> dict[str, JSON]:
+        """How v3 writes it."""
+        shapes = [
+            axis if isinstance(axis, int) else [[*run] if run[1] > 1 else run[0] for run in axis] for axis in self.axes
+        ]
+        return {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}}
 
 
 @frozen
@@ -161,7 +210,7 @@ class RectilinearEdges:
         return start, start + size
 
 
-@lru_cache(maxsize=64)
+@memoized(64)
 def _rectilinear(runs: Runs, length: int) -> RectilinearEdges:
     starts = accumulate((size * count for size, count in runs[:-1]), initial=0)
     firsts = accumulate((count for _, count in runs[:-1]), initial=0)
@@ -169,7 +218,7 @@ def _rectilinear(runs: Runs, length: int) -> RectilinearEdges:
 
 
 ChunkGrid = RegularGrid | RectilinearGrid
-"""How an array is cut into chunks; all offer extent, edges, shape_at and chunk_shape."""
+"""How an array is cut into chunks; all offer extent, edges, shape_at, chunk_shape and to_json."""
 
 
 @frozen
@@ -183,7 +232,7 @@ class ChunkKeys:
     stem: str = "c/"
     separator: str = "/"
     scalar: str = "c"
-    """What stands for the one chunk of an array without axes."""
+    """The key of the only chunk of an array without axes."""
     reverse: bool = False
 
     def key(self, index: tuple[int, ...]) -> str:
@@ -192,7 +241,7 @@ class ChunkKeys:
         return self.prefix + self.stem + self.separator.join(map(str, reversed(index) if self.reverse else index))
 
 
-class Outcome(Enum):
+class ExtensionOutcome(Enum):
     USED = "used"
     IGNORED = "ignored"
     FELL_BACK = "fell back"
@@ -201,24 +250,45 @@ class Outcome(Enum):
 
 @frozen
 class ExtensionReport:
-    """What was found at an extension point, and what was done about it. Presenters put it into words."""
+    """An extension that a document uses, and how it was handled. Presenters put it into words."""
 
     point: str
     name: str
     understood: bool
     required: bool
-    outcome: Outcome
+    outcome: ExtensionOutcome
     advice: str = ""
     pointer: str = ""
-    """Where the document says it."""
+    """The place in the document, as a JSON pointer."""
     key: str = ""
     """The document, where that is not the node's own."""
     configuration: Configuration = field(default_factory=Configuration)
     passable: bool = False
-    """Opening leniently passes it over: what is shown may then be wrong, and nothing may be written."""
+    """Whether `lenient` opening ignores it; then the data shown may be wrong, and nothing may be written."""
     fallback: str = ""
-    """Of a data type: the one that the document offers in its place, and that fits. FELL_BACK: it is in use; REFUSED:
-    falling back is switched off."""
+    """The data type that the document offers in place of an unknown one. FELL_BACK: it is in use; REFUSED: falling back
+    is switched off."""
+
+
+@frozen
+class Defect:
+    """A member of a node's document that breaks the format, or is too new for zarrscope; it is not used for reading."""
+
+    message: str
+    pointer: str
+    """The place in the document, as a JSON pointer."""
+    key: str
+    advice: str = ""
+    feature: str | None = None
+    """The missing piece, where it is no fault of the document."""
+
+    @property
+    def error(self) -> BadMetadata | Unsupported:
+        """A new error to raise for this defect: each error gets its own place."""
+        place: dict[str, Any] = {"key": self.key, "pointer": self.pointer or None, "advice": self.advice or None}
+        if self.feature is not None:
+            return Unsupported(self.message, feature=self.feature, **place)
+        return BadMetadata(self.message, **place)
 
 
 @frozen
@@ -239,6 +309,10 @@ class ArrayMetadata:
     """Keys that other writers used where these find nothing: the first chunk found decides for the whole array."""
     lenient_keys: tuple[ChunkKeys, ...] = field(default=(), compare=False)
     """Keys that the documents do not allow, though some writers used them: read only when opened leniently."""
+    defects: tuple[Defect, ...] = ()
+    """The defects of the documents, in order."""
+    unread: tuple[str, ...] = ()
+    """Which of shape, dtype, grid, keys, codecs and fill are stand-ins, because the documents do not tell them."""
 
     kind = "array"
 
@@ -256,12 +330,12 @@ class ArrayMetadata:
         return None
 
     @property
-    def problem(self) -> Unsupported | None:
+    def problem(self) -> BadMetadata | Unsupported | None:
         """Why this array cannot be read, as far as its documents tell; None when only its codecs can tell.
 
         Where the chunk grid itself is unknown, `grid` is one chunk of the array's shape, and must not be used.
         """
-        return _problem(self.extensions)
+        return self.defects[0].error if self.defects else _problem(self.extensions)
 
 
 @frozen
@@ -270,23 +344,27 @@ class GroupMetadata:
     implicit: bool = False
     """No document says so: there are only nodes beneath it."""
     extensions: tuple[ExtensionReport, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    """The defects of the document, in order."""
 
     kind = "group"
 
     @property
-    def problem(self) -> Unsupported | None:
-        """The extension that this group demands and that is not understood here."""
-        return _problem(self.extensions)
+    def problem(self) -> BadMetadata | Unsupported | None:
+        """The error for a broken document, or for an extension that it demands and that is not understood here; else
+        None."""
+        return self.defects[0].error if self.defects else _problem(self.extensions)
 
     @property
     def listing_problem(self) -> Unsupported | None:
-        """The same where it keeps the children from being told: names and kinds need no document to be understood."""
+        """The extension that prevents listing the children; None when names and kinds can be listed without
+        understanding it."""
         return _problem(tuple(report for report in self.extensions if report.point != "metadata encoding"))
 
 
 def _problem(reports: tuple[ExtensionReport, ...]) -> Unsupported | None:
     for report in reports:
-        if report.outcome is Outcome.REFUSED:
+        if report.outcome is ExtensionOutcome.REFUSED:
             return Unsupported(
                 f"The {report.point} {report.name!r} is not supported here",
                 feature=f"{report.point} {report.name}",

@@ -14,10 +14,13 @@ from zarrscope.errors import Refused
 
 
 def clean_path(path: str) -> str:
-    """ "/a/b" for "a/b", "/a//b/", "a\\b". Raises Refused for "." and "..": they could leave the hierarchy."""
+    """ "/a/b" for "a/b", "/a//b/". Raises Refused for "." and "..": they could leave the hierarchy.
+
+    Names are what the store says: nothing but the slash separates them, and no character of them is changed.
+    """
     if path == "/":
         return path
-    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    parts = [part for part in path.split("/") if part]
     if any(part in (".", "..") for part in parts):
         raise Refused(f"The path {path!r} has '.' or '..' in it", advice="Name the node by its path from the root.")
     return "/" + "/".join(parts)

@@ -1,10 +1,10 @@
-"""Extensions that other distributions add: one group of entry points for each extension point of the specification.
+"""Plugins of other distributions: one group of entry points for each table and each extension point.
 
     [project.entry-points."zarrscope.data_types"]
     "https://example.com/money" = "my_package:money"
 
     group                          called with                          gives
-    zarrscope.codecs               see codecs.lookup                    a codec class
+    zarrscope.codecs               (not called)                         a codec class, see codecs.codec
     zarrscope.data_types           (name, configuration)                a DataType
     zarrscope.chunk_grids          (configuration, shape)               a chunk grid, as metadata.RegularGrid
     zarrscope.chunk_key_encodings  (configuration, prefix)              ChunkKeys
@@ -13,60 +13,130 @@
     zarrscope.storage_transformers (store, configuration, key prefix)   a Store over that store
     zarrscope.dialects             ()                                   a Dialect (dialects.protocol), with `signs`:
                                                                         keys at the root that tell it apart
+    zarrscope.stores               (not called)                         a StoreKind, see stores.registry; the name of
+                                                                        the entry point is the scheme
     zarrscope.extensions           (configuration,)                     a sentence: what it means; data read as they are
+    zarrscope.views                (not called)                         a View of the applications (presenters.views)
+    zarrscope.form_fields          (not called)                         a FieldEditor of the applications' form
 
-Looked for only when a name is not built in, by its exact name; no address is ever opened.
+Looked for only when a name is not built in, by its exact name; no address is ever opened. What fails, or is added by
+two distributions at once, is Unsupported where it is asked for, and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.runtime.memo import memoized
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUPS = (
+    "codecs",
+    "data_types",
+    "chunk_grids",
+    "chunk_key_encodings",
+    "memory_layouts",
+    "metadata_encodings",
+    "storage_transformers",
+    "dialects",
+    "stores",
+    "extensions",
+    "views",
+    "form_fields",
+)
 
 
-@lru_cache(maxsize=256)
-def plugin(group: str, name: str) -> Callable[..., Any] | None:
-    """What an installed distribution registered under "zarrscope.<group>" for that name, or None.
-
-    Raises Unsupported when it is there, but does not load; so does the result when it fails in a way of its own.
-    """
+@memoized(len(GROUPS))
+def _points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
+    """The entry points of a group by name. Asked once: a hostile document may name very many that are not there."""
     from importlib.metadata import entry_points  # brings email and zipfile with it: 15 ms
 
-    found = tuple(entry_points(group=f"zarrscope.{group}", name=name))
-    if not found:
-        return None
-    try:
-        made = found[0].load()
-    except Exception as error:  # a stranger's package may fail in any way
-        raise Unsupported(
-            f"The package that adds {name!r} does not load: {type(error).__name__}: {error}",
-            feature=f"{group} {name}",
-            advice="Install it again, or a newer version of it.",
-        ) from error
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in entry_points(group=f"zarrscope.{group}"):
+        others = found.get(point.name, ())
+        if all(point.value != other.value for other in others):
+            found[point.name] = (*others, point)
+    return found
 
+
+@memoized(256)
+def _loaded(group: str, name: str) -> tuple[Any, Unsupported | None]:
+    points = _points(group).get(name, ())
+    if not points:
+        return None, None
+    feature = f"{group} {name}"
+    if len(points) > 1:
+        both = ", ".join(sorted(_maker(point) for point in points))
+        return None, Unsupported(
+            f"Several packages add {name!r}: {both}", feature=feature, advice="Uninstall all of them but one."
+        )
+    try:
+        return points[0].load(), None
+    except Exception as error:  # a stranger's package may fail in any way
+        return None, Unsupported(
+            f"The package that adds {name!r} ({_maker(points[0])}) does not load: {type(error).__name__}: {error}",
+            feature=feature,
+            advice="Install it again, or a newer version of it.",
+        )
+
+
+def _maker(point: EntryPoint) -> str:
+    """The distribution that an entry point belongs to: "name 1.0"."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+
+
+def loaded(group: str, name: str) -> Any:
+    """The object that an installed distribution registered under "zarrscope.<group>" by that name, or None.
+
+    Raises Unsupported when it does not load, and when several distributions register the name.
+    """
+    found, fault = _loaded(group, name)
+    if fault is not None:
+        raise Unsupported(fault.message, feature=fault.feature, advice=fault.advice)
+    return found
+
+
+@memoized(256)
+def _guarded(group: str, name: str, made: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*arguments: Any) -> Any:
         try:
             return made(*arguments)
         except ZarrscopeError:
             raise
         except Exception as error:
-            raise Unsupported(
-                f"The package that adds {name!r} fails: {type(error).__name__}: {error}",
-                feature=f"{group} {name}",
-                advice="Report it to the makers of that package.",
-            ) from error
+            raise failing(group, name, error) from error
 
     return guarded
 
 
+def plugin(group: str, name: str) -> Callable[..., Any] | None:
+    """As `loaded`, to be called: what it raises of its own becomes Unsupported."""
+    made = loaded(group, name)
+    return None if made is None else _guarded(group, name, made)
+
+
+def failing(group: str, name: str, error: Exception) -> Unsupported:
+    """The error for an unexpected failure in the code of a plugin."""
+    return Unsupported(
+        f"The package that adds {name!r} fails: {type(error).__name__}: {error}",
+        feature=f"{group} {name}",
+        advice="Report it to the makers of that package.",
+    )
+
+
 def registered(group: str) -> tuple[str, ...]:
     """The names that installed distributions registered under "zarrscope.<group>"."""
-    from importlib.metadata import entry_points
+    return tuple(_points(group))
 
-    return tuple(dict.fromkeys(point.name for point in entry_points(group=f"zarrscope.{group}")))
+
+def forget() -> None:
+    """Clears the cache, so that newly installed plugins are found."""
+    for cache in (_points, _loaded, _guarded):
+        cache.cache_clear()
 
 
 def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:

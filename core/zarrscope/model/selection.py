@@ -1,10 +1,11 @@
 """Selections: numpy basic indexing against a shape and a chunk grid. Pure arithmetic; no data is touched.
 
 `select` turns an index (integers, slices with any step, ellipsis, newaxis) into a Selection: the output's shape and,
-for every axis, the positions taken. `pieces` crosses those with the edges of a grid: which chunks are touched, what
-part of each is taken, and where in the output it goes. Promises: the same elements in the same order as numpy gives
-(negative steps too); every element of the output is covered by exactly one piece; work is proportional to the chunks
-touched, never to the size of the array. A caller's mistake is an IndexError in numpy's sense, not a ZarrscopeError.
+for every axis, the positions taken. `chunk_selections` crosses those with the edges of a grid: which chunks are
+touched, what part of each is taken, and where in the output it goes. Promises: the same elements in the same order as
+numpy gives (negative steps too); every element of the output is covered by exactly one chunk selection; work is
+proportional to the chunks touched, never to the size of the array. A caller's mistake is an IndexError in numpy's
+sense, not a ZarrscopeError.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from zarrscope.errors import Refused
 MAX_TOUCHED = 4_000_000
 """More chunks along one axis are not planned for at once: an array of 2^62 chunks of one element is quickly written."""
 
-Index = SupportsIndex | slice | EllipsisType | None
-"""One part of a selection."""
+ChunkIndex = tuple[int, ...]
+"""The place of a chunk in a chunk grid."""
+BasicIndex = SupportsIndex | slice | EllipsisType | None
+"""One item of a basic index, as numpy calls it."""
 
 
 class Edges(Protocol):
@@ -37,8 +40,8 @@ class Edges(Protocol):
     def span(self, chunk: int) -> tuple[int, int]: ...
 
 
-class Part(NamedTuple):
-    """What a selection takes of one chunk along one axis."""
+class AxisSelection(NamedTuple):
+    """The part of one chunk that a selection takes, along one axis."""
 
     chunk: int
     source: slice
@@ -51,8 +54,8 @@ class Part(NamedTuple):
     """Every element of the chunk that lies within the array, in whatever order: its old value does not matter."""
 
 
-class Piece(NamedTuple):
-    """What a selection takes of one chunk."""
+class ChunkSelection(NamedTuple):
+    """The part of one chunk that a selection takes."""
 
     chunk: tuple[int, ...]
     source: tuple[slice, ...]
@@ -64,19 +67,20 @@ class Piece(NamedTuple):
 class Selection:
     """`positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it."""
 
-    __slots__ = ("extent", "positions", "scalar", "shape", "size")
+    __slots__ = ("full_shape", "positions", "scalar", "shape", "size")
 
     def __init__(self, positions: tuple[range, ...], shape: tuple[int, ...], scalar: bool) -> None:
         self.positions = positions
         self.shape = shape
         self.scalar = scalar
         """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
-        self.extent: tuple[int, ...] = tuple(map(len, positions))
+        self.full_shape: tuple[int, ...] = tuple(map(len, positions))
         """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
-        self.size = prod(self.extent)
+        self.size = prod(self.full_shape)
 
-    def parts(self, edges: Sequence[Edges]) -> list[list[Part]]:
-        """Per axis, what is taken of each chunk along it, in the order of the output. Targets are within `extent`."""
+    def axis_selections(self, edges: Sequence[Edges]) -> list[list[AxisSelection]]:
+        """For each axis, the selected parts of the chunks along it, in the order of the output. Targets are within
+        `full_shape`."""
         if not self.size:
             return [[] for _ in self.positions]
         for axis, (p, e) in enumerate(zip(self.positions, edges, strict=True)):
@@ -90,18 +94,18 @@ class Selection:
                 )
         return [_parts(p, e) for p, e in zip(self.positions, edges, strict=True)]
 
-    def pieces(self, edges: Sequence[Edges]) -> Iterator[Piece]:
+    def chunk_selections(self, edges: Sequence[Edges]) -> Iterator[ChunkSelection]:
         """Every chunk touched, once each: the product of `parts`."""
         if self.size:
-            yield from map(join, product(*self.parts(edges)))
+            yield from map(cross, product(*self.axis_selections(edges)))
 
 
-def join(parts: tuple[Part, ...]) -> Piece:
+def cross(parts: tuple[AxisSelection, ...]) -> ChunkSelection:
     """The piece of one chunk from its parts along each axis."""
     if not parts:
-        return Piece((), (), (), True, True)
+        return ChunkSelection((), (), (), True, True)
     chunk, source, target, whole, covers = zip(*parts, strict=True)
-    return Piece(chunk, source, target, all(whole), all(covers))
+    return ChunkSelection(chunk, source, target, all(whole), all(covers))
 
 
 def select(index: object, shape: tuple[int, ...]) -> Selection:
@@ -163,14 +167,14 @@ def _position(part: object, axis: int, length: int) -> int:
     return int(i + length if i < 0 else i)
 
 
-def _parts(positions: range, edges: Edges) -> list[Part]:
+def _parts(positions: range, edges: Edges) -> list[AxisSelection]:
     start, step, count, length = positions.start, positions.step, len(positions), edges.length
     if count == 1:
         chunk = edges.chunk_of(start)
         low, high = edges.span(chunk)
         source = slice(start - low, start - low + 1, 1)
-        return [Part(chunk, source, slice(0, 1, 1), high - low == 1, min(high, length) - low == 1)]
-    parts: list[Part] = []
+        return [AxisSelection(chunk, source, slice(0, 1, 1), high - low == 1, min(high, length) - low == 1)]
+    parts: list[AxisSelection] = []
     done = 0
     while done < count:
         at = start + done * step
@@ -185,7 +189,7 @@ def _parts(positions: range, edges: Edges) -> list[Part]:
             stop = first + (n - 1) * step + (1 if step > 0 else -1)
             source = slice(first, stop if stop >= 0 else None, step)
         parts.append(
-            Part(
+            AxisSelection(
                 chunk,
                 source,
                 slice(done, done + n, 1),

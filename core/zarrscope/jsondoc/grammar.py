@@ -1,0 +1,59 @@
+"""Shared by the parser and the scanner of spans: limits, literals, numbers, and the error that names line and
+column."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from zarrscope.errors import BadMetadata
+
+MAX_DEPTH = 512
+
+BOM = "\ufeff"
+
+LITERALS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "NaN": float("nan"),
+    "Infinity": float("inf"),
+    "-Infinity": float("-inf"),
+}
+
+
+def integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+def fail(text: str, at: int, message: str, pointer: str | None = None, advice: str | None = None) -> NoReturn:
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    raise BadMetadata(f"Line {line}, column {column}: {message}", pointer=pointer or None, advice=advice)
+
+
+_LONG = 64 << 10
+
+
+@contextmanager
+def without_collection(size: int) -> Iterator[None]:
+    """Python looks for cycles, of which JSON has none, each time so many lists are made: half of the time it takes to
+    parse a long text."""
+    if size <= _LONG or not gc.isenabled():
+        yield
+        return
+    try:
+        gc.disable()
+        yield
+    finally:
+        gc.enable()
+
+
+TWICE = "twice"
+
+BEYOND = "beyond"

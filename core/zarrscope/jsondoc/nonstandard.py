@@ -1,0 +1,55 @@
+"""The one rule for what JSON forbids or leaves open, and documents hold: NaN, Infinity, 1e400, names twice.
+
+What is there is kept as it is spelled, told when it is shown, and repeated so in the consolidated copy. What an edit
+would bring in anew is not written unless that was asked for: many readers refuse the whole document then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from zarrscope.errors import NotStandard
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.parse import sentence_of
+from zarrscope.jsondoc.spans import scan
+
+PLACES_LIMIT = 1 << 20
+"""In longer documents it is said what was brought in, not where: finding the places takes hundreds of bytes each."""
+MOST = 100
+"""At most this many sentences describe what one edit introduces."""
+
+
+def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
+    """A sentence for each thing of that kind that `after` has and `before` had not; moving one is no change."""
+    if not after.notes:
+        return ()
+    had = before.oddities if before is not None and before.notes else Counter[str]()
+    new = after.oddities - had
+    if not new:
+        return ()
+    if len(after.text) > PLACES_LIMIT:
+        told = [(sentence_of(name), count) for name, count in new.items()]
+        sentences = [sentence if count == 1 else f"{sentence} ({count:,} times)" for sentence, count in told]
+        return tuple(dict.fromkeys(sentences))[:MOST]
+    had = had.copy()
+    sentences = []
+    for name, sentence in scan(after.text, most=None).told:
+        if had[name]:
+            had[name] -= 1
+        else:
+            sentences.append(sentence)
+            if len(sentences) == MOST:
+                break
+    return tuple(sentences)
+
+
+def need_standard(before: Document | None, after: Document) -> None:
+    """Raises NotStandard where an edit brings such things in."""
+    told = brought_in(before, after)
+    if told:
+        raise NotStandard(
+            "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else ""),
+            key=after.key or None,
+            advice="Other readers may refuse the whole document. Write text or null instead, or say that it is meant "
+            "(--allow-nan, allow_nan=True).",
+        )

@@ -1,0 +1,292 @@
+"""JSON text (RFC 8259): bounded parsing of untrusted documents.
+
+`parse_json` gives the value, quickly; spans.py finds the place of each part of it. Both accept what real
+hierarchies hold and the standard does not (spec F.15-F.19): a byte order mark, the tokens NaN, Infinity and -Infinity,
+names that appear twice (the last wins), numbers beyond all floats (1e400 reads as infinite); each is told in a note.
+Everything else that breaks the standard is BadMetadata with line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from zarrscope.errors import BadMetadata
+from zarrscope.jsondoc.grammar import _LONG, BEYOND, BOM, LITERALS, MAX_DEPTH, TWICE, fail, integer, without_collection
+
+NODE_LIMIT = 16 << 20
+"""The most bytes of one node's document, unless a caller or ZARRSCOPE_DOCUMENT_LIMIT says otherwise."""
+CONSOLIDATED_LIMIT = 64 << 20
+"""The limit for consolidated metadata."""
+SPARSE = 8
+"""A document beyond NODE_LIMIT has at most one object, list or member for so many characters: parsed, each of them
+takes a hundred bytes."""
+_raised = 0
+"""As much as some caller asked for: what was read under that limit is parsed as well."""
+
+_PIECE = 1 << 20
+_PLACES_LIMIT = 4 << 20
+"""Above this size errors do without pointers: finding them is slower than reading the document."""
+_NOTED_LIMIT = 1 << 20
+"""The same of notes, which are made each time."""
+
+
+class ParsedBytes(bytes):
+    """A document that several look at while its node is opened: it is parsed once. Nobody may change the value."""
+
+    parsed: tuple[Any, list[str]] | None = None
+
+
+_kept: ContextVar[dict[bytes, tuple[Any, list[str]]] | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """Within it, each text is parsed once, however often it is fetched: for steps that look at one document again and
+    again, such as an edit. Nobody may change the values."""
+    if _kept.get() is not None:
+        yield
+        return
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, notes: list[str] | None = None) -> Any:
+    """The value of a JSON document, of at most `limit` bytes and 512 levels.
+
+    What is accepted beyond the standard is told in `notes`. An integer of more than 4300 digits becomes an infinite
+    float, which no field takes for a number of its own. Raises BadMetadata with line and column.
+    """
+    try:
+        held, kept = None, _kept.get()
+        if len(data) <= max(limit, _raised):
+            held = data.parsed if isinstance(data, ParsedBytes) else None
+            if held is None and kept:
+                held = kept.get(data)
+        if held is None:
+            text = decode_text(data, limit=limit)
+            if text.startswith(BOM):
+                text = text[1:]
+            told: list[str] = []
+            held = _parse(text, told), told
+            if kept is not None:
+                kept[bytes(data)] = held
+        if isinstance(data, ParsedBytes):
+            data.parsed = held
+        if notes is not None:
+            notes.extend(held[1])
+        return held[0]
+    except BadMetadata as error:
+        raise error.located(key=key) from None
+
+
+def raise_limit(limit: int) -> None:
+    """Documents of up to `limit` bytes are parsed from now on."""
+    global _raised
+    _raised = max(_raised, limit)
+
+
+def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
+    """The text of a document, a byte order mark kept as its first character. Raises BadMetadata."""
+    limit = max(limit, _raised)
+    if len(data) > limit:
+        raise BadMetadata(
+            f"The document has {len(data):,} bytes; at most {limit:,} are read",
+            advice="This is hardly metadata: check whether the key holds a chunk or a whole file. "
+            "If it is, set ZARRSCOPE_DOCUMENT_LIMIT to more bytes.",
+        )
+    if len(data) > max(NODE_LIMIT, _raised) and SPARSE * sum(map(data.count, (b"{", b"[", b":"))) > len(data):
+        raise BadMetadata(
+            f"The document has {len(data):,} bytes, of which too many begin objects, lists and members",
+            advice="This is hardly metadata. If it is, set ZARRSCOPE_DOCUMENT_LIMIT to more bytes.",
+        )
+    if data[:2] == b"\x1f\x8b":
+        raise BadMetadata("The document is compressed with gzip, not JSON text", advice="Store it uncompressed.")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise BadMetadata("The document is UTF-16; JSON is UTF-8", advice="Save it again as UTF-8.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise BadMetadata(f"Not UTF-8 text at line {line}, byte {column}: 0x{data[error.start]:02x}") from None
+
+
+class _Odd(Exception):
+    """There is something to tell of."""
+
+
+def _even(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Odd
+    return found
+
+
+def _odd(token: str) -> Any:
+    raise _Odd
+
+
+_HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
+"""Matches numbers that may be too large for a float, such as 1e400; also some that are not."""
+
+
+def _finite(value: Any) -> bool:
+    """Whether no number in a value is infinite."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+        elif type(each) is float and each in (_INFINITY, -_INFINITY):
+            return False
+    return True
+
+
+_INFINITY = float("inf")
+_quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd)
+"""Made once: that takes longer than reading a short document."""
+
+
+def _parse(text: str, notes: list[str]) -> Any:
+    with without_collection(len(text)):
+        return _parse_quickly(text, notes)
+
+
+def _parse_quickly(text: str, notes: list[str]) -> Any:
+    _check_depth(text)
+    try:
+        value = _quick.decode(text)
+        if _HUGE.search(text) is None or _finite(value):
+            return value
+        return _parse_oddities(text, notes)
+    except (_Odd, ValueError, RecursionError):
+        return _parse_oddities(text, notes)
+
+
+def _parse_oddities(text: str, notes: list[str]) -> Any:
+    odd: dict[str, None] = {}
+
+    def constant(token: str) -> Any:
+        odd[token] = None
+        return LITERALS[token]
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            odd[TWICE] = None
+        return found
+
+    try:
+        try:
+            value = json.loads(text, parse_constant=constant, object_pairs_hook=members)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            odd.clear()
+            value = json.loads(text, parse_constant=constant, object_pairs_hook=members, parse_int=integer)
+    except json.JSONDecodeError as error:
+        if len(text) <= _PLACES_LIMIT:
+            from zarrscope.jsondoc.spans import scan
+
+            scan(text)
+        raise BadMetadata(f"Not JSON: {error}") from None
+    except RecursionError:
+        raise BadMetadata("The document is nested too deeply") from None
+    if not odd and not _finite(value):
+        odd[BEYOND] = None
+    if odd:
+        from zarrscope.jsondoc.spans import scan
+
+        notes.extend(scan(text).notes if len(text) <= _NOTED_LIMIT else [sentence_of(each) for each in odd])
+    return value
+
+
+def sentence_of(oddity: str) -> str:
+    """The sentence for a deviation from standard JSON: a token, TWICE or BEYOND."""
+    if oddity.startswith(TWICE):
+        return "A name appears more than once in one object; the last one counts"
+    if oddity.startswith(BEYOND):
+        return "A number is beyond all that readers can hold, and reads as infinite"
+    return f"{oddity} is not standard JSON"
+
+
+def oddities(text: str) -> Counter[str]:
+    """How many there are of each thing that is not standard: tokens, "twice NAME", "beyond NUMBER". One quick pass."""
+    found: Counter[str] = Counter()
+
+    def constant(token: str) -> Any:
+        found[token] += 1
+        return LITERALS[token]
+
+    def number(digits: str) -> float:
+        value = float(digits)
+        if value in (_INFINITY, -_INFINITY):
+            found[f"{BEYOND} {digits}"] += 1
+        return value
+
+    def whole(digits: str) -> int | float:
+        value = integer(digits)
+        return number(digits) if type(value) is float else value
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = dict(pairs)
+        if len(names) != len(pairs):
+            for name, count in Counter(name for name, _ in pairs).items():
+                if count > 1:
+                    found[f"{TWICE} {name}"] += count - 1
+        return names
+
+    with without_collection(len(text)):
+        json.loads(
+            text.removeprefix(BOM),
+            parse_constant=constant,
+            parse_float=number,
+            parse_int=whole,
+            object_pairs_hook=members,
+        )
+    return found
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    if len(text) > _LONG and not _may_be_deep(text):
+        return
+    depth = 0
+    for match in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]|[\]}]', text, re.DOTALL):
+        bracket = match.group()
+        if bracket in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                fail(text, match.start(), f"More than {MAX_DEPTH} objects and arrays inside one another")
+        elif bracket in "]}":
+            depth -= 1
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether some place may lie in too many objects and arrays: counted by numpy, which takes a tenth of the time.
+    Brackets within strings count too, so this may be wrong, but never in favour of a text."""
+    depth = lowest = 0
+    opening, closing = b"[{", b"]}"
+    table = bytes(1 if c in opening else 255 if c in closing else 0 for c in range(256))
+    for at in range(0, len(text), _PIECE):
+        steps = np.frombuffer(text[at : at + _PIECE].encode("utf-8", "replace").translate(table), np.int8)
+        depths = np.cumsum(steps, dtype=np.int32)
+        if depth + int(depths.max(initial=0)) - lowest > MAX_DEPTH:
+            return True
+        lowest = min(lowest, depth + int(depths.min(initial=0)))
+        depth += int(depths[-1])
+    return False

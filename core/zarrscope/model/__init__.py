@@ -1,0 +1,1 @@
+"""The canonical vocabulary: data types, fill values, metadata, selections, node paths. Pure data, no I/O."""

@@ -1,0 +1,79 @@
+"""Encoded bytes of which any part can be read, and arenas: memory that is used again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from zarrscope.model.storage import Buffer
+
+
+class RangeReadable(Protocol):
+    """Encoded bytes; `read` gives fewer than asked for only where there are no more."""
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> Buffer: ...
+
+
+class BytesSource:
+    """Bytes in memory as RangeReadable."""
+
+    __slots__ = ("_data", "size")
+
+    def __init__(self, data: Buffer) -> None:
+        self._data = memoryview(data)
+        self.size = len(data)
+
+    def read(self, start: int, stop: int) -> Buffer:
+        return self._data[start:stop]
+
+
+class Arena:
+    """Memory given out piece by piece and taken back all at once: allocating it anew costs more than filling it."""
+
+    KEPT = 16 << 20
+    """At most this many bytes are kept by a cleared arena."""
+    FRONT = 4096
+    """Bytes before the first piece that are never given out: room for a header in front of merged pieces."""
+
+    def __init__(self) -> None:
+        self._set(0)
+
+    def _set(self, size: int) -> None:
+        memory = np.empty(size, np.uint8)
+        self._address: int = memory.__array_interface__["data"][0]
+        self._all = memory.data
+        self._used = self.FRONT
+
+    def take(self, size: int) -> memoryview:
+        """`size` bytes of whatever content. Raises MemoryError."""
+        if self._used + size > len(self._all):  # pieces given out before keep the old memory alive
+            self._set(self.FRONT + max(size, min(2 * len(self._all), self.KEPT)))
+        piece = self._all[self._used : self._used + size]
+        self._used += size
+        return piece
+
+    def used(self) -> memoryview:
+        """All from the front to the end of the last piece."""
+        return self._all[: self._used]
+
+    def offset(self, piece: Buffer) -> int | None:
+        """The offset in `used` of a piece, or of a part of one; None when it lies outside the arena."""
+        if isinstance(piece, bytes):
+            return None
+        at: int = np.frombuffer(piece, np.uint8).__array_interface__["data"][0] - self._address
+        return at if at >= self.FRONT and at + len(piece) <= self._used else None
+
+    def leave(self, size: int) -> None:
+        """Gives back the last `size` bytes of the piece that was taken last."""
+        self._used -= size
+
+    def clear(self) -> None:
+        """Takes all pieces back; none of them may be used any more."""
+        self._used = self.FRONT
+        if len(self._all) > self.FRONT + self.KEPT:
+            self._set(0)

@@ -1,0 +1,95 @@
+"""The types that stores take and return: byte ranges, listing entries, versions, requests and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.frozen import frozen
+
+
+class ByteRange(NamedTuple):
+    """A part of a value, in bytes. `start` None: the last `length` bytes. `length` None: from `start` to the end."""
+
+    start: int | None
+    length: int | None
+
+    @classmethod
+    def last(cls, length: int) -> ByteRange:
+        return cls(None, length)
+
+    def span(self, size: int) -> tuple[int, int]:
+        """(from, to) within a value of `size` bytes, clipped to it."""
+        if self.start is None:
+            return max(0, size - (self.length or 0)), size
+        start = min(self.start, size)
+        return start, size if self.length is None else min(size, start + self.length)
+
+    def of(self, value: bytes) -> bytes:
+        start, stop = self.span(len(value))
+        return value[start:stop]
+
+
+class Entry(NamedTuple):
+    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes where it is free.
+
+    A tuple, for listings make them by the thousand.
+    """
+
+    name: str
+    is_prefix: bool
+    size: int | None = None
+
+
+class ScannedChild(NamedTuple):
+    """One prefix found by survey: its name relative to the surveyed one, without a slash; which of the names looked for
+    it holds, None for none of them; the value where that was asked for, or why it could not be looked into."""
+
+    name: str
+    document: str | None
+    value: bytes | ZarrscopeError | None = None
+
+
+@frozen
+class Version:
+    """The state of one stored value: opaque, comparable (an e-tag, a generation, time and digest …)."""
+
+    token: str
+
+    @classmethod
+    def of(cls, value: bytes) -> Version:
+        from hashlib import sha256  # with OpenSSL behind it: whoever only reads does without
+
+        return cls(f"{sha256(value).hexdigest()}.{len(value)}")
+
+    def may_have(self, size: int) -> bool:
+        """Whether a value of so many bytes may be this one (`of`): what is longer need not be read to tell."""
+        digest, _, length = self.token.rpartition(".")
+        return not digest or length == str(size)
+
+    @classmethod
+    def of_pieces(cls, read: Callable[[int], bytes]) -> Version:
+        """Of a value that may not fit into memory: `read` gives the bytes from an offset on, none at the end."""
+        from hashlib import sha256
+
+        digest, at = sha256(), 0
+        while piece := read(at):
+            digest.update(piece)
+            at += len(piece)
+        return cls(f"{digest.hexdigest()}.{at}")
+
+
+ABSENT = Version("absent")
+"""As `expect`: store only when nothing is stored there yet."""
+
+Buffer = bytes | bytearray | memoryview
+
+Request = tuple[str, ByteRange | None]
+
+Answer = bytes | ZarrscopeError | None
+"""The answer to one request of get_many: the bytes, None when absent, or the error."""
+
+
+def never() -> bool:
+    return False
