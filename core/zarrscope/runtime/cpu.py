@@ -1,4 +1,4 @@
-"""How many cores this process may use: of those the machine has, what affinity and the quota of its container leave.
+"""The number of cores that this process may use: limited by its affinity and by the quota of its container.
 
 A container with a quota of two cores on a machine of 64 shows 64: 64 threads would use the quota up in the first part
 of every period and stand still for the rest of it, so the quota is looked up where Linux keeps it (cgroup v2 and v1).

@@ -1,73 +1,50 @@
-"""Background work: the only threads of the engine (remote stores aside, which run their own event loop).
+"""Background work: the only threads of the engine, besides the event loop of remote stores.
 
-Three pools, started lazily and given back when idle: *fetch* waits for stores, so it is wide; *files* reads chunks that
-lie on this machine; *decode* keeps the cores busy that this process may use. A front end makes itself an Owner with one
-callable, `post(fn)`, which runs `fn` on its own thread soon; it submits work and gets Tickets.
+There are three thread pools, started lazily and ended when idle: *fetch* waits for remote stores, so it is wide;
+*files* reads local files; *decode* uses the available cores. A front end creates an Owner with one callable,
+`post(fn)`, which schedules `fn` on the front end's own thread. The Owner submits jobs and gets Tickets.
 
-Work that may wait (NEARBY, IDLE) begins only where nothing urgent is queued, little of it at a time, and never takes
-the place of urgent work: each pool has as many threads for the urgent beside those that are busy with the rest. None of
-it begins in any pool while somebody presses (`Background.press`): a chunk that is waited for passes through two pools,
-and has not come before its owner's thread has it.
+Jobs that may wait (NEARBY, IDLE) start only where nothing urgent is queued, few at a time, and never take a thread from
+urgent jobs: each pool has extra threads for these. While prefetching is held (`Background.hold_prefetch`), none of them
+starts in any pool: a chunk that somebody waits for passes through two pools and then has to reach its owner's thread.
 
 Two laws, each with a test:
 
-* **Post.** Callbacks run on the owner's thread, through `post`, and `Ticket.cancel()` is called there too. Therefore a
-  cancelled ticket never calls back; nobody needs a lock to know.
-* **No deadlock.** Whoever blocks works meanwhile: `share` runs its items in the calling thread too and waits only for
-  helpers that have begun, and chunks.ChunkLoader.read takes queued work over itself. So both are safe on a worker of
-  these pools, a napari thread or a Dask worker.
+* **Post.** Callbacks run on the owner's thread, through `post`, and `Ticket.cancel()` is called there too. So a
+  cancelled ticket never calls back, and front ends need no locks.
+* **No deadlock.** A blocked caller works: `share` processes items in the calling thread too and waits only for helpers
+  that have started, and ChunkLoader.read runs queued jobs itself. So both can be called from a worker of these pools,
+  from a napari thread or from a Dask worker.
 
-A job cancelled before it began never runs; one under way sees its `cancelled()` turn true. After a fork the child
-starts with empty pools.
+A job cancelled before it starts never runs; for a running job `cancelled()` becomes true. After a fork the child starts
+with empty pools.
 """
 
 from __future__ import annotations
 
-import heapq
 import os
+import queue
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from enum import IntEnum
-from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-if TYPE_CHECKING:
-    import logging
-
-from zarrscope.cores import cores
-from zarrscope.frozen import frozen
+from zarrscope.runtime.cpu import cores
+from zarrscope.runtime.interrupts import Interrupted, adopt, check, current, stop, uninterrupted
+from zarrscope.runtime.pool import Pool, log, pools
+from zarrscope.runtime.pool import Priority as Priority
+from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
 
 Post = Callable[[Callable[[], None]], object]
 """Runs a callable on the owner's thread, soon, in order. Never blocks."""
 
 T = TypeVar("T")
 
-FETCH_THREADS = 32
-FILE_THREADS = 4
-"""Reading what the page cache holds hardly waits: more threads than this would only queue for Python's lock, and a user
-interface behind them (tests/bench/heartbeat.py: p99 12 ms instead of 22). Enough for disks that do wait."""
-IDLE_SECONDS = 10.0
-"""A thread with nothing to do for that long ends: a login node should not carry it."""
-HELD_SECONDS = 0.1
-"""So often a thread looks whether what is held back may begin: nobody says so when who pressed was forgotten."""
 
-
-class Priority(IntEnum):
-    """Lower goes first; equal ones in the order of submission."""
-
-    NOW = 0
-    """Somebody is blocked until it is done."""
-    VISIBLE = 1
-    NEARBY = 2
-    IDLE = 3
-
-
-@frozen
-class Outcome(Generic[T]):
-    """What became of a job: its value, or the error it met."""
+class JobResult(NamedTuple, Generic[T]):
+    """The result of a job: its value, or the error that it raised."""
 
     value: T | None = None
     error: BaseException | None = None
@@ -103,106 +80,6 @@ class Ticket:
         return self._cancelled
 
 
-class _Pool:
-    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `deferred` for the
-    rest, which begins only while fewer than `size` are busy."""
-
-    def __init__(
-        self, name: str, size: int, deferred: int | None = None, pressing: Callable[[], int] = lambda: 0
-    ) -> None:
-        """While `pressing()` nothing that may wait is begun."""
-        self.name, self.size = name, size
-        self.deferred = size if deferred is None else deferred
-        self._pressing = pressing
-        self._reset()
-        _pools.add(self)
-
-    def _reset(self) -> None:
-        self._wake = threading.Condition(threading.Lock())
-        self._heap: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = count()
-        self._idle = 0
-        self._threads = 0
-        self._urgent = 0
-        self._deferrable = 0
-        """How many threads are busy with the one and the other."""
-        self._named = count(1)
-
-    def put(self, priority: int, job: Callable[[], None]) -> None:
-        """Queues `job`. Where no thread can be had at all, it is run here and now."""
-        with self._wake:
-            heapq.heappush(self._heap, (priority, next(self._order), job))
-            start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
-            if start:
-                self._threads += 1
-            elif self._may_begin():
-                self._wake.notify()
-        if start:
-            try:
-                threading.Thread(
-                    target=self._work, name=f"zarrscope-{self.name}-{next(self._named)}", daemon=True
-                ).start()
-            except RuntimeError:  # a limit on threads, or the interpreter is going down
-                with self._wake:
-                    self._threads -= 1
-                    stranded = [] if self._threads else self._heap
-                    if stranded:
-                        self._heap = []
-                for _, _, left in sorted(stranded, key=lambda entry: entry[:2]):
-                    self._run(left)
-
-    def _may_begin(self) -> bool:
-        """Whether the first of the heap may be begun by one more thread."""
-        if not self._heap:
-            return False
-        if self._heap[0][0] <= Priority.VISIBLE:
-            return self._urgent < self.size
-        places = min(self.deferred - self._deferrable, self.size - self._urgent - self._deferrable)
-        return places > 0 and not self._pressing()
-
-    def let_go(self) -> None:
-        """Nobody presses any more: wakes as many threads as may begin, for each wants Python's lock."""
-        with self._wake:
-            if self._heap and self._may_begin():
-                self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))
-
-    def _work(self) -> None:
-        urgent: bool | None = None
-        while True:
-            with self._wake:
-                if urgent is not None:
-                    self._count(urgent, -1)
-                while not self._may_begin():
-                    self._idle += 1
-                    woken = self._wake.wait(HELD_SECONDS if self._heap else IDLE_SECONDS)
-                    self._idle -= 1
-                    if not woken and not self._heap:
-                        self._threads -= 1
-                        return
-                priority, _, job = heapq.heappop(self._heap)
-                urgent = priority <= Priority.VISIBLE
-                self._count(urgent, 1)
-            self._run(job)
-            del job  # what it holds must not live on while the thread waits
-
-    def _count(self, urgent: bool, by: int) -> None:
-        if urgent:
-            self._urgent += by
-        else:
-            self._deferrable += by
-
-    def _run(self, job: Callable[[], None]) -> None:
-        try:
-            job()
-        except BaseException:
-            _log().exception("A background job of zarrscope failed where nobody waits for it")
-
-    @property
-    def threads(self) -> int:
-        return self._threads
-
-
-_pools: weakref.WeakSet[_Pool] = weakref.WeakSet()
 _backgrounds: weakref.WeakSet[Background] = weakref.WeakSet()
 
 
@@ -212,59 +89,63 @@ class Background:
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
         self._pressed = threading.Lock()
-        self._pressing: weakref.WeakSet[Any] = weakref.WeakSet()
-        pressing = self._pressing.__len__
+        self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
+        held = self._holders.__len__
         # What is fetched ahead shares the network, or Python's lock, with what comes to be waited for meanwhile.
-        self.fetch_pool = _Pool("fetch", fetch_threads, max(1, fetch_threads // 4), pressing)
-        self.file_pool = _Pool("files", min(FILE_THREADS, fetch_threads), 1, pressing)
+        self.fetch_pool = Pool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
+        self.file_pool = Pool("files", min(FILE_THREADS, fetch_threads), 1, held)
         # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
         # interface that has to answer.
-        self.decode_pool = _Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, pressing)
+        self.decode_pool = Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, held)
         _backgrounds.add(self)
 
-    def press(self, who: object) -> None:
-        """`who` waits for something: nothing that may wait begins before `relax(who)`, or before `who` is forgotten by
-        everybody else."""
+    @uninterrupted
+    def hold_prefetch(self, holder: object) -> None:
+        """Starts no job that may wait until `release_prefetch(holder)`, or until `holder` is garbage-collected."""
         with self._pressed:
-            self._pressing.add(who)
+            self._holders.add(holder)
 
-    def relax(self, who: object) -> None:
-        """It has what it waited for, or wants it no longer. To say so twice does no harm."""
+    @uninterrupted
+    def release_prefetch(self, holder: object) -> None:
+        """Ends the hold of `holder`. Calling it twice does no harm."""
         with self._pressed:
-            before = len(self._pressing)
-            self._pressing.discard(who)
-            over = before and not self._pressing
+            before = len(self._holders)
+            self._holders.discard(holder)
+            over = before and not self._holders
         if over:
             for pool in (self.fetch_pool, self.file_pool, self.decode_pool):
                 pool.let_go()
 
     @property
-    def pressed(self) -> bool:
-        return len(self._pressing) > 0
+    def prefetch_holds(self) -> bool:
+        return len(self._holders) > 0
 
     def owner(self, post: Post) -> Owner:
         """One front end (window, host, kernel): its jobs, and the way back to its thread."""
         return Owner(self, post)
 
+    @uninterrupted
     def share(self, items: Iterable[T], work: Callable[[T], object], threads: int | None = None) -> None:
         """Runs `work` on every item in this thread and, where that helps, in decode threads; returns when all is done.
 
         All take their items from one iterator under one lock, so `items` may be a generator that fetches. The first
-        error stops the rest and is raised here. `threads` counts the caller; the default is the cores at hand.
+        error stops the rest and is raised here. `threads` counts the caller; the default is the number of available
+        cores.
         """
         iterator = iter(items)
         helpers = (threads or self.decode_threads) - 1
         if helpers < 1:
             for item in iterator:
+                check()
                 work(item)
             return
-        crew = _Crew(iterator, work)
+        loop = _SharedLoop(iterator, work)
         for _ in range(helpers):
-            self.decode_pool.put(Priority.NOW, crew.help)
-        crew.finish()
+            self.decode_pool.put(Priority.NOW, loop.help)
+        loop.finish()
 
 
-class _Crew(Generic[T]):
+class _SharedLoop(Generic[T]):
     """The threads that share one iterator."""
 
     def __init__(self, iterator: Iterator[T], work: Callable[[T], object]) -> None:
@@ -274,6 +155,9 @@ class _Crew(Generic[T]):
         self._busy = 0
         self._calm = threading.Condition(threading.Lock())
         self._error: BaseException | None = None
+        operation = current()
+        # What cleans up after an interrupt is not stopped by that one.
+        self._operation = None if operation is None or operation.told else operation
 
     def help(self) -> None:
         with self._calm:
@@ -281,7 +165,10 @@ class _Crew(Generic[T]):
                 return
             self._busy += 1
         try:
-            self._run()
+            with adopt(self._operation):
+                self._run()
+        except Interrupted:
+            pass  # it is raised where it came
         finally:
             with self._calm:
                 self._busy -= 1
@@ -302,11 +189,14 @@ class _Crew(Generic[T]):
             raise error
 
     def _run(self) -> None:
+        operation = self._operation
         while True:
             try:
                 with self._take:
                     if self._over:
                         return
+                    if operation is not None and operation.signal:
+                        stop(operation)
                     try:
                         item = next(self._iterator)
                     except StopIteration:
@@ -332,14 +222,14 @@ class Owner:
         self._tickets: set[Ticket] = set()
         self._closed = False
 
-    def fetch(self, work: Callable[..., T], done: Callable[[Outcome[T]], None], priority: int = 1) -> Ticket:
+    def fetch(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """Runs `work()`, or `work(cancelled)` where it takes an argument of that name, on the pool that may wait.
 
         `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
         """
         return self._submit(self.background.fetch_pool, work, done, priority)
 
-    def decode(self, work: Callable[..., T], done: Callable[[Outcome[T]], None], priority: int = 1) -> Ticket:
+    def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """As `fetch`, on the pool that keeps the cores busy: `work` should not wait for anything."""
         return self._submit(self.background.decode_pool, work, done, priority)
 
@@ -353,14 +243,14 @@ class Owner:
             try:
                 call()
             except Exception:
-                _log().exception("A callback of zarrscope's background work failed")
+                log().exception("A callback of zarrscope's background work failed")
 
         if self._closed:
             return False
         try:
             self._post(guarded)
         except Exception:  # the window or loop behind it is gone
-            _log().debug("A result could not be posted to its owner", exc_info=True)
+            log().debug("A result could not be posted to its owner", exc_info=True)
             return False
         return True
 
@@ -374,6 +264,7 @@ class Owner:
     def release(self, ticket: Ticket) -> None:
         self._tickets.discard(ticket)
 
+    @uninterrupted
     def close(self) -> None:
         """Cancels everything under way. Nothing calls back after this."""
         self._closed = True
@@ -381,14 +272,17 @@ class Owner:
         for ticket in tickets:
             ticket.cancel()
 
-    def _submit(self, pool: _Pool, work: Callable[..., T], done: Callable[[Outcome[T]], None], priority: int) -> Ticket:
+    @uninterrupted
+    def _submit(
+        self, pool: Pool, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int
+    ) -> Ticket:
         ticket = _JobTicket(self)
         self.adopt(ticket)
         if ticket.cancelled:
             return ticket
         takes_cancelled = _takes_cancelled(work)
 
-        def deliver(outcome: Outcome[T]) -> None:
+        def deliver(outcome: JobResult[T]) -> None:
             if not ticket.cancelled:
                 ticket.finish()
                 done(outcome)
@@ -397,9 +291,9 @@ class Owner:
             if ticket.cancelled:
                 return
             try:
-                outcome = Outcome(work(ticket.is_cancelled) if takes_cancelled else work())
+                outcome = JobResult(work(ticket.is_cancelled) if takes_cancelled else work())
             except BaseException as error:
-                outcome = Outcome(error=error)
+                outcome = JobResult(error=error)
             if not ticket.cancelled:
                 self.post(lambda: deliver(outcome))
 
@@ -430,12 +324,6 @@ class _JobTicket(Ticket):
             self._owner.release(self)
 
 
-def _log() -> logging.Logger:
-    import logging
-
-    return logging.getLogger("zarrscope")
-
-
 def _takes_cancelled(work: Callable[..., Any]) -> bool:
     import inspect
 
@@ -452,21 +340,18 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        self._calls: list[Callable[[], None]] = []
-        self._came = threading.Condition()
+        # Its methods are C: an interrupt comes before or after them.
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def __call__(self, call: Callable[[], None]) -> None:
-        with self._came:
-            self._calls.append(call)
-            self._came.notify_all()
+        self._calls.put(call)
 
     def run(self) -> int:
         """Runs what has come so far; how many calls that were."""
-        with self._came:
-            calls, self._calls = self._calls, []
-        for call in calls:
-            call()
-        return len(calls)
+        calls = self._calls.qsize()
+        for _ in range(calls):
+            self._calls.get()()
+        return calls
 
     def run_until(self, happened: Callable[[], bool], timeout: float = 60.0) -> None:
         """Runs calls as they come until `happened()`. Raises TimeoutError."""
@@ -474,10 +359,11 @@ class Mailbox:
         while not happened():
             if self.run():
                 continue
-            with self._came:
-                left = end - time.monotonic()
-                if not self._calls and (left <= 0 or not self._came.wait(left)):
-                    raise TimeoutError(f"Nothing came for {timeout} seconds")
+            try:
+                call = self._calls.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError(f"Nothing came for {timeout} seconds") from None
+            call()
 
 
 _shared: Background | None = None
@@ -505,11 +391,11 @@ def keep_to_worker() -> None:
 def _after_fork() -> None:
     global _guard
     _guard = threading.Lock()
-    for pool in list(_pools):
+    for pool in list(pools):
         pool._reset()
     for background in list(_backgrounds):
         background._pressed = threading.Lock()
-        background._pressing.clear()
+        background._holders.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,1 @@
+"""Threads, locks, cores and plugins: what the process has, shared by everything above."""

@@ -1,0 +1,100 @@
+"""Bounded, thread-safe memoisation; `forget_all` clears every cache.
+
+Only what follows from the arguments alone is remembered here, or what holds as long as the process. What is remembered
+of stores, which others change, has owners with promises of their own: a document cache, a locator, a viewer's chunks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import lru_cache, update_wrapper
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_forget: list[Callable[[], object]] = []
+
+
+class Memoized(Protocol[P, T_co]):
+    """A function whose last results are remembered."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+    def cache_clear(self) -> None:
+        """Forgets them."""
+
+
+def memoized(size: int) -> Callable[[Callable[P, T]], Memoized[P, T]]:
+    """Remembers the last `size` results of a function of hashable arguments; errors are not remembered.
+
+    Examples
+    --------
+    >>> @memoized(16)
+    ... def square(number: int) -> int:
+    ...     print("computed")
+    ...     return number * number
+    >>> square(3), square(3)
+    computed
+    (9, 9)
+    """
+
+    def made(call: Callable[P, T]) -> Memoized[P, T]:
+        found = lru_cache(maxsize=size)(call)  # locked, and no slower than a dictionary
+        _forget.append(found.cache_clear)
+        return update_wrapper(found, call)  # type: ignore[return-value]
+
+    return made
+
+
+class Memo(Generic[T]):
+    """The last `size` values by key, where a function alone does not say what may be remembered.
+
+    Examples
+    --------
+    >>> memo = Memo[str](2)
+    >>> for key in "abc":
+    ...     memo.put(key, key.upper())
+    >>> memo.get("a"), memo.get("c"), len(memo)
+    (None, 'C', 2)
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._lock = threading.Lock()
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        _forget.append(self.clear)
+
+    def get(self, key: Hashable) -> T | None:
+        """The value put there last, unless it was forgotten meanwhile."""
+        return self._values.get(key)  # whole by itself
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Remembers it; what was put there first goes where there are more than `size`."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self.size:
+                self._values.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            self._values.clear()
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def forget_all() -> None:
+    """Forgets what all memos of this process hold: for tests, and for whoever installed a package meanwhile."""
+    for forget in _forget:
+        forget()

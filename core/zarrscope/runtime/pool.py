@@ -1,0 +1,143 @@
+"""Pools of threads over queues in order of priority: what threads.py is made of.
+
+A thread is started when a job comes and none is idle, and ends when nothing came for a while.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import weakref
+from collections.abc import Callable
+from enum import IntEnum
+from itertools import count
+from typing import TYPE_CHECKING
+
+from zarrscope.runtime.interrupts import uninterrupted
+from zarrscope.runtime.tuning import IDLE_SECONDS
+
+if TYPE_CHECKING:
+    import logging
+
+HELD_SECONDS = 0.1
+"""How often a thread checks whether held jobs may start: a holder that is garbage-collected notifies nobody."""
+
+
+class Priority(IntEnum):
+    """Lower goes first; equal ones in the order of submission."""
+
+    NOW = 0
+    """Somebody is blocked until it is done."""
+    VISIBLE = 1
+    NEARBY = 2
+    IDLE = 3
+
+
+class Pool:
+    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `deferred` for the
+    rest, which begins only while fewer than `size` are busy."""
+
+    def __init__(
+        self, name: str, size: int, deferred: int | None = None, prefetch_held: Callable[[], int] = lambda: 0
+    ) -> None:
+        """While `prefetch_held()`, no job that may wait is started."""
+        self.name, self.size = name, size
+        self.deferred = size if deferred is None else deferred
+        self._prefetch_held = prefetch_held
+        self._reset()
+        pools.add(self)
+
+    def _reset(self) -> None:
+        self._wake = threading.Condition(threading.Lock())
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = count()
+        self._idle = 0
+        self._threads = 0
+        self._urgent = 0
+        self._deferrable = 0
+        """How many threads are busy with the one and the other."""
+        self._named = count(1)
+
+    @uninterrupted
+    def put(self, priority: int, job: Callable[[], None]) -> None:
+        """Queues `job`. Where no thread can be had at all, it is run here and now."""
+        with self._wake:
+            heapq.heappush(self._heap, (priority, next(self._order), job))
+            start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
+            if start:
+                self._threads += 1
+            elif self._may_begin():
+                self._wake.notify()
+        if start:
+            try:
+                threading.Thread(
+                    target=self._work, name=f"zarrscope-{self.name}-{next(self._named)}", daemon=True
+                ).start()
+            except RuntimeError:  # a limit on threads, or the interpreter is going down
+                with self._wake:
+                    self._threads -= 1
+                    stranded = [] if self._threads else self._heap
+                    if stranded:
+                        self._heap = []
+                for _, _, left in sorted(stranded, key=lambda entry: entry[:2]):
+                    self._run(left)
+
+    def _may_begin(self) -> bool:
+        """Whether the first of the heap may be begun by one more thread."""
+        if not self._heap:
+            return False
+        if self._heap[0][0] <= Priority.VISIBLE:
+            return self._urgent < self.size
+        places = min(self.deferred - self._deferrable, self.size - self._urgent - self._deferrable)
+        return places > 0 and not self._prefetch_held()
+
+    def let_go(self) -> None:
+        """Prefetching may go on: wakes only as many threads as may start, for each wants Python's lock."""
+        with self._wake:
+            if self._heap and self._may_begin():
+                self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))
+
+    def _work(self) -> None:
+        urgent: bool | None = None
+        while True:
+            with self._wake:
+                if urgent is not None:
+                    self._count(urgent, -1)
+                while not self._may_begin():
+                    self._idle += 1
+                    woken = self._wake.wait(HELD_SECONDS if self._heap else IDLE_SECONDS)
+                    self._idle -= 1
+                    if not woken and not self._heap:
+                        self._threads -= 1
+                        return
+                priority, _, job = heapq.heappop(self._heap)
+                urgent = priority <= Priority.VISIBLE
+                self._count(urgent, 1)
+            self._run(job)
+            del job  # what it holds must not live on while the thread waits
+
+    def _count(self, urgent: bool, by: int) -> None:
+        if urgent:
+            self._urgent += by
+        else:
+            self._deferrable += by
+
+    def _run(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException:
+            log().exception("A background job of zarrscope failed where nobody waits for it")
+
+    @property
+    def threads(self) -> int:
+        return self._threads
+
+
+pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+"""All of this process, to be emptied in a child after a fork."""
+
+
+def log() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("zarrscope")

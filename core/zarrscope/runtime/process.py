@@ -1,0 +1,21 @@
+"""Whether this process is an application's own.
+
+A library changes nothing in the process of whoever imports it. What pays for an application only, since it costs others
+memory or takes a decision that is theirs, waits for `own`: results lie in memory that is used again, and freed memory
+goes back to the system (memory.py).
+"""
+
+from __future__ import annotations
+
+_owned = False
+
+
+def own() -> None:
+    """For the main of an application, never for a module that others import."""
+    global _owned
+    _owned = True
+
+
+def is_owned() -> bool:
+    """Whether an application said so."""
+    return _owned
