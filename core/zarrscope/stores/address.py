@@ -1,9 +1,8 @@
-"""From what a person types, pastes or drops to a store and a place in it.
+"""Parses an address that a person typed, pasted or dropped into a store and a node path.
 
-Accepted: a folder or file path, `~`, `file://`; `http://`, `https://`, `memory://name`; `s3://bucket/…`, `gs://`,
-`abfs://`, `sftp://host/…`; a .zip or .ozx, and what follows it (`x.zip/a/b`); a metadata file, which means its folder;
-`store::node` (silx); chains `zip://inner::url` (fsspec); pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url`
-(Neuroglancer).
+Accepted: a folder or file path, `~`; every scheme of the table in registry.py; a .zip or .ozx, and what follows it
+(`x.zip/a/b`); a metadata file, which means its folder; `store::node` (silx); chains `zip://inner::url` (fsspec);
+pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url` (Neuroglancer).
 
 An `Address` is a store and a node in it. Where the hierarchy begins within a plain path cannot be told from the text:
 `parents` gives the candidates, the deepest first, and the hierarchy takes the one that has a root.
@@ -15,53 +14,37 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import Literal
 
-from zarrscope.errors import NotFound, Refused, Unsupported
-from zarrscope.frozen import frozen
-from zarrscope.store import Store
-from zarrscope.stores.paths import file_url, path_of
-
-Mode = Literal["r", "r+", "a", "w-"]
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.errors.confidential import public
+from zarrscope.model.frozen import frozen
+from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
+from zarrscope.stores.local.paths import file_url, path_of
+from zarrscope.stores.registry import Mode, Options, StoreKind, need_kind
+from zarrscope.stores.store import Store
+from zarrscope.stores.whole_address import whole_address
 
 METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "attributes.json"})
-ARCHIVES = (".zip", ".ozx")
 
 
 @frozen
 class Address:
-    """`store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root."""
+    """`store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root.
+
+    `store_url` is the whole address, passwords and all; `public_url` is what may be shown and written.
+    """
 
     store_url: str
     node_path: str = ""
 
+    @property
+    def public_url(self) -> str:
+        return public(self.store_url)
 
-@frozen
-class Scheme:
-    """What opens addresses of one scheme; `extra` is what to install for it, "" when nothing more is needed."""
-
-    opens: str
-    extra: str = ""
-    writable: bool = False
+    def __repr__(self) -> str:
+        return f"Address({self.public_url!r}, {self.node_path!r})"
 
 
-SCHEMES: dict[str, Scheme] = {
-    "file": Scheme("a folder, or a .zip or .ozx file, on this computer", writable=True),
-    "memory": Scheme("a named store in this process", writable=True),
-    "http": Scheme("a folder or archive on a web server", extra="http"),
-    "https": Scheme("a folder or archive on a web server", extra="http"),
-    "zip": Scheme("a folder within a .zip or .ozx: zip://folder::address-of-the-archive"),
-    "s3": Scheme("a folder or archive in a bucket of Amazon S3, or of what speaks like it", extra="s3"),
-    "gs": Scheme("a folder or archive in a bucket of Google Cloud Storage", extra="gcs"),
-    "abfs": Scheme(
-        "a folder or archive in Azure Blob Storage: abfs://container@account.dfs.core.windows.net/…", "azure"
-    ),
-    "sftp": Scheme("a folder or archive on a machine that one logs in to by SSH", extra="sftp"),
-}
-
-_ALSO = {"s3a": "s3", "gcs": "gs", "abfss": "abfs", "az": "abfs", "ssh": "sftp"}
-"""Other names of the same."""
-_BUCKETS = ("s3", "gs", "abfs", "sftp")
 _SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
 _FORMATS = ("zarr", "zarr2", "zarr3", "n5")
 _PIPE = r"\|(?=(?:zip|zarr|zarr2|zarr3|n5|auto|file)(?::|$))"
@@ -73,35 +56,39 @@ _MOST_PARENTS = 32
 def split_address(text: str) -> Address:
     """The store and the node that `text` names. Looks at local paths to find an archive among them; else pure.
 
-    Raises Refused for text that is no address, Unsupported for a scheme that nothing here opens.
+    A path that exists is that path, whatever "::", "|" or spaces are in it. Raises Refused for text that is no address,
+    Unsupported for a scheme that nothing here opens.
     """
-    text = text.strip()
+    if _odd(text) and "\0" not in text and (found := _path_first(text)) is not None:
+        return found
+    text = whole_address(text.strip())
     if not text or "\0" in text:
         raise Refused("An empty address names nothing" if not text else "An address cannot hold a NUL character")
     first, *rest = re.split(_PIPE, text) if "|" in text else [text]
     address = _split_chain(first)
     for part in rest:
         kind, _, inner = part.partition(":")
-        inner = _clean(inner)
         if kind == "zip":
-            address = Address(_within_zip(address, inner))
+            address = Address(_within_zip(address, _clean(inner)))
         elif inner:
-            address = Address(address.store_url, _join(address.node_path, inner))
+            address = Address(address.store_url, _join(address.node_path, _node(inner)))
     return address
 
 
-def open_store(url: str, mode: Mode = "r") -> Store:
+def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
     """The store at `url`: an `Address.store_url`, or anything `split_address` takes that names no node within.
 
-    "r" opens it read-only; the others for writing: "r+" must exist, "a" may, "w-" must not. Raises NotFound,
-    Unsupported, Refused.
+    "r" opens it read-only; the others for writing: "r+" must exist, "a" may, "w-" must not. `options` are for distant
+    stores: the settings of network.Network, and what the file system of a bucket takes. Raises NotFound, Unsupported,
+    Refused.
     """
     address = split_address(url)
-    store = store_at(address.store_url, mode)
-    if address.node_path:
+    store = store_at(address.store_url, mode, options, follow_links=follow_links)
+    inner = _clean(address.node_path)
+    if inner:
         from zarrscope.stores.wrappers import PrefixStore
 
-        return PrefixStore(store, address.node_path + "/", url=join_url(address.store_url, address.node_path))
+        return PrefixStore(store, inner + "/", url=join_url(address.store_url, inner))
     return store
 
 
@@ -127,7 +114,7 @@ def join_url(url: str, path: str) -> str:
         return f"zip://{_join(inner, path)}::{outer}"
     if _is_archive(url):
         return f"zip://{path}::{url}"
-    if url.startswith("memory://") or _is_bucket(url):
+    if _kind(url).form not in ("path", "url"):
         return f"{url.rstrip('/')}/{path}"
     from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -151,7 +138,24 @@ def _split_chain(text: str) -> Address:
     address = _plain(first)
     if inner is not None:
         address = Address(f"zip://{_join(address.node_path, inner)}::{address.store_url}")
-    return Address(address.store_url, _join(address.node_path, *map(_clean, nodes))) if nodes else address
+    return Address(address.store_url, _join(address.node_path, *map(_node, nodes))) if nodes else address
+
+
+def _odd(text: str) -> bool:
+    """Matches text that would be split or changed before it is used as a path."""
+    return "::" in text or "|" in text or text != text.strip()
+
+
+def _path_first(text: str) -> Address | None:
+    """Splits such a text into the longest existing path and the node path after it; None when the text has to be
+    parsed."""
+    parts = text.split("::")
+    for n in range(len(parts), 0, -1):
+        place = os.path.expanduser("::".join(parts[:n]))
+        if (n == len(parts) or _odd(place)) and place.strip() and os.path.lexists(place):
+            address = _local(place)
+            return Address(address.store_url, _join(address.node_path, *map(_node, parts[n:])))
+    return None
 
 
 def _plain(text: str) -> Address:
@@ -160,23 +164,41 @@ def _plain(text: str) -> Address:
     scheme = found.group(1).lower() if found else ""
     if scheme in _FORMATS:
         return split_address(text[found.end() :]) if found else Address(text)
-    if scheme == "zip":
-        raise Refused("A zip:// address names its archive after '::'", advice="Write zip://folder::address.zip")
-    if not scheme or scheme == "file":
-        return _local(path_of(text) if scheme else os.path.expanduser(text))
-    if scheme == "memory":
-        name, _, node = text[len("memory://") :].partition("/")
-        return Address(f"memory://{name}", _clean(node))
-    if scheme in ("http", "https"):
-        return _web(text)
-    if _ALSO.get(scheme, scheme) in _BUCKETS:
-        return _bucket(scheme, text[found.end() :] if found else "")
-    raise Unsupported(
-        f"Addresses that begin with {scheme}:// cannot be opened yet",
-        feature=f"scheme {scheme}",
-        store=text,
-        advice=f"Known are {', '.join(SCHEMES)}. Many buckets can be read through their https:// address.",
-    )
+    if found is None:
+        return _local(os.path.expanduser(text))
+    kind = need_kind(scheme, text)
+    rest = text[found.end() :]
+    match kind.form:
+        case "chain":
+            raise Refused("A zip:// address names its archive after '::'", advice="Write zip://folder::address.zip")
+        case "path":
+            return _local(path_of(text))
+        case "name":
+            name, _, node = rest.partition("/")
+            return Address(f"{scheme}://{name}", _clean(node))
+        case "url":
+            return _web(text)
+        case "file":
+            return _file(scheme, kind, rest)
+        case _:
+            return _bucket(scheme, rest, kind)
+
+
+def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
+    """A store that is a file, or a folder with a file in it; what follows is a node."""
+    if not rest.strip("/"):
+        raise Refused(f"{scheme}://{rest} names no file", advice=f"Write {scheme}:///folder/file")
+    drive = sys.platform == "win32" and re.match(r"/[A-Za-z]:", rest)
+    path = os.path.abspath(os.path.expanduser(rest[1:] if drive else rest))
+    place, inner = path, ""
+    while not any(os.path.isfile(place + ending) for ending in kind.endings):
+        above, name = os.path.split(place)
+        if above == place:  # there is no such store yet
+            place, inner = path, ""
+            break
+        place, inner = above, _join(name, inner)
+    slash = "" if place.startswith("/") else "/"
+    return Address(f"{scheme}://{slash}{place.replace(os.sep, '/')}", _clean(inner))
 
 
 def _local(path: str) -> Address:
@@ -189,7 +211,7 @@ def _local(path: str) -> Address:
     while not os.path.exists(place) and (above := os.path.dirname(place)) != place:
         inner.insert(0, os.path.basename(place))
         place = above
-    if inner and os.path.isfile(place) and _looks_zipped(place):
+    if inner and os.path.isfile(place) and looks_zipped(place):
         if inner[-1] in METADATA_FILES:
             inner.pop()
         return Address(file_url(place), "/".join(inner))
@@ -214,7 +236,7 @@ def _web(text: str) -> Address:
     return Address(urlunsplit((scheme.lower(), host, "/".join(names), query, "")))
 
 
-def _bucket(scheme: str, rest: str) -> Address:
+def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
     """s3://bucket/key: nothing in a key is escaped."""
     host, *names = [name for name in rest.split("/") if name] or [""]
     if not host:
@@ -223,25 +245,30 @@ def _bucket(scheme: str, rest: str) -> Address:
         raise Refused(f"{scheme}://{rest} has '.' or '..' in it", advice="Write the path without them.")
     if names and names[-1] in METADATA_FILES:
         names.pop()
-    for i, name in enumerate(names[:-1]):
+    for i, name in enumerate(names[:-1] if kind.archives else ()):
         if name.lower().endswith(ARCHIVES):
             return Address(f"{scheme}://{_join(host, *names[: i + 1])}", _clean("/".join(names[i + 1 :])))
     return Address(f"{scheme}://{_join(host, *names)}")
 
 
-def _is_bucket(url: str) -> bool:
-    scheme = url.partition("://")[0]
-    return _ALSO.get(scheme, scheme) in _BUCKETS
+def _kind(url: str) -> StoreKind:
+    """The kind of store at a URL of `split_address`."""
+    return need_kind(url.partition(":")[0], url)
+
+
+def _node(path: str) -> str:
+    """A node path without slashes around it. Raises Refused when it leads upward."""
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if ".." in names:
+        raise Refused(f"The path {path!r} leads out of the store")
+    return "/".join(names)
 
 
 def _clean(path: str) -> str:
-    """A node path without slashes around it. Raises Refused when it leads upward."""
-    names = [name for name in path.replace("\\", "/").split("/") if name not in ("", ".")]
-    if ".." in names:
-        raise Refused(f"The path {path!r} leads out of the store")
-    if names and names[-1] in METADATA_FILES:
-        names.pop()
-    return "/".join(names)
+    """As `_node`; the path of a metadata file means its folder."""
+    path = _node(path)
+    above, _, name = path.rpartition("/")
+    return above if name in METADATA_FILES else path
 
 
 def _join(*parts: str) -> str:
@@ -264,7 +291,10 @@ def _zip_parts(url: str) -> tuple[str, str]:
 def _is_archive(url: str) -> bool:
     from urllib.parse import urlsplit
 
-    return (url if _is_bucket(url) else urlsplit(url).path).lower().endswith(ARCHIVES)
+    kind = _kind(url)
+    if kind.form != "path" and not kind.archives:
+        return False
+    return (url if kind.form == "bucket" else urlsplit(url).path).lower().endswith(ARCHIVES)
 
 
 def _above(url: str) -> tuple[str, str] | None:
@@ -275,13 +305,16 @@ def _above(url: str) -> tuple[str, str] | None:
             return None
         head, _, name = inner.rpartition("/")
         return (f"zip://{head}::{outer}" if head else outer), name
-    if _is_bucket(url):
+    form = _kind(url).form
+    if form in ("name", "file"):
+        return None
+    if form == "bucket":
         head, slash, name = url.rpartition("/")
         return None if _is_archive(url) or head.endswith("/") or not slash else (head, name)
     from urllib.parse import unquote, urlsplit, urlunsplit
 
     scheme, host, path, query, _ = urlsplit(url)
-    if scheme == "memory" or _is_archive(url):
+    if _is_archive(url):
         return None
     head, _, name = path.rstrip("/").rpartition("/")
     if not name or (scheme == "file" and sys.platform == "win32" and name.endswith(":")):
@@ -290,89 +323,36 @@ def _above(url: str) -> tuple[str, str] | None:
 
 
 # ---------------------------------------------------------------------- opening
-def store_at(url: str, mode: Mode = "r") -> Store:
+def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
     """As `open_store`, for an `Address.store_url` as `split_address` made it."""
+    from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
+
     inner, outer = _zip_parts(url)
     if outer:
-        from zarrscope.stores.wrappers import PrefixStore
-
-        store = _archive(outer, mode)
-        return PrefixStore(store, inner + "/", url=url) if inner else store
-    scheme = url.partition(":")[0]
-    if scheme == "memory":
-        from zarrscope.stores.memory import MemoryStore
-
-        memory = MemoryStore.named(url[len("memory://") :])
-        if mode != "r":
-            return memory
-        from zarrscope.stores.wrappers import ReadOnlyStore
-
-        return ReadOnlyStore(memory)
-    if scheme in ("http", "https"):
-        if _is_archive(url):
-            return _archive(url, mode)
-        from zarrscope.stores.http import HTTPStore
-
-        return HTTPStore(url)
-    if _is_bucket(url):
-        if _is_archive(url):
-            return _archive(url, mode)
-        from zarrscope.stores.fsspec import FsspecStore
-
-        return FsspecStore(url, extra=SCHEMES[_ALSO.get(scheme, scheme)].extra)
-    path = path_of(url)
-    folder = os.path.isdir(path)
-    if not folder and os.path.isfile(path):
-        if _looks_zipped(path):
-            return _archive(url, mode)
-        raise Unsupported(
-            f"{path} is a file, but neither a .zip archive nor a metadata file of Zarr",
-            feature="file",
-            store=url,
-            advice="Open the folder that holds zarr.json, .zgroup or .zarray.",
-        )
-    if mode in ("r", "r+") and not folder and not os.path.lexists(path):
-        raise NotFound(f"There is no file or folder {path}", store=url, advice=_nearest(path))
-    if mode == "w-" and folder and any(True for _ in os.scandir(path)):
-        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
-    from zarrscope.stores.local import LocalStore
-
-    return LocalStore(path, writable=mode != "r")
+        store = _archive(outer, mode, options)
+        if inner:
+            store = PrefixStore(store, inner + "/", url=url)
+        return ReadOnlyStore(store) if mode == "r" and store.writable else store
+    kind = _kind(url)
+    if kind.archives and _is_archive(url):
+        return _archive(url, mode, options)
+    store = kind.open(url, mode, options)
+    if follow_links:
+        store.allow_outside = True
+    return ReadOnlyStore(store) if mode == "r" and store.writable else store
 
 
-def _archive(url: str, mode: Mode) -> Store:
-    from zarrscope.stores.zip import ZipStore
+def _archive(url: str, mode: Mode, options: Options) -> Store:
+    kind = _kind(url)
+    if kind.form == "path":
+        return open_archive(path_of(url), url, mode)
+    if not kind.archives:
+        raise Unsupported(f"Archives cannot be opened at {kind.scheme}://", feature="archive", store=url)
+    from zarrscope.stores.remote import RemoteStore
+    from zarrscope.stores.zip.ranges import RemoteFile
+    from zarrscope.stores.zip.store import ZipStore
 
-    if url.startswith(("http://", "https://")):
-        from zarrscope.stores.http import HTTPStore
-        from zarrscope.stores.remote import RemoteFile
-
-        return ZipStore(RemoteFile(HTTPStore(url)), url=url)
-    if _is_bucket(url):
-        from zarrscope.stores.fsspec import FsspecStore
-        from zarrscope.stores.remote import RemoteFile
-
-        scheme = url.partition("://")[0]
-        return ZipStore(RemoteFile(FsspecStore(url, extra=SCHEMES[_ALSO.get(scheme, scheme)].extra)), url=url)
-    path = path_of(url)
-    if not os.path.isfile(path):
-        raise NotFound(f"There is no archive {path}", store=url, advice=_nearest(path))
-    return ZipStore(path)
-
-
-def _looks_zipped(path: str) -> bool:
-    if path.lower().endswith(ARCHIVES):
-        return True
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
-    except OSError:
-        return False
-
-
-def _nearest(path: str) -> str:
-    """What does exist of a path that does not, in words."""
-    place = os.path.dirname(path)
-    while place and not os.path.isdir(place) and os.path.dirname(place) != place:
-        place = os.path.dirname(place)
-    return f"The folder {place} is there: look in it for the name." if place else "Check the path."
+    store = kind.open(url, "r", options)
+    if not isinstance(store, RemoteStore):
+        raise Unsupported(f"Archives cannot be opened at {kind.scheme}://", feature="archive", store=url)
+    return ZipStore(RemoteFile(store), url=url)

@@ -17,7 +17,9 @@ from itertools import groupby
 from typing import Literal
 
 from zarrscope.errors import Conflict, ZarrscopeError
-from zarrscope.store import Answer, ByteRange, Entry, Request, Store, Version
+from zarrscope.model.storage import Answer, ByteRange, Entry, Request, Version
+from zarrscope.stores.backend import Backend
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Wrapper
 
 Act = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
@@ -72,10 +74,12 @@ class Rehearsal(Wrapper):
         self.log.append(Operation(act, key, self.url, **told))  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------ reading
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        return _read(self._state.find(key), part)
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        return _read(self._state.find(key), part, limit)
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
         """Requests for what the store itself holds are made side by side, as they would be."""
         elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
         for i, (key, part) in enumerate(requests):
@@ -86,23 +90,23 @@ class Rehearsal(Wrapper):
                 elsewhere[i] = (found.key, part)
                 continue
             try:
-                yield i, _read(found, part)
+                yield i, _read(found, part, limit)
             except ZarrscopeError as error:
                 yield i, error.located(store=self.url, key=key)
         order = list(elsewhere)
-        for j, answer in self.store.get_many([elsewhere[i] for i in order], cancelled):
+        for j, answer in self.store.get_many([elsewhere[i] for i in order], cancelled, limit):
             yield order[j], answer
 
-    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         found = self._state.find(key)
         if isinstance(found, _Stored):
-            return found.store.get_versioned(found.key)
+            return found.store._get_versioned(found.key, limit)
         return None if found is None else (found, Version.of(found))
 
     def _size_of(self, key: str) -> int | None:
         found = self._state.find(key)
         if isinstance(found, _Stored):
-            return found.store.size_of(found.key)
+            return found.store._size_of(found.key)
         return None if found is None else len(found)
 
     def _list(self) -> Iterator[str]:
@@ -114,10 +118,12 @@ class Rehearsal(Wrapper):
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         return self._state.level(prefix)
 
-    _survey = Store._survey
+    _scan_children = Store._scan_children
 
     # ------------------------------------------------------------------ writing
-    _put, _flush, _turn, _left_over = Store._put, Store._flush, Store._turn, Store._left_over  # none reaches the store
+    # None of these reaches the store beneath.
+    _put, _flush, _lock_key = Store._put, Store._flush, Store._lock_key
+    _stale_temporaries = Store._stale_temporaries
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._guard:
@@ -142,7 +148,7 @@ class Rehearsal(Wrapper):
             self._state = _State(self._state, gone=(prefix,))
 
     def _copy_many(
-        self, source: Store, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
+        self, source: Backend, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
     ) -> Iterator[tuple[str, int | None]]:
         for key, to in pairs:
             if cancelled():
@@ -150,21 +156,21 @@ class Rehearsal(Wrapper):
             found = _found_in(source, key)
             if found is None or (isinstance(found, _Stored) and not _is_there(found)):
                 continue
-            size = source.size_of(key)
+            size = source._size_of(key)
             with self._guard:
                 self._state.values[to] = found
                 self._record("copy", to, size=size, source=key, source_url=source.url)
             yield to, size
 
-    def _differing(self, source: Store, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    def _compare_many(self, source: Backend, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
         different = [(key, to) for key, to in pairs if self._state.find(to) != _found_in(source, key)]
-        return super()._differing(source, different)
+        return super()._compare_many(source, different)
 
-    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+    def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
         inner = source.store if isinstance(source, Rehearsal) else source
-        return self.store.can_move_prefix(inner, prefix, to)
+        return self.store.files.can_move_prefix(inner, prefix, to)
 
-    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+    def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         giving = source if isinstance(source, Rehearsal) else self
         with self._guard:
             if next(self._state.keys(to), None) is not None:
@@ -193,30 +199,30 @@ class Rehearsal(Wrapper):
 class _Stored:
     """A value that lies in a store, which may be another one."""
 
-    store: Store
+    store: Backend
     key: str
 
 
 _Found = bytes | _Stored | None
 
 
-def _found_in(store: Store, key: str) -> _Found:
+def _found_in(store: Backend, key: str) -> _Found:
     return store._state.find(key) if isinstance(store, Rehearsal) else _Stored(store, key)
 
 
 def _is_there(found: _Stored) -> bool:
-    return found.store.size_of(found.key) is not None or found.store.get(found.key, ByteRange(0, 0)) is not None
+    return found.store._size_of(found.key) is not None or found.store._get(found.key, ByteRange(0, 0)) is not None
 
 
-def _read(found: _Found, part: ByteRange | None) -> bytes | None:
+def _read(found: _Found, part: ByteRange | None, limit: int | None) -> bytes | None:
     if isinstance(found, _Stored):
-        return found.store.get(found.key, part)
+        return found.store._get(found.key, part, limit)
     return found if found is None or part is None else part.of(found)
 
 
 class _State:
-    """What is stored where: `values` over what lies `below`, of which the prefixes `gone` are taken out, and beneath
-    `arrived` (another state, its prefix, the prefix here) something has come in. Only the topmost is written to."""
+    """A layer of the rehearsed store: `values` over the layer `below`, without the prefixes `gone`, and with prefixes
+    that `arrived` from another state. Only the topmost layer is written to."""
 
     def __init__(
         self,

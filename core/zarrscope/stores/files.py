@@ -1,159 +1,231 @@
-"""Reading many files beneath one folder, each opened by one call of the system that follows no link (spec F.8, F.9).
+"""What only stores of files can do (`store.files`): folders, links, moves of whole folders, other spellings of names.
 
-LocalStore follows every key from the root and looks at each name on the way for a link that leads out. Linux can be
-asked to open a path on which there is no link at all: what it opens then lies within the store, whatever becomes of the
-path meanwhile. Where there is a link, or the system cannot do that, LocalStore's own way is taken, and its errors
-raised.
+Every store has it: one without files answers as a file system without links, folders and leftovers would, and says
+that it cannot move a prefix. A wrapper answers for what it wraps; so nobody asks what class a store is.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import os
-import stat
-import struct
-import sys
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
-from zarrscope.errors import Unreadable
-from zarrscope.reader import Reader, Room, Source
-from zarrscope.store import Buffer, ByteRange, check_key
-
-if TYPE_CHECKING:
-    from zarrscope.stores.local import LocalStore
-
-_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-_OPENAT2 = 437
-"""The number of the system call, the same on all machines that Linux runs on but Alpha."""
-_NO_SYMLINKS = 4
-_BY_PATH = -100
-_KIND = 0o170000
-"""The bits of a file's mode that say what it is."""
+from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
+from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.keys import check_key, check_prefix
 
 
-class FileReader(Reader):
-    """The files of a LocalStore, read into `room`."""
+class FileOperations:
+    """What the store `store` can do because its values are files.
 
-    follows_no_links = sys.platform == "linux"
-    """The system may be able to open a path only if there is no link on it. Tests force the other way too."""
-    fills = hasattr(os, "preadv")
-    """The system reads at an offset into memory that is there already. Tests force the other way too."""
+    Parameters
+    ----------
+    store
+        Which store.
 
-    size: int = 0
-
-    def __init__(self, store: LocalStore, room: Room) -> None:
-        self._store: LocalStore = store
-        self._room = room
-        self._root = os.fsencode(store.root.rstrip("/") + "/")
-        self._key: str | None = None
-        self._file: int | None = None
-        self._kept: _Open | None = None
-        self._open = _opener() if self.follows_no_links and not store.allow_outside else None
-
-    def seek(self, key: str) -> None:
-        if key == self._key:
-            return
-        if self._file is not None:
-            self.close()
-        self._key, self.size = key, 0
-        check_key(key)
-        if self._open is not None and ".zs-" not in key:
-            file = self._open(self._root + key.encode()) if key.isascii() else -1
-            if file >= 0:
-                found = os.fstat(file)
-                if found[0] & _KIND == stat.S_IFREG:
-                    self._file, self.size = file, found.st_size
-                    return
-                os.close(file)
-            elif file == -errno.ENOENT:
-                return
-        # A link, a folder, what may not be read …: what to make of it is known there.
-        opened = self._store._opened(key)
-        if opened is not None:
-            self._file, self.size = opened
-
-    def whole(self) -> Buffer | None:
-        return None if self._file is None else self.read(0, self.size)
-
-    def part(self, part: ByteRange) -> Buffer | None:
-        return None if self._file is None else self.read(*part.span(self.size))
-
-    def source(self) -> Source | None:
-        return None if self._file is None else self
-
-    def read(self, start: int, stop: int) -> Buffer:
-        file = self._file
-        assert file is not None
-        length = stop - start
-        try:
-            if not self.fills:
-                return self._store._read(file, start, length)
-            piece = self._room.take(length)
-            done = os.preadv(file, (piece,), start) if length else 0
-            while 0 < done < length and (more := os.preadv(file, (piece[done:],), start + done)):
-                done += more
-            return piece if done == length else piece[:done]
-        except OSError as error:
-            raise self._store._failure(error, self._key or "", "read") from error
-        except (MemoryError, ValueError, OverflowError) as error:
-            raise Unreadable(
-                f"The value is too large to hold in memory ({error})", store=self._store.url, key=self._key
-            ) from error
-
-    def keep(self) -> object:
-        if self._kept is None and self._file is not None:
-            self._kept = _Open(os.dup(self._file), self.size)
-        return self._kept
-
-    def take(self, key: str, kept: object) -> None:
-        if kept is self._kept and key == self._key:
-            return
-        if not isinstance(kept, _Open):
-            self.seek(key)
-            return
-        self.close()
-        self._key, self._kept, self._file, self.size = key, kept, os.dup(kept.file), kept.size
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-        self._file = self._kept = self._key = None
-
-
-class _Open:
-    """An open file, closed when nobody needs it any more."""
-
-    __slots__ = ("file", "size")
-
-    def __init__(self, file: int, size: int) -> None:
-        self.file, self.size = file, size
-
-    def __del__(self) -> None:
-        os.close(self.file)
-
-
-@cache
-def _opener() -> Any:
-    """Opens a path for reading if there is no link on it: a handle, or the negative number of the error.
-
-    None where the system has no such call (Linux before 5.6), or does not let us call it (some containers).
+    Examples
+    --------
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> MemoryStore().files.ignores_spelling
+    False
     """
-    try:
-        call: Any = ctypes.CDLL(None, use_errno=True).syscall
-        call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
-        call.restype = ctypes.c_long
-    except (OSError, AttributeError):
-        return None
-    how = struct.pack("=QQQ", _READ_ONLY, 0, _NO_SYMLINKS)
 
-    def opened(path: bytes) -> int:
-        handle: int = call(_OPENAT2, _BY_PATH, path, how, len(how))
-        return handle if handle >= 0 else -ctypes.get_errno()
+    __slots__ = ("_store",)
 
-    handle = opened(b"/")
-    if handle < 0:
-        return None
-    os.close(handle)
-    return opened
+    def __init__(self, store: Backend) -> None:
+        self._store = store
+
+    @property
+    def ignores_spelling(self) -> bool:
+        """Whether names in other case, or another Unicode form, lead to the same values."""
+        return self._store._ignores_spelling()
+
+    def spelled(self, key: str) -> str:
+        """The stored key that `key` stands for: spelled otherwise where the store ignores case or Unicode form.
+
+        Parameters
+        ----------
+        key
+            Which key.
+
+        Returns
+        -------
+        str
+            `key` itself where the store tells all spellings apart.
+
+        Raises
+        ------
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore({"a": b""}).files.spelled("A")
+        'A'
+        """
+        return self._store._spelled(check_key(key))
+
+    def links(self, key: str) -> int:
+        """The number of hard links of the value's file.
+
+        Parameters
+        ----------
+        key
+            Of which value.
+
+        Returns
+        -------
+        int
+            1 where the store has none.
+
+        Raises
+        ------
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from zarrscope.stores.local.store import LocalStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = LocalStore(folder)
+        ...     _ = store.set("a", b"value")
+        ...     os.link(f"{folder}/a", f"{folder}/b")
+        ...     store.files.links("a")
+        2
+        """
+        return self._store._links(check_key(key))
+
+    def list_with_folders(self, prefix: str) -> Iterator[Listed]:
+        """As `list_prefix` of the store, with folders, and with links that cannot be followed.
+
+        Parameters
+        ----------
+        prefix
+            Beneath which prefix: "" or ending in "/".
+
+        Yields
+        ------
+        Listed
+            A key, a folder, or something else with the error that explains it.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list.
+        Refused
+            The prefix could leave the store.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from zarrscope.stores.local.store import LocalStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = LocalStore(folder)
+        ...     _ = store.set("a/b", b"value")
+        ...     sorted((found.key, found.is_folder) for found in store.files.list_with_folders(""))
+        [('a', True), ('a/b', False)]
+        """
+        self._store._need_listing()
+        yield from self._store._list_with_folders(check_prefix(prefix))
+
+    @uninterrupted_steps
+    def stale_temporaries(self, prefix: str = "") -> Iterator[str]:
+        """Temporary files that killed writers left; the next writers remove them.
+
+        Parameters
+        ----------
+        prefix
+            Beneath which prefix: "" or ending in "/".
+
+        Yields
+        ------
+        str
+            The name of each.
+
+        Raises
+        ------
+        Refused
+            The prefix could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> list(MemoryStore({"a": b""}).files.stale_temporaries())
+        []
+        """
+        yield from self._store._stale_temporaries(check_prefix(prefix))
+
+    @uninterrupted
+    def can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
+        """Whether `move_prefix` would succeed, as far as can be told without trying.
+
+        Parameters
+        ----------
+        source
+            The store that has the values.
+        prefix
+            What they lie beneath there.
+        to
+            What they are to lie beneath here.
+
+        Returns
+        -------
+        bool
+            False: it is to be copied and erased.
+
+        Raises
+        ------
+        Refused
+            A prefix could leave its store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore({"a/b": b""})
+        >>> store.files.can_move_prefix(store, "a/", "c/")
+        False
+        """
+        return (
+            self._store.writable
+            and source.writable
+            and self._store._can_move_prefix(source, check_prefix(prefix), check_prefix(to))
+        )
+
+    @uninterrupted
+    def move_prefix(self, source: Backend, prefix: str, to: str) -> None:
+        """Moves everything that `source` has beneath `prefix` to beneath `to` here, atomically.
+
+        Parameters
+        ----------
+        source
+            The store that has the values.
+        prefix
+            What they lie beneath there.
+        to
+            What they lie beneath here afterwards.
+
+        Raises
+        ------
+        Conflict
+            Something lies beneath `to`. Nothing has changed.
+        Unsupported
+            An atomic move is not possible. Nothing has changed.
+        ReadOnly
+            One of the stores is not to be written to.
+        Refused
+            A prefix could leave its store.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from zarrscope.stores.local.store import LocalStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = LocalStore(folder)
+        ...     _ = store.set("a/b", b"value")
+        ...     store.files.move_prefix(store, "a/", "c/")
+        ...     list(store.list())
+        ['c/b']
+        """
+        self._store._need_writing(to)
+        source._need_writing(prefix)
+        self._store._move_prefix(source, check_prefix(prefix), check_prefix(to))

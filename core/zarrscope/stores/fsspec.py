@@ -1,13 +1,15 @@
 """Buckets and servers that fsspec has a file system for: s3://, gs://, abfs://, sftp://. Reading only.
 
-Values come by fsspec's `cat_file`, by range where a range is wanted; many under way at once where the file system is
-asynchronous (S3, Google, Azure), one after the other where it is not (SFTP). Listings are asked for anew each time,
-never taken from fsspec's cache. Each file system fails in its own way at ranges from the end or beyond it: then the
-size is asked for, and the range taken within it. A value that may not be read counts as absent, for so S3 answers those
-who may not list; a place where nothing can be listed either is Unreadable.
+Values come by fsspec's `cat_file`, by range where a range is wanted or a limit is set; many under way at once where the
+file system is asynchronous (S3, Google, Azure), one after the other where it is not (SFTP). Listings are asked for anew
+each time, never taken from fsspec's cache. Each file system fails in its own way at ranges from the end or beyond it:
+then the size is asked for, and the range taken within it.
+
+Absent is what the service says it does not have. A value that may not be read is Denied; S3 says so also of what is not
+there where listing is denied, which is found out once (remote.py). A bucket that does not exist is NotFound.
 
 Credentials come from where the services' own tools look for them (environment, configuration files); without any,
-buckets are read anonymously. `options` go to the file system as they are.
+buckets are read anonymously. Options beside those of network.py go to the file system as they are.
 """
 
 from __future__ import annotations
@@ -18,101 +20,203 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
-from zarrscope.store import Answer, ByteRange, Entry, Request, Store
+from zarrscope.errors import Denied, NotFound, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.model.storage import Answer, ByteRange, Entry, Request
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.network import Network, network, others
+from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.store import Store
 
-_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
+_ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
+"""How a service says that it is about the value that access is denied, not about who asks; "": it does not say."""
+_NO_ACCESS = ("ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed")
+_NO_LOGIN = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError", "UnauthorizedSSOTokenError")
+_IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
 class FsspecStore(RemoteStore):
     """The values beneath a URL of any scheme that fsspec knows. Raises Unsupported when its package is missing."""
 
     listable = True
+    _filesystem: Any
+    _disconnected = False
 
-    def __init__(self, url: str, *, extra: str = "", **options: Any) -> None:
-        super().__init__()
+    def __init__(self, url: str, **options: Any) -> None:
+        conceal(options)
         self.url = url.rstrip("/")
+        self.network = network(options)
         scheme = url.partition("://")[0]
         try:
             import fsspec
 
             with self._naming(""):
-                self.files: Any
-                self.files, root = fsspec.core.url_to_fs(
-                    url, use_listings_cache=False, **{**_credentials(scheme), **options}
+                files, root = fsspec.core.url_to_fs(
+                    url,
+                    # paramiko takes every option for one of its own
+                    **({} if scheme == "sftp" else {"use_listings_cache": False}),
+                    **{**_credentials(scheme), **self._bounded(scheme), **others(options)},
                 )
         except (ImportError, ValueError) as error:
             raise Unsupported(
                 f"Reading from {scheme}:// needs a package that is not installed: {error}",
                 feature=f"scheme {scheme}",
                 store=url,
-                advice=f"Run: pip install 'zarrscope[{extra}]'" if extra else "Install what fsspec asks for.",
-            ) from error
+                advice="Install what fsspec asks for.",
+            ) from cause(error)
+        self._hold(files, root, self.network)
+        self._public_options = public_options(others(options))
+        self._bucket = self._root.partition("/")[0] if scheme in _IN_BUCKETS else ""
+
+    def _hold(self, filesystem: Any, root: str, settings: Network | None = None) -> None:
+        super().__init__(settings or network())
+        self._filesystem = filesystem
         self._root = root.rstrip("/")
+        self._bucket = ""
+        self._bucket_seen = False
+        self._disconnected = False
         self._asks_sizes = False
         """Ranges from the end are not understood."""
+
+    def _bounded(self, scheme: str) -> dict[str, Any]:
+        """Options that make the service's own client as patient as we are."""
+        if scheme not in ("s3", "s3a"):
+            return {}
+        silent = self.network.timeout
+        times = {"connect_timeout": min(silent, 20.0), "read_timeout": silent}
+        return {"config_kwargs": {**times, "retries": {"max_attempts": self.network.attempts, "mode": "standard"}}}
 
     # ------------------------------------------------------------------ reading
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        own: asyncio.AbstractEventLoop = self.files.loop
+        own: asyncio.AbstractEventLoop = self._filesystem.loop
         return own
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}" if key else self._root
 
-    async def _fetch(self, key: str, part: ByteRange | None) -> bytes | None:
-        cat, info = self.files._cat_file, self.files._info
-        path = self._path(key)
+    async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            if part is None:
-                return bytes(await cat(path))
-            if part.length != 0 and (part.start is not None or not self._asks_sizes):
-                try:
-                    return bytes(await cat(path, **_limits(part)))
-                except _ABSENT:
-                    raise
-                except Exception:  # beyond the end, or a range from the end that is not understood
-                    self._asks_sizes = self._asks_sizes or part.start is None
+            value = await asyncio.wait_for(self._cat(key, part, limit), self._longest(part, limit))
+        except ZarrscopeError:
+            raise
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return None
+        except Exception as error:
+            failed = self._failed(error, key)
+            if not isinstance(failed, Denied):
+                raise failed from cause(error)
+            failed.untold = failed.untold and bool(await self.answer_of_nothing())
+            await self.denied(failed)
+            return None
+        if self._read_before is None and value is not None:
+            self._read_before = key
+        return value
+
+    async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        cat, info = self._filesystem._cat_file, self._filesystem._info
+        path = self._path(key)
+        if part is None and limit is None and not self.url.startswith("s3"):
+            return bytes(await cat(path))
+        # Of S3's objects s3fs would ask for the size first, and that answer does not say why something is denied.
+        asked = part if part is not None else ByteRange(0, None if limit is None else limit + 1)
+        value: bytes | None = None
+        if asked.length != 0 and (asked.start is not None or not self._asks_sizes):
+            try:
+                value = bytes(await cat(path, **_limits(asked)))
+            except (*_ABSENT, PermissionError, asyncio.CancelledError):
+                raise
+            except Exception:  # beyond the end, or a range from the end that is not understood
+                self._asks_sizes = self._asks_sizes or asked.start is None
+        if value is None:
             found = await info(path)
             if found["type"] != "file":
                 return None
-            start, stop = part.span(found["size"])
-            return bytes(await cat(path, start=start, end=stop)) if stop > start else b""
-        except _ABSENT:
-            return None
-        except Exception as error:
-            raise self._failed(error, key) from error
+            start, stop = asked.span(found["size"])
+            value = bytes(await cat(path, start=start, end=stop)) if stop > start else b""
+        if part is None and limit is not None and len(value) > limit:
+            raise too_large(None, limit)
+        return value
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        if self.files.async_impl:
-            return super()._get(key, part)
+    def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
+        """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
+        most = limit if part is None or part.length is None else part.length
+        if most is None or not self.network.min_speed:
+            return None
+        return self.network.attempts * self.network.timeout + most / self.network.min_speed
+
+    async def _ask_for_nothing(self, key: str) -> bool | None:
+        """Whether access is denied to what is not there."""
+        try:
+            await self._filesystem._cat_file(self._path(key), start=0, end=1)
+        except _ABSENT:
+            return False
+        except PermissionError as error:
+            return _code(error) in _ABOUT_VALUES
+        except Exception:
+            return None
+        return False
+
+    def _hides(self, of_nothing: bool) -> bool:
+        return of_nothing
+
+    async def _readable(self, key: str) -> bool:
+        try:
+            await self._filesystem._cat_file(self._path(key), start=0, end=1)
+        except Exception:
+            return False
+        return True
+
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        if self._filesystem.async_impl:
+            return super()._get(key, part, limit)
         path = self._path(key)
         with self._naming(key):
             try:
-                if self.files.isdir(path):
+                if self._filesystem.isdir(path):
                     return None
-                if part is None:
-                    return bytes(self.files.cat_file(path))
-                start, stop = part.span(self.files.info(path)["size"])
-                return bytes(self.files.cat_file(path, start=start, end=stop)) if stop > start else b""
+                if part is None and limit is None:
+                    return bytes(self._filesystem.cat_file(path))
+                size = self._filesystem.info(path)["size"]
+                start, stop = (0, size) if part is None else part.span(size)
+                if limit is not None and stop - start > limit:
+                    raise too_large(stop - start, limit)
+                return bytes(self._filesystem.cat_file(path, start=start, end=stop)) if stop > start else b""
             except _ABSENT:
                 return None
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
-        if self.files.async_impl:
-            return super()._get_many(requests, cancelled)
-        return Store._get_many(self, requests, cancelled)
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        if self._filesystem.async_impl:
+            return super()._get_many(requests, cancelled, limit)
+        return Store._get_many(self, requests, cancelled, limit)
 
     def size(self, key: str) -> int | None:
         """How many bytes the value has; None when absent."""
         with self._naming(key):
             try:
-                found = self.files.info(self._path(key))
-            except _ABSENT:
+                found = self._filesystem.info(self._path(key))
+            except _ABSENT as error:
+                self._check_bucket(error)
                 return None
             return int(found["size"]) if found["type"] == "file" else None
+
+    def close(self) -> None:
+        """Ends the connection of SFTP; the next request makes it anew."""
+        client = getattr(self._filesystem, "client", None)
+        if client is not None and hasattr(self._filesystem, "ftp"):
+            client.close()
+            self._disconnected = True
+
+    def _connect(self) -> None:
+        if self._disconnected:
+            self._filesystem._connect()
+            self._disconnected = False
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
@@ -130,34 +234,80 @@ class FsspecStore(RemoteStore):
         path = self._path(prefix.rstrip("/"))
         with self._naming(prefix):
             try:
-                found = getattr(self.files, how)(path, detail=True)
-            except (FileNotFoundError, NotADirectoryError):
+                found = getattr(self._filesystem, how)(path, detail=True)
+            except (FileNotFoundError, NotADirectoryError) as error:
+                self._need_bucket(error)
                 return []
+            if not found:
+                self._need_bucket(None)
         rows = found.values() if isinstance(found, dict) else found
         # A bucket may hold an empty object that stands for the folder itself; a file is listed as itself.
         return [row for row in rows if row["name"].strip("/") != path.strip("/")]
 
+    def _need_bucket(self, error: Exception | None) -> None:
+        """Raises NotFound where nothing is listed because there is no such bucket."""
+        self._check_bucket(error)
+        if self._bucket and not self._bucket_seen:
+            try:
+                self._filesystem.info(self._bucket)
+            except FileNotFoundError as missing:
+                raise self._no_bucket() from missing
+            except Exception:
+                return  # it may not be looked at; whether it is there nobody says
+            self._bucket_seen = True
+
     # ------------------------------------------------------------------ failing
+    def _check_bucket(self, error: Exception | None) -> None:
+        """Raises NotFound where `error` says that there is no such bucket."""
+        if error is not None and _code(error) in _NO_BUCKET:
+            raise self._no_bucket() from cause(error)
+
+    def _no_bucket(self) -> NotFound:
+        return NotFound(f"There is no bucket {self._bucket!r}", store=self.url, advice="Check the address.")
+
     @contextmanager
     def _naming(self, key: str) -> Iterator[None]:
         """Failures of the file system as ours."""
         try:
+            if key and self._disconnected:
+                self._connect()
             yield
-        except (*_ABSENT[:3], ImportError, ZarrscopeError):
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key or None) from error.__cause__
+        except (*_ABSENT, ImportError):
             raise
         except Exception as error:
-            raise self._failed(error, key) from error
+            raise self._failed(error, key) from cause(error)
 
     def _failed(self, error: Exception, key: str) -> Unreadable:
-        denied = isinstance(error, PermissionError)
+        message = f"The request failed: {str(error) or type(error).__name__}"
+        if isinstance(error, TimeoutError):
+            message = f"The request failed: it took too long ({str(error) or 'time-out'})"
+        if isinstance(error, PermissionError) or _code(error) in _NO_ACCESS or type(error).__name__ in _NO_LOGIN:
+            return Denied(
+                message,
+                untold=self._filesystem.async_impl and _code(error) in _ABOUT_VALUES,
+                store=self.url,
+                key=key or None,
+                advice="Check the credentials: they come from the environment, as for the service's own tools.",
+            )
         return Unreadable(
-            f"The request failed: {str(error) or type(error).__name__}",
-            store=self.url,
-            key=key or None,
-            advice="Check the credentials: they come from the environment, as for the service's own tools."
-            if denied
-            else "Check the address and the network, then try again.",
+            message, store=self.url, key=key or None, advice="Check the address and the network, then try again."
         )
+
+
+def _code(error: BaseException | None) -> str:
+    """The service's own word for what went wrong; "" where there is none."""
+    seen = 0
+    while error is not None and seen < 8:
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+        code = getattr(error, "error_code", None)
+        if code is not None:
+            return str(getattr(code, "value", code))
+        error, seen = error.__cause__, seen + 1
+    return ""
 
 
 def _limits(part: ByteRange) -> dict[str, int | None]:
@@ -173,3 +323,8 @@ def _credentials(scheme: str) -> dict[str, Any]:
         known = any(name.startswith("AWS_") and "REGION" not in name and "ENDPOINT" not in name for name in os.environ)
         return {} if known or os.path.isdir(home) else {"anon": True}
     return {}
+
+
+def open_bucket(url: str, mode: Mode, options: Options) -> Store:
+    """The store of an address that fsspec has a file system for."""
+    return FsspecStore(url, **(options or {}))

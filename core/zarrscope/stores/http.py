@@ -1,9 +1,13 @@
 """Values on a web server, read by range (spec B "HTTP store").
 
-A value is the body at URL/key, by range where the server does ranges and sliced where it answers with everything. 404,
-410 and 403 (S3 answers so to those who may not list) mean absent. Too many requests, server faults and broken
-connections are tried again, a little later each time; what still fails is Unreadable with the status. Nothing can be
-listed or written. One request per value: no HEAD before it.
+A value is the body at URL/key, by range where the server does ranges and sliced where it answers with everything. 404
+and 410 mean absent, nothing else does. Too many requests, server faults and broken connections are tried again, a
+little later each time, or when the server says (Retry-After); what still fails is Unreadable with the status. Nothing
+can be listed or written. One request per value: no HEAD before it.
+
+401, 403, 407 and a web page in place of a value are Denied; where a server answers so of a key that nobody has, too,
+the error says that (remote.py). A value is never decoded by what the server says it is, but for Content-Encoding, which
+was not asked for and is undone within the same bounds (body.py).
 
 2026-11-21 · aiohttp itself, rather than fsspec over it: one session for all stores keeps its connections when a store
 is opened again, and fsspec is 30 ms more to import.
@@ -14,27 +18,56 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from zarrscope.errors import Unreadable, Unsupported
-from zarrscope.store import ByteRange
-from zarrscope.stores.remote import IN_FLIGHT, RemoteStore
+from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
+from zarrscope.model.storage import ByteRange
+from zarrscope.runtime.tuning import IN_FLIGHT
+from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
+from zarrscope.stores.network import Network, network, others
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.store import Store
 
-ATTEMPTS = 4
-_ABSENT = (403, 404, 410)
+_ABSENT = (404, 410)
+_DENIED = (401, 403, 407)
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _TOO_MANY = (429, 503)
+_NO_BUCKET = (b"<Code>NoSuchBucket<", b"<Code>ContainerNotFound<", b"<Code>AccountNotFound<")
+"""How the services of buckets say that not only the value is missing."""
+_NO_ACCESS = (
+    b"<Code>ExpiredToken<", b"<Code>InvalidAccessKeyId<", b"<Code>SignatureDoesNotMatch<", b"<Code>InvalidToken<",
+    b"<Code>RequestTimeTooSkewed<", b"<Code>AuthenticationFailed<", b"<Code>AccountProblem<",
+    b"<Code>AllAccessDisabled<", b"Request has expired",
+)  # fmt: skip
+"""… and that it is not about the value, but about who asks."""
+_CONNECT = 20.0
 
 T = TypeVar("T")
+ReadResponse = Callable[[Any, str, ByteRange | None, int | None], Coroutine[Any, Any, T]]
 
-_sessions: dict[asyncio.AbstractEventLoop, Any] = {}
-"""The one of the loop that runs. Only touched on its thread."""
+_sessions: dict[asyncio.AbstractEventLoop, _Connections] = {}
+"""Connections by event loop. Used only on the loop's thread."""
 
 
-async def _session() -> Any:
-    """The connections of all web stores: kept for half a minute, so that a store that is opened again finds them."""
+class _Connections:
+    """The connections of all web stores on one loop: kept for half a minute, so that a store that is opened again finds
+    them; so many at once to one host."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self._hosts: dict[str, asyncio.Semaphore] = {}
+
+    def host(self, name: str) -> asyncio.Semaphore:
+        return self._hosts.setdefault(name, asyncio.Semaphore(IN_FLIGHT))
+
+
+async def _connections() -> _Connections:
     import aiohttp
 
     here = asyncio.get_running_loop()
@@ -43,10 +76,14 @@ async def _session() -> Any:
         import atexit
 
         _sessions.clear()
-        connector = aiohttp.TCPConnector(limit=0, limit_per_host=IN_FLIGHT, keepalive_timeout=30.0)
-        found = aiohttp.ClientSession(connector=connector, headers={"Accept-Encoding": "identity"})
-        _sessions[here] = found
-        atexit.register(_end, here, found)
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=30.0),
+            headers={"Accept-Encoding": "identity"},
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        found = _sessions[here] = _Connections(session)
+        atexit.register(_end, here, session)
     return found
 
 
@@ -56,14 +93,23 @@ def _end(where: asyncio.AbstractEventLoop, session: Any) -> None:
             asyncio.run_coroutine_threadsafe(session.close(), where).result(timeout=1.0)
 
 
+@dataclass(frozen=True)
+class _AbsentAnswer:
+    """How a server answers of a key that nobody has. `page`: with a web page, of that tag and size where it says so."""
+
+    status: int
+    page: bool = False
+    tag: str | None = None
+    size: int | None = None
+
+
 class HTTPStore(RemoteStore):
     """The values beneath an http:// or https:// URL; a query in it (a signed token) is sent with every key.
 
-    `pause` is the first wait before trying again, in seconds, doubled each time. `timeout` is how long a server may
-    stay silent. Raises Unsupported when aiohttp is not installed.
+    `settings`: those of network.Network. Raises Unsupported when aiohttp is not installed.
     """
 
-    def __init__(self, url: str, *, attempts: int = ATTEMPTS, pause: float = 0.25, timeout: float = 60.0) -> None:
+    def __init__(self, url: str, settings: Network | None = None, **options: Any) -> None:
         try:
             import aiohttp
         except ImportError as error:
@@ -73,75 +119,197 @@ class HTTPStore(RemoteStore):
                 store=url,
                 advice="Run: pip install 'zarrscope[http]'",
             ) from error
-        super().__init__()
+        super().__init__(settings if settings is not None else network(options))
         scheme, host, path, self._query, _ = urlsplit(url)
         self.url = urlunsplit((scheme, host, path.rstrip("/"), self._query, ""))
+        self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
-        self._attempts = attempts
-        self._pause = pause
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,
             asyncio.TimeoutError,
             ConnectionError,
+            CutShort,
         )
         self._client_error: type[Exception] = aiohttp.ClientError
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(timeout, 20.0), sock_read=timeout)
+        silent = self.network.timeout
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(silent, _CONNECT), sock_read=silent)
 
     def _url(self, key: str) -> str:
         url = f"{self._base}/{quote(key, safe='/')}" if key else self._base
         return f"{url}?{self._query}" if self._query else url
 
-    async def _fetch(self, key: str, part: ByteRange | None) -> bytes | None:
+    async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         if part is not None and part.length == 0:
-            return None if await self._once_more(key, ByteRange(0, 1), _body) is None else b""
-        return await self._once_more(key, part, _body)
+            return None if await self._once_more(key, ByteRange(0, 1), None, self._value) is None else b""
+        return await self._once_more(key, part, limit, self._value)
+
+    async def _value(self, response: Any, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        try:
+            body, first = await read_body(response, part, limit, self.network)
+        except Unreadable as error:
+            error.advice = error.advice or "The server does not do what HTTP says: download the data another way."
+            raise
+        if is_page(response, first) and await self._instead(response, key, first):
+            return None
+        if self._read_before is None:
+            self._read_before = key
+        return body
 
     def size(self, key: str) -> int | None:
         """How many bytes the value has; None when absent."""
-        return self._wait(self._once_more(key, ByteRange(0, 1), _size))
+        return self._wait(self._once_more(key, ByteRange(0, 1), None, _size))
 
-    async def _once_more(
-        self, key: str, part: ByteRange | None, read: Callable[[Any, ByteRange | None], Coroutine[Any, Any, T]]
-    ) -> T | None:
+    def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
+        async def read(response: Any, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, int] | None:
+            if response.status == 416:  # it does not say the last bytes of a value
+                return b"", -1
+            size = await _size(response, key, part, limit)
+            body = await self._value(response, key, part, limit)
+            return None if body is None else (body, size)
+
+        found = self._wait(self._once_more(key, ByteRange.last(length), length, read))
+        # Of a server that cannot say the part, all of the value came instead.
+        if isinstance(found, tuple) and found[1] >= 0:
+            return found
+        return None if found is None else super().read_end(key, length)
+
+    # ------------------------------------------------------------------ asking
+    async def _once_more(self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T]) -> T | None:
         """Asks, and asks again after faults that may pass."""
-        why, advice = "", ""
-        for attempt in range(self._attempts):
-            if attempt:
-                await asyncio.sleep(self._pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2))
-            width = self.width
+        attempts, waited = self.network.attempts, 0.0
+        attempt = 0
+        while True:
+            attempt += 1
+            width, asks_for = self.width, 0.0
             try:
                 async with self._asked(key, part) as response:
-                    if response.status in (200, 206, 416):
+                    status = response.status
+                    if status in (200, 206, 416):
                         self.widen()
-                        return await read(response, part)
-                    if response.status in _ABSENT:
+                        return await read(response, key, part, limit)
+                    if status in _ABSENT:
+                        await self._check_bucket(response)
                         return None
-                    why, advice = f"The server answered {response.status} {response.reason}", _advice(response.status)
-                    if response.status not in _AGAIN:
+                    if status in _DENIED:
+                        denied = await self._denial(response)
                         break
-                    if response.status in _TOO_MANY:
+                    why, advice = f"The server answered {status} {response.reason}", _advice(status)
+                    if status not in _AGAIN:
+                        attempts = attempt
+                    if status in _TOO_MANY:
                         self.narrow(width)
+                        asks_for = _retry_after(response)
             except self._failures as error:
-                why = f"The connection failed: {error or type(error).__name__}"
+                why = f"The connection failed: {str(error) or type(error).__name__}"
                 advice = "Check the address and the network, then try again."
+                if isinstance(error, asyncio.TimeoutError):
+                    why = f"The server did not answer in time: {self.network.timeout:g} seconds of silence are allowed"
+                    attempts = min(attempts, attempt + 1)
+            except NeedsWhole:
+                whole = await self._once_more(key, None, None, self._value)
+                return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]
             except self._client_error as error:
-                why, advice = f"The request failed: {error or type(error).__name__}", "Check the address."
-                break
+                why, advice = f"The request failed: {str(error) or type(error).__name__}", "Check the address."
+                attempts = attempt
             except MemoryError as error:
                 raise Unreadable("The value is too large to hold in memory", store=self.url, key=key) from error
-        raise Unreadable(why, store=self.url, key=key or None, advice=advice)
+            pause = max(asks_for, self.network.pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2))
+            waited += pause
+            if waited > self.network.patience and asks_for:
+                advice = f"The server asks to wait {asks_for:,.0f} seconds: try again then."
+            if attempt >= attempts or waited > self.network.patience:
+                raise Unreadable(why, store=self.url, key=key or None, advice=advice)
+            await asyncio.sleep(pause)
+        await self.denied(denied.located(store=self.url, key=key or None))
+        return None
 
     @asynccontextmanager
-    async def _asked(self, key: str, part: ByteRange | None) -> AsyncIterator[Any]:
+    async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[Any]:
+        """The answer. `beside`: others that have their place among those under way wait for this one."""
         from yarl import URL
 
-        session = await _session()
+        connections = await _connections()
         headers = {} if part is None else {"Range": _range(part)}
-        # aiohttp follows redirects to http and https only, and no more than these.
         url = URL(self._url(key), encoded=True)
-        async with session.get(url, headers=headers, max_redirects=5, timeout=self._timeout) as response:
-            yield response
+        async with nullcontext() if beside else connections.host(self._host):
+            # The head of the answer has to come within this, however slowly its bytes do.
+            async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
+                # aiohttp follows redirects to http and https only, and no more than these.
+                response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)
+            async with response:
+                yield response
+
+    # ------------------------------------------------------------------ answers that are no values
+    async def _denial(self, response: Any) -> Denied:
+        status = response.status
+        message = f"The server answered {status} {response.reason}"
+        text = await self._beginning(response)
+        if status != 403 or any(mark in text for mark in _NO_ACCESS):
+            return Denied(message, advice=_advice(status))
+        of_nothing = await self.answer_of_nothing()
+        untold = of_nothing is not None and of_nothing.status == status
+        return Denied(message, untold=untold, advice=_advice(status))
+
+    async def _check_bucket(self, response: Any) -> None:
+        """Raises NotFound where the answer says that not only the value is missing, but all that it could be in."""
+        if "xml" in response.headers.get("Content-Type", ""):
+            text = await self._beginning(response)
+            if any(mark in text for mark in _NO_BUCKET):
+                raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
+
+    async def _instead(self, response: Any, key: str, first: bytes) -> bool:
+        """Whether a web page that counts as absence came in place of a value; False where it is a value after all.
+
+        Raises Denied."""
+        of_nothing = await self.answer_of_nothing()
+        catches_all = of_nothing is not None and of_nothing.page
+        begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
+        if not begins:  # a part of a page, or a value of a server that calls everything a page
+            if not catches_all:
+                return False
+            tag = response.headers.get("ETag")
+            if (tag is None or tag != of_nothing.tag) and total_of(response) != of_nothing.size:
+                return False
+        error = Denied(
+            "The server answered with a web page instead of the value",
+            untold=catches_all,
+            advice="Open the address in a browser: it may ask for a login.",
+        )
+        await self.denied(error.located(store=self.url, key=key or None))
+        return True
+
+    async def _ask_for_nothing(self, key: str) -> _AbsentAnswer | None:
+        for _ in range(2):
+            try:
+                async with self._asked(key, None, beside=True) as response:
+                    if response.status not in _AGAIN:
+                        page = response.status == 200 and is_page(response, await self._beginning(response))
+                        return _AbsentAnswer(response.status, page, response.headers.get("ETag"), total_of(response))
+            except (*self._failures, self._client_error):
+                pass
+        return None
+
+    def _hides(self, of_nothing: _AbsentAnswer) -> bool:
+        return of_nothing.page or of_nothing.status in _DENIED
+
+    async def _readable(self, key: str) -> bool:
+        try:
+            async with self._asked(key, ByteRange(0, 64), beside=True) as response:
+                if response.status not in (200, 206, 416):
+                    return False
+                return not begins_as_page(await self._beginning(response))
+        except (*self._failures, self._client_error):
+            return False
+
+    async def _beginning(self, response: Any) -> bytes:
+        """The first bytes of an answer that is no value, as far as they come soon."""
+        found = b""
+        with suppress(asyncio.TimeoutError, CutShort, self._client_error):
+            async with asyncio.timeout(self.network.timeout):
+                while len(found) < 4096 and (piece := await response.content.read(4096 - len(found))):
+                    found += piece
+        return found
 
 
 def _range(part: ByteRange) -> str:
@@ -150,43 +318,36 @@ def _range(part: ByteRange) -> str:
     return f"bytes={part.start}-" + ("" if part.length is None else str(part.start + part.length - 1))
 
 
-async def _body(response: Any, part: ByteRange | None) -> bytes:
-    if response.status == 416:  # the value is there, but the range begins beyond its end
-        return b""
-    if part is None:
-        if response.status == 206:
-            raise Unreadable("The server sent a part of the value when asked for the whole")
-        whole: bytes = await response.read()
-        return whole
-    if response.status == 206:
-        body: bytes = await response.read()
-        first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
-        if part.start is not None and first.isdigit() and int(first) != part.start:
-            raise Unreadable(f"The server sent bytes from {first} when asked for those from {part.start}")
-        return body if part.length is None else body[: part.length]
-    if part.start is None or part.length is None:
-        return part.of(await response.read())
-    stop, got = part.start + part.length, bytearray()  # a server without ranges: read no further than needed
-    async for piece in response.content.iter_any():
-        got += piece
-        if len(got) >= stop:
-            break
-    return bytes(got[part.start : stop])
+async def _size(response: Any, key: str, part: ByteRange | None, limit: int | None) -> int:
+    total = total_of(response)
+    if total is None or response.headers.get("Content-Encoding", "identity") != "identity":
+        raise Unreadable("The server does not say how large the file is", advice="Download the archive, then open it.")
+    return total
 
 
-async def _size(response: Any, part: ByteRange | None) -> int:
-    total = response.headers.get("Content-Range", "").rpartition("/")[2]
-    if response.status in (206, 416) and total.isdigit():
-        return int(total)
-    length = response.headers.get("Content-Length", "")
-    if response.status == 200 and length.isdigit():
-        return int(length)
-    raise Unreadable("The server does not say how large the file is", advice="Download the archive, then open it.")
+def _retry_after(response: Any) -> float:
+    """The seconds that a server asks to wait; 0 where it does not say so."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
 
 
 def _advice(status: int) -> str:
-    if status == 401:
+    if status in (401, 407):
         return "The server asks for a login: use an address with a token, or download the data."
+    if status == 403:
+        return "Access is denied: check the address, and whether you may read it."
     if status == 429:
         return "The server is asked too often: wait a minute, then try again."
     return "Wait, then try again." if status >= 500 else "Check the address."
+
+
+def open_web(url: str, mode: Mode, options: Options) -> Store:
+    """The store of an http:// or https:// address."""
+    if unknown := [*others(options)]:
+        raise Refused(f"There is no option {unknown[0]!r} for web servers", store=url)
+    return HTTPStore(url, network(options))

@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from weakref import WeakValueDictionary
 
-from zarrscope.reader import Reader, Room
-from zarrscope.store import Buffer, ByteRange, Entry, Store, Version
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+from zarrscope.stores.value_reader import Reader
 
 _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
@@ -22,12 +26,26 @@ _named_lock = threading.Lock()
 class _MemoryReader(Reader):
     """Holds the value that was there at its first look at it."""
 
+    def whole(self) -> Buffer | None:
+        return None if self._held() is None else self._checked(0, len(self._held() or b""))
+
     def part(self, part: ByteRange) -> Buffer | None:
-        value = self.whole()
-        return None if value is None else memoryview(value)[slice(*part.span(len(value)))]
+        value = self._held()
+        return None if value is None else self._checked(*part.span(len(value)))
+
+    def _checked(self, start: int, stop: int) -> Buffer:
+        if self._limit is not None and stop - start > self._limit:
+            raise too_large(stop - start, self._limit).located(store=self._store.url, key=self._key)
+        value = self._held() or b""
+        return value if stop - start == len(value) else memoryview(value)[start:stop]
 
     def keep(self) -> object:
-        return self.whole()
+        return self._held()
+
+    def _held(self) -> bytes | None:
+        if not self._asked:
+            self._value, self._asked = self._store.get(self._key or ""), True
+        return self._value
 
     def take(self, key: str, kept: object) -> None:
         self._key, self._value, self._asked = key, kept if isinstance(kept, bytes) else None, True
@@ -52,10 +70,10 @@ class MemoryStore(Store):
         with _named_lock:
             return _numbered.get(name) or _named.setdefault(name, cls(name=name))
 
-    def reader(self, room: Room) -> Reader:
-        return _MemoryReader(self)
+    def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        return _MemoryReader(self, limit)
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         value = self._values.get(key)
         return value if value is None or part is None else part.of(value)
 
@@ -102,3 +120,8 @@ class MemoryStore(Store):
         with self._lock:
             for key in [key for key in self._values if key.startswith(prefix)]:
                 del self._values[key]
+
+
+def open_memory(url: str, mode: Mode, options: Options) -> Store:
+    """The store of a memory://name address."""
+    return MemoryStore.named(url[len("memory://") :])

@@ -1,27 +1,39 @@
-"""What stores on other machines share: one event loop on a thread of its own, many cancellable requests under way.
+"""The base of remote stores: one event loop on its own thread, with many cancellable requests in parallel.
 
 A subclass awaits one value at a time (`_fetch`); `get_many` runs up to IN_FLIGHT of them at once and hands them out as
 they come. 2026-11-21 (tests/bench/run.py "http"): 128 at once, rather than 64: a plane of 128 chunks at 30 ms a request
 takes 60 ms instead of 130, the computing for it 16 ms either way. A server that says it is asked too much is asked less
 from then on (`narrow`), so the width costs nobody his server.
+
+Absence is known, never assumed. Some services answer "access denied" of what is not there as well (S3 where listing is
+denied), or with a web page. What such an answer means is found out once for a store, by asking for a key that nobody
+has (`_ask_for_nothing`); the error then says whether it may mean absence (`Denied.untold`). Only where the caller says
+so (`Network.missing_is_fill`) does it count as absence, and only while a value that was read before can still be read:
+credentials that expire halfway turn nothing into fill values.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import queue
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
+from uuid import uuid4
 
-from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
-from zarrscope.store import Answer, ByteRange, Request, Store
+from zarrscope.errors import Denied, Unreadable, ZarrscopeError
+from zarrscope.model.storage import Answer, ByteRange, Request
+from zarrscope.runtime.interrupts import LOOK_SECONDS, check
+from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
+from zarrscope.stores.network import SETTINGS, Network
+from zarrscope.stores.store import Store
 
-IN_FLIGHT = 128
-_FEWEST = 4
-_LOOK = 0.05
-"""Seconds between looks whether a caller of get_many has lost interest."""
+UNTOLD_ADVICE = (
+    "The server gives this answer also of what is not there. If you know that it gives out all that there is, "
+    "--missing-is-fill (storage_options={'missing_is_fill': True}) takes it as missing."
+)
 
 T = TypeVar("T")
 
@@ -48,6 +60,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _opened_again(kind: Any, url: str, options: dict[str, Any]) -> Store:
+    from zarrscope.stores.whole_address import whole_address
+
+    store: Store = kind(whole_address(url), **options)
+    return store
+
+
 class RemoteStore(Store):
     """A store whose values come by awaiting `_fetch` on a loop: the shared one, or the one of whoever fetches."""
 
@@ -55,22 +74,106 @@ class RemoteStore(Store):
     listable = False
     writable = False
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network) -> None:
+        self.network = network
         self._width = IN_FLIGHT
         self._well = 0
+        self._taken = 0
+        self._read_before: str | None = None
+        """A key whose value was read here."""
+        self._of_nothing: Any = None
+        """The result of `_ask_for_nothing`; None: not asked yet."""
+        self._public_options: dict[str, Any] = {}
+        """Options beside those of `network`, without passwords and keys."""
+        self._asking: _Shared | None = None
+        self._trying: _Shared | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its public address: passwords and tokens are in no pickle (zarrscope.errors.confidential)."""
+        settings = {name: getattr(self.network, name) for name in SETTINGS}
+        known = {"_read_before": self._read_before, "_of_nothing": self._of_nothing}
+        return _opened_again, (type(self), self.url, {**settings, **self._public_options}), known
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Where `_fetch` is awaited."""
+        """The event loop on which `_fetch` is awaited."""
         return loop()
 
-    async def _fetch(self, key: str, part: ByteRange | None) -> bytes | None:
+    async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        """Raises Denied, through `_denied`, for an answer that tells nothing of whether there is a value."""
+        raise NotImplementedError
+
+    async def _ask_for_nothing(self, key: str) -> Any:
+        """What the store answers of `key`, which nobody has; None when that could not be found out."""
         raise NotImplementedError
 
     def size(self, key: str) -> int | None:
         """How many bytes the value has; None when absent."""
         raise NotImplementedError
 
+    def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
+        """The last `length` bytes of a value, all of a shorter one, and its size; None when absent."""
+        size = self.size(key)
+        if size is None:
+            return None
+        value = self._get(key, ByteRange(max(0, size - length), length), length) if size else b""
+        return None if value is None else (value, size)
+
+    async def _readable(self, key: str) -> bool:
+        """Whether the value at `key`, which was read before, can be read now."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ absence
+    @property
+    def tells_absence(self) -> bool:
+        return self._of_nothing is None or not self._hides(self._of_nothing)
+
+    def _hides(self, of_nothing: Any) -> bool:
+        """Whether what `_ask_for_nothing` gave does not say that nothing is there."""
+        raise NotImplementedError
+
+    @property
+    def assumes(self) -> bool:
+        return self.network.missing_is_fill
+
+    @property
+    def taken_as_missing(self) -> int:
+        """How many values were taken as absent though the store did not say that (`Network.missing_is_fill`)."""
+        return self._taken
+
+    async def answer_of_nothing(self) -> Any:
+        """What the store answers of a key that nobody has, asked once."""
+        if self._of_nothing is None:
+            if self._asking is None or self._asking.is_over():
+                self._asking = _Shared(self._asked_for_nothing())
+            await self._asking.wait()
+        return self._of_nothing
+
+    async def _asked_for_nothing(self) -> None:
+        self._of_nothing = await self._ask_for_nothing(f".zarrscope-{uuid4().hex}")
+
+    async def denied(self, error: Denied) -> None:
+        """Raises `error`; returns where it counts as absence."""
+        if error.untold:
+            if self.network.missing_is_fill and await self._still_readable():
+                self._taken += 1
+                return
+            error.advice = UNTOLD_ADVICE
+            if self.network.missing_is_fill:
+                error.advice = "What was read before cannot be read any more either: check the credentials."
+                if self._read_before is None:
+                    error.advice = "Nothing at all could be read there: check the address and the credentials."
+        raise error
+
+    async def _still_readable(self) -> bool:
+        """Whether something that was read before can be read now; an attempt that began before is no answer."""
+        if self._read_before is None:
+            return False
+        if self._trying is None or self._trying.begun or self._trying.is_over():
+            self._trying = _Shared(self._readable(self._read_before))
+        return bool(await self._trying.wait())
+
+    # ------------------------------------------------------------------ many at once
     @property
     def width(self) -> int:
         """How many requests may be under way in one get_many."""
@@ -79,7 +182,7 @@ class RemoteStore(Store):
     def narrow(self, width: int) -> None:
         """Half as many from now on: the server was asked too much when that many were under way."""
         if width == self._width:
-            self._width = max(_FEWEST, width // 2)
+            self._width = max(FEWEST_IN_FLIGHT, width // 2)
             self._well = 0
 
     def widen(self) -> None:
@@ -92,14 +195,24 @@ class RemoteStore(Store):
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
-            return future.result()
+            while True:
+                # With a time-out, for without one nothing interrupts the wait on Windows.
+                done, _ = concurrent.futures.wait([future], LOOK_SECONDS)
+                if done:
+                    return future.result()
+                check()  # the server may never answer
         finally:
             future.cancel()
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
-        return self._wait(self._fetch(key, part))
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        try:
+            return self._wait(self._fetch(key, part, limit))
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key or None) from error.__cause__
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
         if not requests or cancelled():
             return
         answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
@@ -108,7 +221,7 @@ class RemoteStore(Store):
         async def work(number: int) -> None:
             for i, (key, part) in todo:
                 try:
-                    answers.put((i, await self._fetch(key, part)))
+                    answers.put((i, await self._fetch(key, part, limit)))
                 except ZarrscopeError as error:
                     answers.put((i, error.located(store=self.url, key=key)))
                 except Exception as error:
@@ -123,10 +236,11 @@ class RemoteStore(Store):
         try:
             for _ in requests:
                 while True:
+                    check()
                     if cancelled():
                         return
                     try:
-                        answer = answers.get(timeout=_LOOK)
+                        answer = answers.get(timeout=LOOK_SECONDS)
                         break
                     except queue.Empty:
                         continue
@@ -135,21 +249,21 @@ class RemoteStore(Store):
             running.cancel()
 
 
-class RemoteFile:
-    """The one value of a distant store, read by ranges: an archive that ZipStore opens."""
+class _Shared:
+    """One piece of work for all who wait for it on one loop. It goes on when one of them is cancelled."""
 
-    def __init__(self, store: RemoteStore) -> None:
-        self._store = store
-        size = store.size("")
-        if size is None:
-            raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
-        self.size = size
+    def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
+        self.begun = False
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(work))
 
-    def read_at(self, offset: int, length: int) -> bytes:
-        value = self._store._get("", ByteRange(offset, length)) if length else b""
-        if value is None:
-            raise Unreadable("The file is no longer there", store=self._store.url)
-        return value
+    async def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        self.begun = True
+        return await work
 
-    def close(self) -> None:
-        self._store.close()
+    def is_over(self) -> bool:
+        """Whether nobody can wait for it any more: it is done, or was begun on a loop that others used."""
+        return self._task.done() or self._loop is not asyncio.get_running_loop()
+
+    async def wait(self) -> Any:
+        return await asyncio.shield(self._task)

@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.store import Answer, Buffer, ByteRange, Entry, Request, Store, Version
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version
+from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.store import Store
 
 
 class Wrapper(Store):
@@ -26,6 +28,7 @@ class Wrapper(Store):
         self.listable = store.listable
         self.writable = store.writable
         self.remote = store.remote
+        self.document_limit = store.document_limit
 
     def before(self, operation: str, key: str) -> None:
         """Called before each operation: get, list_prefix, list_dir, set, erase, erase_prefix, move_prefix."""
@@ -33,13 +36,35 @@ class Wrapper(Store):
     def after(self, operation: str, key: str, size: int) -> None:
         """Called after a get or a set, with the number of bytes."""
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    @property
+    def allow_outside(self) -> bool:
+        return self.store.allow_outside
+
+    @allow_outside.setter
+    def allow_outside(self, allow: bool) -> None:
+        self.store.allow_outside = allow
+
+    @property
+    def tells_absence(self) -> bool:
+        return self.store.tells_absence
+
+    @property
+    def assumes(self) -> bool:
+        return self.store.assumes
+
+    @property
+    def taken_as_missing(self) -> int:
+        return self.store.taken_as_missing
+
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         self.before("get", key)
-        value = self.store._get(key, part)
+        value = self.store._get(key, part, limit)
         self.after("get", key, len(value or b""))
         return value
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
         passed: list[int] = []
         for i, (key, _) in enumerate(requests):
             if cancelled():
@@ -50,13 +75,13 @@ class Wrapper(Store):
                 yield i, error.located(store=self.url, key=key)
             else:
                 passed.append(i)
-        for i, answer in self.store._get_many([requests[i] for i in passed], cancelled):
+        for i, answer in self.store._get_many([requests[i] for i in passed], cancelled, limit):
             self.after("get", requests[passed[i]][0], len(answer) if isinstance(answer, bytes) else 0)
             yield passed[i], answer
 
-    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         self.before("get", key)
-        found = self.store._get_versioned(key)
+        found = self.store._get_versioned(key, limit)
         self.after("get", key, 0 if found is None else len(found[0]))
         return found
 
@@ -67,6 +92,12 @@ class Wrapper(Store):
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         self.before("list_prefix", prefix)
         return self.store._list_prefix(prefix)
+
+    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+        if type(self)._list_prefix is not Wrapper._list_prefix:  # its keys are others
+            return super()._list_with_folders(prefix)
+        self.before("list_prefix", prefix)
+        return self.store._list_with_folders(prefix)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         self.before("list_dir", prefix)
@@ -89,11 +120,11 @@ class Wrapper(Store):
     def _flush(self) -> None:
         self.store._flush()
 
-    def _turn(self, key: str) -> AbstractContextManager[object]:
-        return self.store._turn(key)
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return self.store._lock_key(key)
 
-    def _left_over(self, prefix: str) -> Iterator[str]:
-        return self.store._left_over(prefix)
+    def _stale_temporaries(self, prefix: str) -> Iterator[str]:
+        return self.store._stale_temporaries(prefix)
 
     def _erase(self, key: str) -> None:
         self.before("erase", key)
@@ -106,16 +137,25 @@ class Wrapper(Store):
     def _size_of(self, key: str) -> int | None:
         return self.store._size_of(key)
 
+    def _ignores_spelling(self) -> bool:
+        return self.store._ignores_spelling()
+
+    def _spelled(self, key: str) -> str:
+        return self.store._spelled(key)
+
+    def _links(self, key: str) -> int:
+        return self.store._links(key)
+
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(prefix)
 
     def _moved_away(self, prefix: str) -> None:
         self.store._moved_away(prefix)
 
-    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+    def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
         return self.store._can_move_prefix(source, prefix, to)
 
-    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+    def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         self.before("move_prefix", to)
         self.store._move_prefix(source, prefix, to)
 
@@ -140,7 +180,7 @@ class PrefixStore(Wrapper):
         self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
 
     def _named(self, error: ZarrscopeError) -> ZarrscopeError:
-        """The error, its key as this store's users know it."""
+        """The error with its key as users of this store spell it, without the prefix."""
         if error.key is not None and error.key.startswith(self.prefix):
             error.key = error.key[len(self.prefix) :]
             error.store = self.url
@@ -153,19 +193,21 @@ class PrefixStore(Wrapper):
         except ZarrscopeError as error:
             raise self._named(error) from error.__cause__
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         with self._naming():
-            return self.store.get(self.prefix + key, part)
+            return self.store.get(self.prefix + key, part, limit)
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
         inner = [(self.prefix + key, part) for key, part in requests]
         with self._naming():
-            for i, answer in self.store.get_many(inner, cancelled):
+            for i, answer in self.store.get_many(inner, cancelled, limit):
                 yield i, self._named(answer) if isinstance(answer, ZarrscopeError) else answer
 
-    def _get_versioned(self, key: str) -> tuple[bytes, Version] | None:
+    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         with self._naming():
-            return self.store.get_versioned(self.prefix + key)
+            return self.store.get_versioned(self.prefix + key, limit)
 
     def _list(self) -> Iterator[str]:
         return self._list_prefix("")
@@ -174,6 +216,12 @@ class PrefixStore(Wrapper):
         with self._naming():
             for key in self.store.list_prefix(self.prefix + prefix):
                 yield key[len(self.prefix) :]
+
+    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+        with self._naming():
+            for found in self.store.files.list_with_folders(self.prefix + prefix):
+                error = None if found.error is None else self._named(found.error)
+                yield Listed(found.key[len(self.prefix) :], found.is_folder, error)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         with self._naming():
@@ -185,13 +233,13 @@ class PrefixStore(Wrapper):
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         with self._naming():
-            self.store.put(self.prefix + key, *parts)
+            self.store.bulk.put(self.prefix + key, *parts)
 
-    def _turn(self, key: str) -> AbstractContextManager[object]:
-        return self.store._turn(self.prefix + key if key else "")
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return self.store._lock_key(self.prefix + key if key else "")
 
-    def _left_over(self, prefix: str) -> Iterator[str]:
-        for name in self.store.left_over(self.prefix + prefix):
+    def _stale_temporaries(self, prefix: str) -> Iterator[str]:
+        for name in self.store.files.stale_temporaries(self.prefix + prefix):
             yield name[len(self.prefix) :]
 
     def _erase(self, key: str) -> None:
@@ -204,7 +252,17 @@ class PrefixStore(Wrapper):
 
     def _size_of(self, key: str) -> int | None:
         with self._naming():
-            return self.store.size_of(self.prefix + key)
+            return self.store.bulk.size_of(self.prefix + key)
+
+    def _ignores_spelling(self) -> bool:
+        return self.store._ignores_spelling()
+
+    def _spelled(self, key: str) -> str:
+        found = self.store._spelled(self.prefix + key)
+        return found[len(self.prefix) :] if found.startswith(self.prefix) else key
+
+    def _links(self, key: str) -> int:
+        return self.store._links(self.prefix + key)
 
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(self.prefix + prefix)
@@ -212,12 +270,12 @@ class PrefixStore(Wrapper):
     def _moved_away(self, prefix: str) -> None:
         self.store._moved_away(self.prefix + prefix)
 
-    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
-        return self.store.can_move_prefix(source, prefix, self.prefix + to)
+    def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
+        return self.store.files.can_move_prefix(source, prefix, self.prefix + to)
 
-    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+    def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         with self._naming():
-            self.store.move_prefix(source, prefix, self.prefix + to)
+            self.store.files.move_prefix(source, prefix, self.prefix + to)
 
 
 class Counting(Wrapper):
@@ -307,10 +365,12 @@ class Latency(Wrapper):
     def before(self, operation: str, key: str) -> None:
         self._wait(self.seconds)
 
-    def _get_many(self, requests: Sequence[Request], cancelled: Callable[[], bool]) -> Iterator[tuple[int, Answer]]:
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
         if requests and not cancelled():
             self._wait(self.seconds)
-            yield from self.store._get_many(requests, cancelled)
+            yield from self.store._get_many(requests, cancelled, limit)
 
 
 @dataclass

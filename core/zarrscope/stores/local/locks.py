@@ -5,7 +5,7 @@ there exclude one another too, and nothing is left behind. Where a folder cannot
 systems): a file named by digest in a temporary folder of this user, locked with flock or msvcrt. Where that cannot be
 locked either, threads of this process still exclude one another.
 
-`key_turn` only saves work: those who read, change and store the same value go one after the other instead of losing to
+`key_lock` only saves work: those who read, change and store the same value go one after the other instead of losing to
 one another's versions. So it is one of a few lock files of this user, and when the turn does not come, one goes on.
 """
 
@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from zarrscope.errors import Unreadable
-from zarrscope.turns import Turns
+from zarrscope.runtime.interrupts import check
+from zarrscope.runtime.keyed_locks import KeyedLocks
 
 if sys.platform == "win32":
     import msvcrt
@@ -30,11 +31,11 @@ else:
 TIMEOUT = 30.0
 """Seconds to wait for another process. It holds the lock for a compare and a rename; a longer wait is a stopped one."""
 SLOTS = 256
-"""So many files give turns to any number of keys; two keys of one file wait for one another in vain, but rarely."""
+"""Lock files for any number of keys. Two keys that share one wait for each other without need, but rarely."""
 
-_folders, _keys = Turns(), Turns()
+_folders, _keys = KeyedLocks(), KeyedLocks()
 _held = threading.local()
-"""What this thread holds already: folders, and slots."""
+"""The folders and slots that this thread has locked."""
 _UNLOCKABLE = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR, errno.EACCES}
 _BUSY = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 
@@ -76,9 +77,8 @@ def folder_lock(
 
 
 @contextmanager
-def key_turn(name: str, timeout: float = TIMEOUT) -> Iterator[None]:
-    """One's turn among those who ask for `name`, in this process and in this user's others; at the latest after
-    `timeout` seconds."""
+def key_lock(name: str, timeout: float = TIMEOUT) -> Iterator[None]:
+    """Holds the lock of `name` between this user's threads and processes; continues without after `timeout` seconds."""
     from hashlib import blake2b
 
     slot = f"slot-{int.from_bytes(blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
@@ -171,6 +171,7 @@ def _acquire(handle: int, folder: str, timeout: float, shared: bool = False) -> 
         deadline = deadline or now + timeout
         if now > deadline:
             raise _busy(folder)
+        check()
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
 

@@ -11,27 +11,41 @@ import re
 import sys
 
 from zarrscope.errors import Refused
+from zarrscope.runtime.interrupts import uninterrupted
+from zarrscope.stores.local import linux
 
 _SAFE = "/" if sys.platform != "win32" else ""
 
 _quoted = re.compile(r"[^A-Za-z0-9_.~/-]").search
-"""What is not the same in a path and in its address."""
+"""Matches characters that differ between a path and its address."""
 
 
+@uninterrupted
 def real_path(path: str) -> str:
-    """The path without symbolic links, as os.path.realpath has it. Linux tells it at once, not folder by folder."""
-    if sys.platform == "linux":
-        try:
-            handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            try:
-                found = os.readlink(f"/proc/self/fd/{handle}")
-            finally:
-                os.close(handle)
-            if found.startswith("/") and not found.endswith(" (deleted)"):
-                return found
-        except OSError:  # not there, or no /proc
-            pass
-    return os.path.realpath(path)
+    """The path without symbolic links, as os.path.realpath has it."""
+    ask = linux.real_path()
+    found = ask(path) if ask is not None else None
+    return os.path.realpath(path) if found is None else found
+
+
+_EXTENDED, _EXTENDED_SHARE = "\\\\?\\", "\\\\?\\UNC\\"
+
+
+def extended(path: str) -> str:
+    """An absolute path in the form in which Windows takes it at any length, each name as it is spelled.
+
+    In the plain form it finds nothing beyond 259 characters: chunks that are there would be taken for missing ones.
+    """
+    if sys.platform != "win32" or path.startswith(_EXTENDED):
+        return path
+    return _EXTENDED_SHARE + path[2:] if path.startswith("\\\\") else _EXTENDED + path
+
+
+def plain(path: str) -> str:
+    """The path as people write it: the opposite of `extended`."""
+    if sys.platform != "win32" or not path.startswith(_EXTENDED):
+        return path
+    return "\\\\" + path[len(_EXTENDED_SHARE) :] if path.startswith(_EXTENDED_SHARE) else path[len(_EXTENDED) :]
 
 
 def file_url(path: str) -> str:

@@ -13,10 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Unreadable, Unsupported
+from zarrscope.stores.local.failures import DENIED
+from zarrscope.stores.local.paths import plain
+from zarrscope.stores.local.replace import patiently, sync_folder
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 _APART = {errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.EINVAL}
-_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def movable(folder: str, to: str) -> bool:
@@ -43,25 +45,21 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
         if sys.platform == "win32":
             with suppress(OSError):
                 os.rmdir(to)  # an empty folder, which POSIX renames over
-        os.rename(folder, to)
+        patiently(lambda: os.rename(folder, to), lambda: not os.path.lexists(to))
     except OSError as error:
         place: dict[str, Any] = {"store": store, "key": prefix}
         if error.errno in _TAKEN:
             raise Conflict("Something is stored there already", advice="Choose another name.", **place) from error
         if error.errno == errno.ENOENT:
-            raise NotFound(f"There is no folder {folder}", **place) from error
+            raise NotFound(f"There is no folder {plain(folder)}", **place) from error
         if error.errno in _APART:
             raise Unsupported("The folder cannot be moved there at once", feature="moving a folder", **place) from error
         reason = error.strerror or str(error)
-        advice = "Nothing was changed. Ask for the right to write there, or choose another place."
-        if error.errno in _DENIED:
+        close = "Close other programs that have a file in it open, or ask" if hasattr(error, "winerror") else "Ask"
+        advice = f"Nothing was changed. {close} for the right to write there, or choose another place."
+        if error.errno in DENIED:
             raise ReadOnly(f"The folder could not be moved: {reason}", advice=advice, **place) from error
         raise Unreadable(f"The folder could not be moved: {reason}", **place) from error
-    if sync and sys.platform != "win32":
+    if sync:
         for each in {above, os.path.dirname(folder)}:
-            with suppress(OSError):
-                handle = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+            sync_folder(each)

@@ -1,6 +1,7 @@
-"""A file replaced by a new one: written beside it, flushed, given what the old one had, renamed over it.
+"""The steps of replacing a file atomically: write a new one beside it, flush it, copy mode and owner, rename it over
+the old.
 
-The steps, for putting.py, which says in which order and under which lock. Each raises OSError.
+The steps, for write.py, which says in which order and under which lock. Each raises OSError.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from zarrscope.store import Buffer
+from zarrscope.model.storage import Buffer
+from zarrscope.runtime.tuning import SYSTEM_CALL_BYTES, SYSTEM_CALL_PIECES
 
-MOST = 1 << 30
-"""Bytes per system call: Linux transfers a little less than 2 GiB at once."""
-VECTORS = 512
-"""Pieces per system call: POSIX promises 16, all systems take 1,024."""
+if sys.platform != "win32":
+    import fcntl
 
 
 def make_folders(folder: str) -> list[str]:
@@ -41,8 +41,8 @@ def make_folders(folder: str) -> list[str]:
 def write(handle: int, parts: Sequence[Buffer]) -> None:
     """Writes the parts, one after the other, into an open file. Raises OSError."""
     if len(parts) > 1 and hasattr(os, "writev"):
-        for at in range(0, len(parts), VECTORS):
-            views = [memoryview(part) for part in parts[at : at + VECTORS] if len(part)]
+        for at in range(0, len(parts), SYSTEM_CALL_PIECES):
+            views = [memoryview(part) for part in parts[at : at + SYSTEM_CALL_PIECES] if len(part)]
             done = os.writev(handle, views) if views else 0
             for view in views:
                 if done < len(view):
@@ -52,7 +52,7 @@ def write(handle: int, parts: Sequence[Buffer]) -> None:
     for part in parts:
         view = memoryview(part)
         while view:
-            view = view[os.write(handle, view[:MOST]) :]
+            view = view[os.write(handle, view[:SYSTEM_CALL_BYTES]) :]
 
 
 def keep(old: os.stat_result, path: str, unfinished: str) -> None:
@@ -73,17 +73,36 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
 
 
 def rename_over(unfinished: str, path: str) -> None:
-    """Replaces `path` at once. Windows refuses while a reader has the file open: readers are quick, so try again."""
+    """Replaces `path` at once."""
+    patiently(lambda: os.replace(unfinished, path), lambda: not os.path.isdir(path))
+
+
+def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: True) -> None:
+    """Does what Windows refuses while a reader has the file open: readers are quick, so try for two seconds.
+
+    Not where `may_come` says that waiting is in vain.
+    """
     pause = 0.001
     while True:
         try:
-            os.replace(unfinished, path)
+            act()
             return
         except PermissionError:
-            if sys.platform != "win32" or pause > 1 or os.path.isdir(path):
+            if sys.platform != "win32" or pause > 1 or not may_come():
                 raise
         time.sleep(pause)
         pause *= 2
+
+
+def flush(handle: int) -> None:
+    """Waits until the disk has what was written. On macOS, fsync leaves it in the disk's own memory."""
+    if sys.platform == "darwin":
+        try:
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+            return
+        except OSError:  # a network drive
+            pass
+    os.fsync(handle)
 
 
 def sync_folder(folder: str) -> None:
@@ -92,6 +111,6 @@ def sync_folder(folder: str) -> None:
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(handle)
+            flush(handle)
         finally:
             os.close(handle)

@@ -5,8 +5,8 @@ Promises beyond store.py:
   value or the new. A put is the same without the flush: a kill leaves the old value or the new, a loss of power may
   not. The file's mode, owner, group and extended attributes (access lists are among them) are kept where the system
   lets us.
-- A set with `expect`, and a turn, are correct between threads and between processes that use this class (locks.py).
-- A prefix is erased at once, whatever lies beneath. What killed writers leave is no key, and goes (unfinished.py).
+- A set with `expect`, and a lock, are correct between threads and between processes that use this class (locks.py).
+- A prefix is erased at once, whatever lies beneath. What killed writers leave is no key, and goes (temporaries.py).
 - No key reads or writes outside the folder, not through symbolic links either, unless `allow_outside`.
 - A folder, and a name beneath a file, hold no value: None. Erasing the last key of a folder removes the folder.
 """
@@ -15,49 +15,51 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import islice
 
-from zarrscope.errors import Conflict, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
-from zarrscope.reader import Reader, Room
-from zarrscope.store import Buffer, ByteRange, Entry, Found, Store, Version
-from zarrscope.stores.folders import movable, move_folder
-from zarrscope.stores.locks import folder_lock, key_turn
-from zarrscope.stores.paths import file_url, real_path
-from zarrscope.stores.putting import put
-from zarrscope.stores.replacing import MOST, make_folders, sync_folder
-from zarrscope.stores.unfinished import (
-    is_left_over,
+from zarrscope.errors import Conflict, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import Buffer, ByteRange, Entry, ScannedChild, Version
+from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, SYSTEM_CALL_BYTES
+from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
+from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, failure
+from zarrscope.stores.local.locks import folder_lock, key_lock
+from zarrscope.stores.local.paths import extended, file_url, plain, real_path
+from zarrscope.stores.local.rename import movable, move_folder
+from zarrscope.stores.local.replace import make_folders, patiently, sync_folder
+from zarrscope.stores.local.spelling import (
+    ONE_NAME,
+    check_spelling,
+    check_windows_name,
+    stored_spelling,
+    takes_another_case,
+)
+from zarrscope.stores.local.temporaries import (
     is_link,
-    is_unfinished,
-    left_over_beneath,
+    is_stale_temporary,
+    is_temporary,
     new_name,
-    only_left_over,
+    only_temporaries,
     remove,
     remove_beneath,
+    stale_temporaries,
     sweep,
 )
+from zarrscope.stores.local.write import put
+from zarrscope.stores.store import Store
+from zarrscope.stores.value_reader import Reader
 
-_NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
-_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_symlinks else {}
 
 _later = threading.local()
-"""`paths`: what is to be removed for good when this thread's turn is over."""
-
-_RESERVED = r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
-_FORBIDDEN = r'[<>:"|?*\\\x00-\x1f]'
-
-
-def check_windows_name(name: str) -> None:
-    """Raises Refused when Windows would take `name` for a device, a drive, a stream or another file."""
-    if re.fullmatch(_RESERVED, name) or re.search(_FORBIDDEN, name) or name.endswith((" ", ".")):
-        raise Refused(f"Windows cannot have a file called {name!r}", advice="Choose another name.")
+"""`paths`: what this thread removes for good when it releases its lock."""
 
 
 class LocalStore(Store):
@@ -74,7 +76,9 @@ class LocalStore(Store):
     _renames_open = sys.platform != "win32"
     _nameless = True
     """The system may have files without a name. Tests force the other way too."""
-    surveys = True
+    _exchanges = True
+    """The system may let two files change places at once. Tests force the other way too."""
+    _scans_children = True
     _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
     """The system finds names within an open folder, not each of them from the root. Tests force the other way too."""
 
@@ -86,16 +90,20 @@ class LocalStore(Store):
         allow_outside: bool = False,
         sync: bool = True,
     ) -> None:
-        self.root = real_path(os.path.expanduser(os.fspath(root)))
+        self.root = plain(real_path(os.path.expanduser(os.fspath(root))))
+        self._base = extended(self.root)
+        self._stem = self._base.rstrip(os.sep)
         self.url = file_url(self.root)
         self.writable = writable
         self.allow_outside = allow_outside
         self.sync = sync
+        self._spelling_ignored: bool | None = None
+        """Not yet known: see `_ignores_spelling`."""
 
     # ------------------------------------------------------------------ places
     def _path(self, key: str) -> str:
-        """Where the file of `key` lies, all folders on the way being inside the root. Raises Refused."""
-        path = self.root
+        """The path of the file of `key`; all folders on the way are inside the root. Raises Refused."""
+        path = self._stem
         try:
             os.fsencode(key)
         except UnicodeEncodeError:
@@ -103,64 +111,89 @@ class LocalStore(Store):
         for name in key.split("/"):
             if self._windows:
                 check_windows_name(name)
-            if path is not self.root and not self.allow_outside and is_link(path):
-                self._check_inside(path, key)
+            if path is not self._stem and not self.allow_outside and is_link(path):
+                self._check_link(path, key)
             path = f"{path}{os.sep}{name}"
         return path
 
     def _check_inside(self, path: str, key: str) -> None:
+        """Raises OutsideLink when the link at `path` leads out of the root."""
         real = os.path.realpath(path)
-        if real != self.root and not real.startswith(self.root.rstrip(os.sep) + os.sep):
-            raise Refused(
-                f"A symbolic link leads out of the folder, to {real}",
+        if real != self._base and not real.startswith(self._stem + os.sep):
+            raise OutsideLink(
+                f"A symbolic link leads out of the folder, to {plain(real)}",
                 store=self.url,
                 key=key,
-                advice="Open that place itself, or allow links to the outside when opening this one.",
+                advice="Where you trust it, open with --follow-links (follow_links=True); or open that place itself.",
             )
+
+    def _check_link(self, path: str, key: str) -> None:
+        """As `_check_inside`; raises Unreadable when the link leads to nothing."""
+        self._check_inside(path, key)
+        if not os.path.exists(path):
+            raise broken_link(path, store=self.url, key=key)
+
+    def _need_no_broken_link(self, path: str, key: str) -> None:
+        """Where nothing was found: raises Unreadable if that is because a link, there or on the way, leads nowhere."""
+        while len(path) > len(self._stem):
+            try:
+                found = os.lstat(path)
+            except OSError:
+                path = os.path.dirname(path)
+                continue
+            if stat.S_ISLNK(found.st_mode) and not os.path.exists(path):
+                raise broken_link(path, store=self.url, key=key)
+            return
 
     def _folder(self, prefix: str) -> str:
         """The folder of a prefix, checked like any key."""
         if not prefix:
-            return self.root
+            return self._base
         path = self._path(prefix[:-1])
         if not self.allow_outside and is_link(path):
             self._check_inside(path, prefix)
         return path
 
     # ------------------------------------------------------------------ reading
-    def likely(self, keys: Sequence[str]) -> Sequence[str]:
+    def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
         """Of those at the root. Where the folder may not be searched, `get` says so."""
-        folder = self.root + os.sep
-        found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK)]
-        return found if found or os.access(self.root, os.X_OK) else keys
+        folder = self._stem + os.sep
+        found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
+        return found if found or os.access(self._base, os.X_OK) else keys
 
-    def reader(self, room: Room) -> Reader:
-        from zarrscope.stores.files import FileReader
+    def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        from zarrscope.stores.local.read import FileReader
 
-        return FileReader(self, room)
+        return FileReader(self, arena, limit)
 
     def _opened(self, key: str) -> tuple[int, int] | None:
         """A handle on the file of `key`, and its size; None when there is none. Raises Refused, Unreadable."""
         path = self._path(key)
         try:
             return self._open(path, key)
+        except ZarrscopeError:
+            raise
         except OSError as error:
-            if error.errno in _NOTHING_THERE or (error.errno in _DENIED and os.path.isdir(path)):
+            if error.errno in NOTHING_THERE or (error.errno in DENIED and os.path.isdir(path)) or self._too_long(key):
+                if self.allow_outside or not NO_FOLLOW:
+                    self._need_no_broken_link(path, key)
                 return None
             if error.errno == errno.ELOOP:
                 raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
             raise self._failure(error, key, "read") from error
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         found = self._opened(key)
         if found is None:
             return None
         handle, size = found
         try:
-            if part is None:
-                return self._read(handle, 0, size)
-            start, stop = part.span(size)
+            start, stop = (0, size) if part is None else part.span(size)
+            if limit is not None and stop - start > limit:
+                raise too_large(stop - start, limit).located(store=self.url, key=key)
             return self._read(handle, start, stop - start)
+        except ZarrscopeError:
+            raise
         except OSError as error:
             raise self._failure(error, key, "read") from error
         except (MemoryError, OverflowError) as error:
@@ -169,20 +202,20 @@ class LocalStore(Store):
             os.close(handle)
 
     def _open(self, path: str, key: str) -> tuple[int, int] | None:
-        if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
+        if ".zs-" in key and any(map(is_temporary, key.split("/"))):
             return None
         try:
-            handle = os.open(path, _OPEN | (0 if self.allow_outside else _NO_FOLLOW))
+            handle = os.open(path, OPEN | (0 if self.allow_outside else NO_FOLLOW))
         except OSError as error:
             # Where a link is not followed, one is there but "not found" is none.
-            if self.allow_outside or (_NO_FOLLOW and error.errno == errno.ENOENT) or not is_link(path):
+            if self.allow_outside or (NO_FOLLOW and error.errno == errno.ENOENT) or not is_link(path):
                 raise
-            self._check_inside(path, key)
-            handle = os.open(path, _OPEN)
-        if not _NO_FOLLOW and not self.allow_outside and is_link(path):
+            self._check_link(path, key)
+            handle = os.open(path, OPEN)
+        if not NO_FOLLOW and not self.allow_outside and is_link(path):
             os.close(handle)
             self._check_inside(path, key)
-            handle = os.open(path, _OPEN)
+            handle = os.open(path, OPEN)
         found = os.fstat(handle)
         if stat.S_ISREG(found.st_mode):
             return handle, found.st_size
@@ -193,11 +226,11 @@ class LocalStore(Store):
 
     def _read(self, handle: int, start: int, length: int) -> bytes:
         """`length` bytes from `start`, fewer when the file ends before."""
-        if not self._positional and start:
+        if not self._positional:
             os.lseek(handle, start, os.SEEK_SET)
         pieces = []
         while length > 0:
-            most = min(length, MOST)
+            most = min(length, SYSTEM_CALL_BYTES)
             piece = os.pread(handle, most, start) if self._positional else os.read(handle, most)
             if not piece:
                 break
@@ -206,25 +239,12 @@ class LocalStore(Store):
             length -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def _too_long(self, key: str) -> bool:
+        """Windows says of a name beyond its 255 characters what it says of any that is wrong."""
+        return self._windows and any(len(name.encode("utf-16-le", "replace")) > 510 for name in key.split("/"))
+
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
-        reason = error.strerror or str(error)
-        if error.errno in _DENIED and act != "read":
-            return ReadOnly(
-                f"The file could not be {act}: {reason}",
-                store=self.url,
-                key=key,
-                advice="Nothing was changed. Ask for the right to write there, or save a copy elsewhere.",
-            )
-        advice = {
-            errno.EACCES: "Ask the owner for the right to read it.",
-            errno.EPERM: "Ask the owner for the right to read it.",
-            errno.ENOSPC: "The disk is full: make room, then try again. The old value is still there.",
-            errno.EDQUOT: "Your quota is used up: make room, then try again. The old value is still there.",
-            errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
-            errno.EMFILE: "Too many files are open: close other programs, then try again.",
-            errno.ENAMETOOLONG: "Choose a shorter name.",
-        }.get(error.errno or 0, "Check that the disk or network drive is connected, then try again.")
-        return Unreadable(f"The file could not be {act}: {reason}", store=self.url, key=key, advice=advice)
+        return failure(error, act, store=self.url, key=key, too_long=self._too_long(key))
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
@@ -232,13 +252,21 @@ class LocalStore(Store):
             yield Entry(entry.name, _is_folder(entry))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
+        return (key for key, is_folder, error in self._walk(prefix) if not is_folder and error is None)
+
+    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+        return self._walk(prefix, strict=True)
+
+    def _walk(self, prefix: str, strict: bool = False) -> Iterator[Listed]:
+        """Lists keys. `strict`: a broken link is an error; otherwise it counts as a key, and reading it is an error."""
         pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
         while pending:
             folder, prefix, above = pending.pop()
             try:
                 found = os.stat(folder)
             except OSError as error:
-                if error.errno in _NOTHING_THERE:
+                if error.errno in NOTHING_THERE:
+                    self._need_no_broken_link(folder, prefix)
                     continue
                 raise self._failure(error, prefix, "read") from error
             here = (found.st_dev, found.st_ino)
@@ -249,78 +277,36 @@ class LocalStore(Store):
                 if entry.is_symlink() and not self.allow_outside:
                     try:
                         self._check_inside(entry.path, key)
-                    except Refused:
+                    except OutsideLink as error:
+                        yield Listed(key, False, error)
                         continue
                 if _is_folder(entry):
+                    yield Listed(key, True)
                     pending.append((entry.path, key + "/", (*above, here)))
+                elif strict and entry.is_symlink() and not os.path.exists(entry.path):
+                    yield Listed(key, False, broken_link(entry.path, store=self.url, key=key))
                 else:
-                    yield key
+                    yield Listed(key)
 
-    def _survey(self, prefix: str, names: Sequence[str], read: bool) -> Iterator[Found]:
-        """One pass over the folder: what lies in it is asked of the system directly, without a walk down each key.
-
-        A link on the way, or anything but a plain file at the end, is left to `get`, which knows what may be read.
-        """
-        plain = bool(_NO_FOLLOW) and not self._windows
-        folder, at = self._folder(prefix), None
-        if plain and self._by_handle:
-            with suppress(OSError):  # the scan says why
-                at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for entry in self._scan(folder if at is None else at, prefix):
-                if _is_folder(entry):
-                    yield self._looked_into(entry, at, not plain or entry.is_symlink(), prefix, names, read)
-        finally:
-            if at is not None:
-                os.close(at)
-
-    def _looked_into(
-        self, entry: os.DirEntry[str], at: int | None, link: bool, prefix: str, names: Sequence[str], read: bool
-    ) -> Found:
-        """`at`: the folder that the entry's path begins in."""
-        value: ZarrscopeError | None = None
-        for name in names:
-            answer = None if link else self._glimpse(f"{entry.path}/{name}", at, read)
-            if answer is False:
-                continue
-            if answer is None:
-                key = f"{prefix}{entry.name}/{name}"
-                try:
-                    answer = self.get(key, None if read else ByteRange(0, 1))
-                except ZarrscopeError as error:
-                    value = error.located(store=self.url, key=key)
-                    continue
-                if answer is None:
-                    continue
-            return Found(entry.name, name, answer if read and isinstance(answer, bytes) else None)
-        return Found(entry.name, None, value)
-
-    def _glimpse(self, path: str, at: int | None, read: bool) -> bytes | bool | None:
-        """The value of a plain file (True where it is not to be read), False where there is none, None: ask `get`."""
-        try:
-            if not read:
-                found = os.stat(path, dir_fd=at, follow_symlinks=False)
-                return True if stat.S_ISREG(found.st_mode) else None
-            handle = os.open(path, _OPEN | _NO_FOLLOW, dir_fd=at)
-            try:
-                found = os.fstat(handle)
-                return self._read(handle, 0, found.st_size) if stat.S_ISREG(found.st_mode) else None
-            finally:
-                os.close(handle)
-        except FileNotFoundError:
-            return False
-        except (OSError, MemoryError, OverflowError):
-            return None
+    def _scan_children(
+        self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
+    ) -> Iterator[ScannedChild]:
+        folder = self._folder(prefix)
+        entries = (entry for entry in self._scan(folder, prefix) if _is_folder(entry))
+        while batch := list(islice(entries, FOLDERS_AT_ONCE)):
+            yield from look_into(self, folder, batch, prefix, names, read, limit)
 
     def _scan(self, folder: str | int, prefix: str) -> Iterator[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if not is_unfinished(entry.name):
+                    if not is_temporary(entry.name):
                         yield entry
         except OSError as error:
-            if error.errno not in _NOTHING_THERE:
+            if error.errno not in NOTHING_THERE:
                 raise self._failure(error, prefix, "read") from error
+            if isinstance(folder, str):
+                self._need_no_broken_link(folder, prefix)
 
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
@@ -334,12 +320,12 @@ class LocalStore(Store):
         if hasattr(os, "sync"):
             os.sync()
 
-    def _turn(self, key: str) -> AbstractContextManager[object]:
-        return key_turn(f"{self.root}{os.sep}{key}") if key else self._changing()
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return key_lock(f"{self._base}{os.sep}{key}") if key else self._changing()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """The turn of those who change which nodes there are. What they remove is removed for good when it is over:
+        """The lock for adding, moving and removing nodes. What its holder removes is deleted for good at its end:
         that may take long."""
         with ExitStack() as held:
             made = self._enter(held)
@@ -350,7 +336,7 @@ class LocalStore(Store):
                 yield
             finally:
                 if made:  # where nothing was stored after all, no folder stays
-                    folder = self.root
+                    folder = self._base
                     with suppress(OSError):
                         for _ in made:
                             os.rmdir(folder)
@@ -365,37 +351,45 @@ class LocalStore(Store):
         """Takes the lock of the root, which is made where it is missing; what make_folders gave then."""
         for attempt in range(20):
             try:
-                made = make_folders(self.root)
-                held.enter_context(folder_lock(self.root, on_folder=self._lock_on_folder))
+                made = make_folders(self._base)
+                held.enter_context(folder_lock(self._base, on_folder=self._lock_on_folder))
                 return made
+            except ZarrscopeError:
+                raise
             except OSError as error:
                 # Somebody whose turn ended removed the folder again that he had made.
                 if not isinstance(error, FileNotFoundError) or attempt == 19:
                     raise self._failure(error, "", "written") from error
         raise AssertionError("unreachable")
 
-    def _left_over(self, prefix: str) -> Iterator[str]:
-        for path in left_over_beneath(self._folder(prefix)):
-            yield os.path.relpath(path, self.root).replace(os.sep, "/")
+    def _stale_temporaries(self, prefix: str) -> Iterator[str]:
+        for path in stale_temporaries(self._folder(prefix)):
+            yield os.path.relpath(path, self._base).replace(os.sep, "/")
 
     def _erase(self, key: str) -> None:
         path = self._path(key)
-        if is_unfinished(os.path.basename(path)):
+        if is_temporary(os.path.basename(path)):
             return
+        if ONE_NAME:
+            check_spelling(path, key.count("/") + 1, store=self.url, key=key)
         folder = os.path.dirname(path)
         try:
             with folder_lock(folder, on_folder=self._lock_on_folder, shared=True):
                 if os.path.isdir(path) and not is_link(path):
                     return
-                os.unlink(path)
+                patiently(lambda: os.unlink(path), lambda: os.access(path, os.W_OK))
+        except ZarrscopeError:
+            raise
         except OSError as error:
-            if error.errno in _NOTHING_THERE:
+            if error.errno in NOTHING_THERE:
                 return
             raise self._failure(error, key, "removed") from error
         self._prune(folder)
 
     def _erase_prefix(self, prefix: str) -> None:
         folder = self._folder(prefix)
+        if ONE_NAME and prefix:
+            check_spelling(folder, prefix.count("/"), store=self.url, key=prefix)
         try:
             if prefix and is_link(folder):
                 os.unlink(folder)
@@ -404,12 +398,12 @@ class LocalStore(Store):
             else:
                 with os.scandir(folder) as entries:
                     for entry in list(entries):
-                        if entry.is_dir(follow_symlinks=False) and not is_unfinished(entry.name):
+                        if entry.is_dir(follow_symlinks=False) and not is_temporary(entry.name):
                             self._remove_folder(entry.path)
-                        elif not is_unfinished(entry.name) or is_left_over(entry.path):
+                        elif not is_temporary(entry.name) or is_stale_temporary(entry.path):
                             remove(entry.path)
         except OSError as error:
-            if error.errno not in _NOTHING_THERE:
+            if error.errno not in NOTHING_THERE:
                 raise self._failure(error, prefix, "removed") from error
         self._prune(os.path.dirname(folder) if prefix else folder)
 
@@ -420,14 +414,16 @@ class LocalStore(Store):
         """
         if not os.path.isdir(folder):
             return
-        sweep(self.root)
-        aside = new_name(self.root)
+        sweep(self._base)
+        aside = new_name(self._stem)
         try:
             os.mkdir(aside)
-            os.rename(folder, os.path.join(aside, "removed"))
-        except OSError:  # it may not be renamed, or lies on another disk: file by file then
+            patiently(lambda: os.rename(folder, os.path.join(aside, "removed")))
+        except OSError as error:  # it may not be renamed, or lies on another disk: file by file then
             with suppress(OSError):
                 os.rmdir(aside)
+            if sys.platform == "win32" and isinstance(error, PermissionError):
+                raise  # a file in it is open: to remove those around it would leave a part
             remove_beneath(folder)
             with suppress(OSError):
                 os.rmdir(folder)
@@ -441,20 +437,37 @@ class LocalStore(Store):
             later.append(aside)
 
     def _size_of(self, key: str) -> int | None:
+        path = self._path(key)
         try:
-            found = os.stat(self._path(key))
+            found = os.stat(path)
         except OSError:
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
+    def _ignores_spelling(self) -> bool:
+        if self._spelling_ignored is None:
+            documents = ("zarr.json", ".zgroup", ".zarray", "attributes.json", "meta")
+            self._spelling_ignored = takes_another_case(self._folder(""), documents)
+        return self._spelling_ignored
+
+    def _spelled(self, key: str) -> str:
+        return stored_spelling(self._folder(""), key)
+
+    def _links(self, key: str) -> int:
+        path = self._path(key)
+        try:
+            return os.stat(path).st_nlink
+        except OSError:
+            return 1
+
     def _folder_of(self, prefix: str) -> str | None:
         return self._folder(prefix)
 
-    def _can_move_prefix(self, source: Store, prefix: str, to: str) -> bool:
+    def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
         folder = source._folder_of(prefix)
         return folder is not None and bool(prefix and to) and movable(folder, self._folder(to))
 
-    def _move_prefix(self, source: Store, prefix: str, to: str) -> None:
+    def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         folder = source._folder_of(prefix)
         if folder is None or not prefix or not to:
             super()._move_prefix(source, prefix, to)
@@ -475,13 +488,13 @@ class LocalStore(Store):
 
     def _prune(self, folder: str) -> None:
         """Removes folders that became empty, upward, but never the root."""
-        while folder != self.root and folder.startswith(self.root.rstrip(os.sep) + os.sep):
+        while folder != self._base and folder.startswith(self._stem + os.sep):
             try:
                 os.rmdir(folder)
             except FileNotFoundError:
                 pass
             except OSError:
-                if not only_left_over(folder):
+                if not only_temporaries(folder):
                     return
                 continue
             folder = os.path.dirname(folder)

@@ -1,9 +1,12 @@
-"""What is not a value yet, or no longer: names like `.zs-0123456789abcdef.partial`, which no listing shows.
+"""Temporary files: names like `.zs-0123456789abcdef.partial`, which no listing shows.
 
 A file of such a name is a value being written, until it is renamed; a folder of such a name holds what is being
 removed, which was renamed into it so that it was gone at once. Whoever is killed leaves his behind. A file that its
 writer has open is marked by a lock (locks.mark), which ends with the writer; so what nobody marks and is older than
 GRACE seconds (the moment between making a file and marking it) is left over. Without such locks age alone tells.
+
+A file that is removed on NFS while somebody on this machine has it open goes on as `.nfs` and 24 digits until it is
+closed: that is no value either.
 
 Left-over names are removed by whoever writes into the same folder next, once an hour and process (`sweep`), and
 `zarrscope check` names them.
@@ -19,25 +22,24 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count, islice
 
-from zarrscope.stores.locks import mark, unused
+from zarrscope.runtime.interrupts import check
+from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.tuning import FOLDERS_REMEMBERED, SWEPT_NAMES
+from zarrscope.stores.local.locks import mark, unused
 
 GRACE = 60.0
 STALE = 3600.0
 """Seconds after which an unfinished file is taken for a killed writer's where locks do not tell; and between sweeps."""
-SWEPT = 4096
-"""So many folders are remembered as swept."""
-MANY = 20_000
-"""So many names of a folder are looked at: a million chunks side by side would keep a save waiting."""
 
-_NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial")
-_swept: dict[str, float] = {}
+_NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24}")
+_swept: Memo[float] = Memo(FOLDERS_REMEMBERED)
 _series = os.urandom(5).hex()
 _counted = count()
 
 
-def is_unfinished(name: str) -> bool:
+def is_temporary(name: str) -> bool:
     """Whether a file or folder of this name is no key and no prefix."""
-    return name.startswith(".zs-") and _NAME.fullmatch(name) is not None
+    return name.startswith((".zs-", ".nfs")) and _NAME.fullmatch(name) is not None
 
 
 def new_name(folder: str) -> str:
@@ -63,8 +65,8 @@ def begin(folder: str) -> tuple[str, int]:
     return path, handle
 
 
-def is_left_over(path: str) -> bool:
-    """Whether nobody is at work any more on the unfinished file or folder `path`."""
+def is_stale_temporary(path: str) -> bool:
+    """Whether the writer of the temporary file or folder `path` abandoned it."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -75,14 +77,14 @@ def is_left_over(path: str) -> bool:
     return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
 
 
-def left_over_beneath(folder: str) -> Iterator[str]:
+def stale_temporaries(folder: str) -> Iterator[str]:
     """The paths of what is left over in `folder` and in the folders beneath it, links not followed."""
     pending = [folder]
     while pending:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
-                if is_unfinished(entry.name):
-                    if is_left_over(entry.path):
+                if is_temporary(entry.name):
+                    if is_stale_temporary(entry.path):
                         yield entry.path
                 elif entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
@@ -94,21 +96,19 @@ def sweep(folder: str, *, now: bool = False) -> None:
     last = _swept.get(folder)
     if last is not None and moment - last < STALE and not now:
         return
-    if len(_swept) >= SWEPT:
-        _swept.clear()
-    _swept[folder] = moment
+    _swept.put(folder, moment)
     with suppress(OSError), os.scandir(folder) as entries:
-        for entry in list(islice(entries, MANY)):
-            if is_unfinished(entry.name) and is_left_over(entry.path):
+        for entry in list(islice(entries, SWEPT_NAMES)):
+            if is_temporary(entry.name) and is_stale_temporary(entry.path):
                 remove(entry.path)
 
 
-def only_left_over(folder: str) -> bool:
+def only_temporaries(folder: str) -> bool:
     """Removes what killed writers left, if `folder` holds nothing else; True when something was removed."""
     removed = False
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if not is_unfinished(entry.name) or not is_left_over(entry.path):
+            if not is_temporary(entry.name) or not is_stale_temporary(entry.path):
                 return False
             remove(entry.path)
             removed = True
@@ -131,6 +131,7 @@ def remove_beneath(folder: str) -> None:
     for each in folders:
         with os.scandir(each) as entries:
             for entry in entries:
+                check()
                 if entry.is_dir(follow_symlinks=False) and not is_link(entry.path):
                     folders.append(entry.path)
                 else:

@@ -1,8 +1,8 @@
-"""How a value comes to be stored in a file at once: whoever reads finds the old value or the new, whole.
+"""Stores a value in a file atomically: a reader finds the old value or the new one, whole.
 
 Where the system can, a new file has no name until it is whole (linux.py); else it has an unfinished one
-(unfinished.py) and is renamed. Only who takes the name of an old file, or expects something, needs the folder's lock.
-LocalStore says which file a key is; the steps are in replacing.py.
+(temporaries.py) and is renamed. Only who takes the name of an old file, or expects something, needs the folder's lock.
+LocalStore says which file a key is; the steps are in replace.py.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from zarrscope.errors import ReadOnly, Refused
-from zarrscope.store import ABSENT, Buffer, Version
-from zarrscope.stores.linux import nameless
-from zarrscope.stores.locks import folder_lock, mark
-from zarrscope.stores.replacing import keep, make_folders, rename_over, sync_folder, write
-from zarrscope.stores.unfinished import begin, is_link, is_unfinished, new_name, sweep
+from zarrscope.errors import Conflict, OutsideLink, ReadOnly, Refused, ZarrscopeError
+from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Version
+from zarrscope.stores.local.exchange import PIECE, Changed, replace_expected
+from zarrscope.stores.local.linux import nameless
+from zarrscope.stores.local.locks import folder_lock, mark
+from zarrscope.stores.local.replace import flush, keep, make_folders, rename_over, sync_folder, write
+from zarrscope.stores.local.spelling import ONE_NAME, check_spelling
+from zarrscope.stores.local.temporaries import begin, is_link, is_temporary, new_name, sweep
 
 if TYPE_CHECKING:
-    from zarrscope.stores.local import LocalStore
+    from .folder import Folder
 
+MOST_TOLD = 64 << 20
+"""So many bytes of what somebody else stored are told."""
+ATTEMPTS = 3
+"""Attempts when a file changed but not its content, or when another process has it open."""
 _NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
-"""What file systems say that have no files without a name."""
+"""Errors of file systems without support for unnamed files."""
 
 
-def put(store: LocalStore, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
+def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
     """Stores the parts, one after the other, as the value of `key`; `lasting`: on return the disk has it.
 
     Raises Conflict (not what is expected is stored), Refused, ReadOnly, Unreadable.
@@ -40,6 +46,8 @@ def put(store: LocalStore, key: str, parts: Sequence[Buffer], expect: Version | 
         try:
             _replace(store, path, key, parts, expect, lasting)
             return
+        except ZarrscopeError:
+            raise
         except FileNotFoundError as error:
             # An erase in another thread or process pruned the folder that we had just made.
             if attempt == 19:
@@ -57,19 +65,29 @@ def put(store: LocalStore, key: str, parts: Sequence[Buffer], expect: Version | 
             raise store._failure(error, key, "written") from error
 
 
-def _target(store: LocalStore, key: str) -> str:
-    """The file to write: that of `key`, or the one inside the root that a symbolic link there names."""
+def _target(store: Folder, key: str) -> str:
+    """The file to write: that of `key`, or the one inside the root that a symbolic link there names.
+
+    A link that leads out is replaced by a file, and what it led to stays as it is (as git annex unlock does): others
+    may have links to the same, and an object of git-annex must not change.
+    """
     path = store._path(key)
-    if ".zs-" in key and any(map(is_unfinished, key.split("/"))):
+    if ".zs-" in key and any(map(is_temporary, key.split("/"))):
         raise Refused("Names like this one mark unfinished files", store=store.url, key=key)
+    if ONE_NAME:
+        check_spelling(path, key.count("/") + 1, store=store.url, key=key)
     if is_link(path):
-        if not store.allow_outside:
+        try:
             store._check_inside(path, key)
+        except OutsideLink:
+            if not store.allow_outside:
+                raise
+            return path
         return os.path.realpath(path)
     return path
 
 
-def _store_nameless(store: LocalStore, key: str, parts: Sequence[Buffer]) -> bool:
+def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
     """Stores a value in a file that has no name until it is whole; False where that could not be done.
 
     Whatever the reason, a link on the way among others, the longer way finds it again and says it.
@@ -107,12 +125,14 @@ def _store_nameless(store: LocalStore, key: str, parts: Sequence[Buffer]) -> boo
             return True
         finally:
             os.close(handle)
+    except ZarrscopeError:
+        raise
     except (OSError, UnicodeEncodeError):
         return False
 
 
 def _replace(
-    store: LocalStore, path: str, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool
+    store: Folder, path: str, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool
 ) -> None:
     folder = os.path.dirname(path)
     sweep(folder)
@@ -126,7 +146,7 @@ def _replace(
         try:
             write(handle, parts)
             if lasting:
-                os.fsync(handle)
+                flush(handle)
             if not store._renames_open:
                 os.close(handle)
                 handle = -1
@@ -139,24 +159,63 @@ def _replace(
             sync_folder(each)
 
 
-def _supersede(store: LocalStore, unfinished: str, path: str, key: str, expect: Version | None) -> None:
+def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
     """Gives the new file the name that the old one has, if there is one, and what else that had."""
     # Writers who expect nothing may share the folder: only those who compare first must be alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
-        old = _stored(store, path, key, expect)
-        if old is not None:
-            keep(old, path, unfinished)
-        if old is None and expect == ABSENT:
-            _create(store, unfinished, path, key)
-        else:
-            rename_over(unfinished, path)
+        for _ in range(ATTEMPTS):
+            if is_link(path):  # it leads out: `_target` follows the others
+                _expected(store, key, expect)
+                rename_over(unfinished, path)
+                return
+            old = _old(store, path, key)
+            found = _expected(store, key, expect)
+            if old is not None:
+                keep(old, path, unfinished)
+            if old is None and expect == ABSENT:
+                _create(store, unfinished, path, key)
+            elif found is None:
+                rename_over(unfinished, path)
+            elif old is not None:
+                try:
+                    replace_expected(unfinished, path, old, found, exchanges=store._exchanges)
+                except Changed:
+                    continue
+            else:  # it came while we looked
+                continue
+            return
+    raise Conflict(
+        "Another program has the file open for writing, or keeps replacing it",
+        store=store.url,
+        key=key,
+        advice="Nothing was changed. Close it there, then save again.",
+    )
 
 
-def _stored(store: LocalStore, path: str, key: str, expect: Version | None) -> os.stat_result | None:
-    """What is stored now, after comparing it with what is expected. Raises Conflict, ReadOnly."""
-    if expect is not None:
-        value = store._get(key, None)
-        store._expect(key, expect, None if value is None else (value, Version.of(value)))
+def _expected(store: Folder, key: str, expect: Version | None) -> Version | None:
+    """The version that is stored, where it is the one that is expected; None where nothing is. Raises Conflict.
+
+    The value is read piece by piece: whoever put it there may have made it longer than memory is."""
+    if expect is None:
+        return None
+    version = None if (opened := store._opened(key)) is None else _version_of(store, *opened, expect)
+    if version != (None if expect == ABSENT else expect):
+        theirs = None if version is None else store._get(key, ByteRange(0, MOST_TOLD)) or b""
+        store._expect(key, expect, None if theirs is None or version is None else (theirs, version))
+    return version
+
+
+def _version_of(store: Folder, handle: int, size: int, expect: Version) -> Version:
+    try:
+        if expect == ABSENT or not expect.may_have(size):
+            return Version("theirs")
+        return Version.of_pieces(lambda at: store._read(handle, at, PIECE))
+    finally:
+        os.close(handle)
+
+
+def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
+    """The file that is to be replaced. Raises ReadOnly, IsADirectoryError."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -173,12 +232,12 @@ def _stored(store: LocalStore, path: str, key: str, expect: Version | None) -> o
     return old
 
 
-def _create(store: LocalStore, unfinished: str, path: str, key: str) -> None:
+def _create(store: Folder, unfinished: str, path: str, key: str) -> None:
     """Gives the new file its name only if nothing has it: across hosts as well, where the file system can."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
-        store._expect(key, ABSENT, (store._get(key, None) or b"", Version("theirs")))
+        store._expect(key, ABSENT, (store._get(key, ByteRange(0, MOST_TOLD)) or b"", Version("theirs")))
         raise
     except OSError:  # the file system has no links, and so no file without a name that could be given one
         rename_over(unfinished, path)

@@ -1,0 +1,266 @@
+"""What each kind of store overrides: the underscored methods it can do well, with keys and prefixes checked before.
+
+What a store does not override is derived: list_dir ← list_prefix ← list, list_prefix ← list_dir; set_partial_values ←
+get_versioned + set; erase_prefix ← list_prefix + erase; copying ← get_many + put. Whoever calls a store does so by the
+public operations of `Store` (store.py), of its `bulk` (bulk.py) and of its `files` (files.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import NamedTuple
+
+from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import PublicAddress
+from zarrscope.errors.visible import visible
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version, never
+from zarrscope.runtime.keyed_locks import KeyedLocks
+from zarrscope.runtime.tuning import SCANNED_AT_ONCE
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.value_reader import Reader
+
+_locks = KeyedLocks()
+
+
+class Listed(NamedTuple):
+    """An entry of a listing with folders: a key, a folder, or something else with the error that explains it."""
+
+    key: str
+    is_folder: bool = False
+    error: ZarrscopeError | None = None
+
+
+class Backend:
+    """The inner side of a store: flags that say what this one can do, and methods that do it."""
+
+    url: str = PublicAddress()  # type: ignore[assignment]  # of what is set, only the public face is kept
+    listable: bool = True
+    writable: bool = True
+    remote: bool = False
+    """Each request costs a round trip: ask for little, many at once."""
+    document_limit: int | None = None
+    """As many bytes of one metadata document are read, where whoever opened the store said so."""
+    allow_outside: bool = False
+    """Symbolic links that lead out of the store are followed. Only stores of files have such links."""
+    _scans_children: bool = False
+    """See BulkOperations.scans_children."""
+
+    remark: str = ""
+    """Sentences about the store for the person who opens it."""
+
+    # ------------------------------------------------------------------ for stores to override
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        """Raises `too_large` where that is known before all was read; what is returned is compared with it besides."""
+        raise NotImplementedError
+
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        for i, (key, part) in enumerate(requests):
+            if cancelled():
+                return
+            try:
+                answer: Answer = self._get(key, part, limit)
+            except ZarrscopeError as error:
+                answer = error.located(store=self.url, key=key)
+            yield i, answer
+
+    def _get_many_within(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        """As `_get_many`; what is larger than `limit` although the backend gave it is an error as well."""
+        if limit is None:
+            return self._get_many(requests, cancelled)
+        return self._checked(self._get_many(requests, cancelled, limit), requests, limit)
+
+    def _checked(
+        self, answers: Iterator[tuple[int, Answer]], requests: Sequence[Request], limit: int
+    ) -> Iterator[tuple[int, Answer]]:
+        for i, answer in answers:
+            if isinstance(answer, bytes) and len(answer) > limit:
+                answer = too_large(len(answer), limit).located(store=self.url, key=requests[i][0])
+            yield i, answer
+
+    def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
+        """See BulkOperations.filter_existing."""
+        return keys
+
+    def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        raise NotImplementedError
+
+    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
+        value = self._get(key, None, limit)
+        return None if value is None else (value, Version.of(value))
+
+    def _list(self) -> Iterator[str]:
+        return self._list_prefix("")
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        if type(self)._list is not Backend._list:
+            yield from (key for key in self._list() if key.startswith(prefix))
+            return
+        if type(self)._list_dir is Backend._list_dir:
+            raise NotImplementedError
+        pending = [prefix]
+        while pending:
+            prefix = pending.pop()
+            for entry in self._list_dir(prefix):
+                if entry.is_prefix:
+                    pending.append(f"{prefix}{entry.name}/")
+                else:
+                    yield prefix + entry.name
+
+    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+        return map(Listed, self._list_prefix(prefix))
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        seen: set[tuple[str, bool]] = set()
+        for key in self._list_prefix(prefix):
+            name, slash, _ = key[len(prefix) :].partition("/")
+            if (name, bool(slash)) not in seen:
+                seen.add((name, bool(slash)))
+                yield Entry(name, bool(slash))
+
+    def _scan_children(
+        self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
+    ) -> Iterator[ScannedChild]:
+        beneath = (entry.name for entry in self._list_dir(prefix) if entry.is_prefix)
+        while batch := list(islice(beneath, SCANNED_AT_ONCE)):
+            part = None if read else ByteRange(0, 1)
+            held: dict[str, dict[str, bytes]] = {}
+            failed: dict[str, ZarrscopeError] = {}
+            asked = [(folder, name) for folder in batch for name in names]
+            for i, answer in self._get_many_within(
+                [(f"{prefix}{folder}/{name}", part) for folder, name in asked], never, limit
+            ):
+                folder, name = asked[i]
+                if isinstance(answer, ZarrscopeError):
+                    failed[folder] = answer
+                elif answer is not None:
+                    held.setdefault(folder, {})[name] = answer
+            for folder in batch:
+                found = held.get(folder, {})
+                holds = next((name for name in names if name in found), None)
+                value: bytes | ZarrscopeError | None = failed.get(folder) if holds is None else None
+                yield ScannedChild(folder, holds, found[holds] if holds is not None and read else value)
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        raise NotImplementedError
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._set(key, bytes(parts[0]) if len(parts) == 1 else b"".join(parts), None)
+
+    def _flush(self) -> None:
+        pass
+
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return _locks.hold((self.url, key))
+
+    def _stale_temporaries(self, prefix: str) -> Iterator[str]:
+        return iter(())
+
+    def _set_partial(self, key: str, parts: Sequence[tuple[int, bytes]]) -> None:
+        while True:
+            found = self._get_versioned(key)
+            value = bytearray(b"" if found is None else found[0])
+            size, end = len(value), 0
+            for start, patch in sorted(parts):
+                if start < end or start > size:
+                    raise Refused(f"A write of {len(patch)} bytes at {start} leaves a gap or overlaps another", key=key)
+                value[start : start + len(patch)] = patch
+                end = start + len(patch)
+            try:
+                self._set(key, bytes(value), ABSENT if found is None else found[1])
+                return
+            except Conflict:  # somebody wrote between our reading and writing: patch what is there now
+                continue
+
+    def _erase(self, key: str) -> None:
+        raise NotImplementedError
+
+    def _erase_prefix(self, prefix: str) -> None:
+        for key in [*self._list_prefix(prefix)]:
+            self._erase(key)
+
+    def _size_of(self, key: str) -> int | None:
+        return None
+
+    def _ignores_spelling(self) -> bool:
+        return False
+
+    def _spelled(self, key: str) -> str:
+        return key
+
+    def _links(self, key: str) -> int:
+        return 1
+
+    def _folder_of(self, prefix: str) -> str | None:
+        """The folder of the file system that holds what lies beneath `prefix` and nothing else."""
+        return None
+
+    def _copy_many(
+        self, source: Backend, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[str, int | None]]:
+        for i, answer in source._get_many([(key, None) for key, _ in pairs], cancelled):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            if answer is not None:
+                self._put(pairs[i][1], (answer,))
+                yield pairs[i][1], len(answer)
+
+    def _compare_many(self, source: Backend, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+        for i, answer in source._get_many([(key, None) for key, _ in pairs], never):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            if self._get(pairs[i][1], None) != answer:  # one by one: values may be large
+                yield pairs[i][1]
+
+    def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
+        return False
+
+    def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
+        raise Unsupported("This store cannot move a prefix at once", feature="moving a prefix", store=self.url)
+
+    def _moved_away(self, prefix: str) -> None:
+        """Called when all beneath `prefix` was moved to another place."""
+
+    # ------------------------------------------------------------------ shared checks
+    def _need_listing(self) -> None:
+        if not self.listable:
+            raise Unsupported(
+                "This store cannot list its keys",
+                feature="listing",
+                store=self.url,
+                advice="Open a node by its path, or use a store with consolidated metadata.",
+            )
+
+    def _need_writing(self, key: str) -> None:
+        if not self.writable:
+            raise ReadOnly(
+                "This store is read-only",
+                store=self.url,
+                key=key,
+                advice="Open it with mode='r+' where it allows that.",
+            )
+
+    def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
+        """Raises Conflict unless what is stored is what the writer expects."""
+        if expect is None:
+            return
+        version = ABSENT if found is None else found[1]
+        if version != expect:
+            raise Conflict(
+                "The stored value changed since it was read"
+                if expect != ABSENT
+                else "Something is stored there already",
+                store=self.url,
+                key=key,
+                theirs=None if found is None else found[0],
+                advice="Compare both versions, then save again.",
+            )
+
+    def __repr__(self) -> str:
+        return visible(f"<{type(self).__name__} {self.url}>")

@@ -1,0 +1,260 @@
+"""Reads the body of an HTTP response: no more than needed, and checked against its headers.
+
+Nothing here trusts the server: a body may never end, come a byte a second, unpack to a million times its size though no
+compression was asked for, or be another part than the one that was asked for. Bounds: the caller's `limit`, else MOST
+or MOST_UNTOLD; `Network.timeout` and `min_speed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from typing import Any
+
+from zarrscope.errors import Unreadable
+from zarrscope.model.storage import ByteRange
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.network import Network
+
+MOST = 4 << 30
+"""Bytes of a value of which nobody says how much of it can be used …"""
+MOST_UNTOLD = 1 << 28
+"""… and of one whose length the server does not say either."""
+MOST_IN_VAIN = 1 << 30
+"""Bytes that are read to get at a part of a value from a server that does not send parts."""
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19}|\*)").fullmatch
+_ENCODINGS = ("gzip", "x-gzip", "deflate")
+FIRST = 64
+"""Bytes needed to recognise a web page."""
+_BLANK = (b"<", b" ", b"\t", b"\r", b"\n")
+_PAGE_STARTS = (b"<!doctype html", b"<html", b"<head")
+
+
+class CutShort(Exception):
+    """Less came than was announced."""
+
+
+class NeedsWhole(Exception):
+    """The server cannot say this part, but perhaps all of it."""
+
+
+async def read_body(response: Any, part: ByteRange | None, limit: int | None, network: Network) -> tuple[bytes, bytes]:
+    """The bytes that were asked for, of an answer of status 200, 206 or 416; and the first ones of all that came.
+
+    Raises Unreadable (another part came, a value larger than `limit`, too slow, an unknown encoding), CutShort,
+    NeedsWhole.
+    """
+    most = MOST if limit is None else limit
+    if response.status == 416:
+        return _beyond(response, part), b""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        encoding = ""
+    elif encoding not in _ENCODINGS:
+        raise Unreadable(
+            f"The server sent the value with Content-Encoding {encoding[:40]!r}, which was not asked for",
+            advice="Ask who runs the server, or download the data.",
+        )
+    if response.status == 206:
+        if part is None:
+            raise Unreadable("The server sent a part of the value when asked for the whole")
+        if encoding:
+            raise NeedsWhole
+        length = _length_of_part(response, part)
+        if length is not None and length > most:
+            raise too_large(length, most)
+        cap = length if length is not None else most if part.length is None else min(most, part.length)
+        reading = _BodyReader(response, network)
+        body = await reading.between(0, cap)
+        if length is not None and len(body) < length:
+            raise CutShort(f"{len(body):,} of {length:,} bytes came")
+        if len(body) > cap:
+            raise Unreadable("The server sent more than the part that was asked for")
+        return body, b"" if part.start else reading.first
+    reading = _BodyReader(response, network, _Decompressor() if encoding else None)
+    length = _content_length(response) if not encoding else None
+    if part is None:
+        if length is not None and length > most:
+            raise too_large(length, most)
+        if length is None and limit is None:
+            most = MOST_UNTOLD
+        body = await reading.between(0, most)
+        if len(body) > most:
+            raise too_large(None, most)
+        return body, reading.first
+    # A server without ranges: what comes before the part is passed over.
+    if length is not None:
+        start, stop = part.span(length)
+        if stop - start > most:
+            raise too_large(stop - start, most)
+    if (length if part.start is None and length is not None else part.start or 0) > MOST_IN_VAIN:
+        raise Unreadable(
+            "The server does not send parts of values, and this one is too large to read it all for a part",
+            advice="Download the data, or ask who runs the server for range requests.",
+        )
+    if part.start is None:
+        return await reading.last(min(part.length or 0, most)), reading.first
+    wanted = most if part.length is None else part.length
+    body = await reading.between(part.start, part.start + wanted, stop=part.length is not None)
+    if len(body) > wanted:
+        raise too_large(None, wanted)
+    return body, reading.first
+
+
+class _BodyReader:
+    """One body, read piece by piece. Raises Unreadable where it comes too slowly."""
+
+    def __init__(self, response: Any, network: Network, unpacking: _Decompressor | None = None) -> None:
+        self._content = response.content
+        self._network = network
+        self._unpacking = unpacking
+        self._clock = asyncio.get_running_loop().time
+        self._since, self._came = 0.0, 0
+        self.first = b""
+        """The first bytes."""
+
+    async def between(self, start: int, end: int, *, stop: bool = False) -> bytes:
+        """The bytes from `start` to `end`, and some more where there are more; exactly those with `stop`."""
+        pieces: list[bytes] = []
+        at = 0
+        while at < end or (at == end and not stop):
+            piece = await self._next()
+            if not piece:
+                break
+            for plain in (piece,) if self._unpacking is None else self._unpacking.of(piece, end + 1 - at):
+                if at < FIRST:
+                    self.first += plain[: FIRST - at]
+                if at + len(plain) > start:
+                    pieces.append(plain if at >= start else plain[start - at :])
+                at += len(plain)
+        if stop and at > end:
+            pieces[-1] = pieces[-1][: len(pieces[-1]) - (at - end)]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def last(self, count: int) -> bytes:
+        """The last `count` bytes."""
+        tail, at = bytearray(), 0
+        while piece := await self._next():
+            for plain in (piece,) if self._unpacking is None else self._unpacking.of(piece, MOST_IN_VAIN + 1 - at):
+                if at < FIRST:
+                    self.first += plain[: FIRST - at]
+                at += len(plain)
+                tail += plain
+                del tail[: max(0, len(tail) - count)]
+            if at > MOST_IN_VAIN:
+                raise too_large(None, MOST_IN_VAIN)
+        return bytes(tail)
+
+    async def _next(self) -> bytes:
+        """What came; b"" at the end."""
+        piece: bytes = await self._content.readany()
+        if not piece:
+            if self._unpacking is not None and not self._unpacking.over:
+                raise CutShort("The compressed value ends early")
+            return piece
+        now = self._clock()
+        self._came += len(piece)
+        if not self._since:
+            self._since = now
+        elif now - self._since > self._network.timeout:
+            if self._came < self._network.min_speed * (now - self._since):
+                raise Unreadable(
+                    f"The server sends less than {self._network.min_speed:g} bytes a second",
+                    advice="Try again later. ZARRSCOPE_MIN_SPEED sets how slow is too slow.",
+                )
+            self._since, self._came = now, 0
+        return piece
+
+
+class _Decompressor:
+    """Content-Encoding undone: gzip, of any number of members, or zlib."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(47)
+
+    @property
+    def over(self) -> bool:
+        return self._stream.eof
+
+    def of(self, piece: bytes, most: int) -> Any:
+        """Decompresses `piece` step by step, until slightly more than `most` bytes were produced."""
+        while piece and most > 0:
+            if self._stream.eof:
+                self._stream = zlib.decompressobj(47)
+            try:
+                plain = self._stream.decompress(piece, min(most, 1 << 20))
+            except zlib.error as error:
+                raise Unreadable(f"The server sent a compressed value that cannot be unpacked: {error}") from None
+            piece = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+            most -= len(plain)
+            if plain:
+                yield plain
+
+
+# ---------------------------------------------------------------------- what the head says
+def total_of(response: Any) -> int | None:
+    """The size of the whole value, as far as the head of the answer tells."""
+    if response.status in (206, 416):
+        total = response.headers.get("Content-Range", "").rpartition("/")[2]
+        return int(total) if total.isascii() and total.isdigit() and len(total) < 20 else None
+    return _content_length(response) if response.status == 200 else None
+
+
+def _content_length(response: Any) -> int | None:
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else None
+
+
+def _beyond(response: Any, part: ByteRange | None) -> bytes:
+    """The answer to status 416: the value exists, but the range begins beyond its end."""
+    if part is None:
+        raise Unreadable("The server answered 416 when asked for the whole value")
+    total = total_of(response)
+    if total is None:
+        if not part.start:  # so it should be empty, if the server knows what it says
+            raise NeedsWhole
+        return b""
+    start, stop = part.span(total)
+    if stop > start:
+        raise NeedsWhole
+    return b""
+
+
+def _length_of_part(response: Any, part: ByteRange) -> int | None:
+    """How many bytes the head announces, after comparing it with what was asked; None where it does not say which part
+    it is, and that does no harm. Raises Unreadable."""
+    text = response.headers.get("Content-Range", "").strip()
+    found = _CONTENT_RANGE(text)
+    if found is None:
+        if part.start or response.headers.get("Content-Type", "").startswith("multipart/"):
+            raise Unreadable("The server sent a part of the value without saying which")
+        if part.start is None:
+            raise NeedsWhole
+        return None
+    first, last = int(found[1]), int(found[2])
+    total = None if found[3] == "*" else int(found[3])
+    if total is not None:
+        start, stop = part.span(total)
+        right = (first, last + 1) == (start, stop)
+    elif part.start is None:
+        right = last - first + 1 == part.length
+    else:
+        right = first == part.start and (part.length is None or last + 1 <= part.start + part.length)
+    if not right:
+        wanted = f"the last {part.length:,}" if part.start is None else f"those from {part.start:,}"
+        if part.length is not None and part.start is not None:
+            wanted += f" to {part.start + part.length - 1:,}"
+        raise Unreadable(f"The server sent bytes from {first:,} to {last:,} when asked for {wanted}")
+    return last - first + 1
+
+
+# ---------------------------------------------------------------------- pages
+def is_page(response: Any, body: bytes) -> bool:
+    """Whether this may be a web page: it says so, or begins like one."""
+    return response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body)
+
+
+def begins_as_page(body: bytes) -> bool:
+    """Whether these are the first bytes of a web page."""
+    return body[:1] in _BLANK and body[:FIRST].lstrip().lower().startswith(_PAGE_STARTS)

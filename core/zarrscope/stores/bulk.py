@@ -1,0 +1,285 @@
+"""What the engine does with many values of a store, by the shortest way its backend has (`store.bulk`).
+
+Every store has all of these: what a backend lacks is derived from reading, listing and setting. They are apart from the
+operations of `Store` because a caller of them must know more: `put` returns no version and lasts from `flush` on, and
+what a reader gives may lie in memory that is used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import Buffer, ScannedChild, never
+from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
+from zarrscope.runtime.tuning import VALUES_AT_ONCE
+from zarrscope.stores.backend import Backend
+from zarrscope.stores.keys import check_key, check_prefix
+from zarrscope.stores.value_reader import Reader
+
+
+class BulkOperations:
+    """The operations of the store `store` on many values.
+
+    Parameters
+    ----------
+    store
+        Which store.
+
+    Examples
+    --------
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore({"a/0": b"one", "a/1": b"two"})
+    >>> store.bulk.size_of("a/0")
+    3
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Backend) -> None:
+        self._store = store
+
+    @property
+    def scans_children(self) -> bool:
+        """Whether `scan_children` is one pass over the folder, faster than `list_dir` and `get_many`."""
+        return self._store._scans_children
+
+    def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
+        """The keys that may hold a value: it leaves out absent ones where that costs less than asking for each.
+
+        Parameters
+        ----------
+        keys
+            Which keys.
+
+        Returns
+        -------
+        Sequence[str]
+            Those of them that are to be asked for, in the same order.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from zarrscope.stores.local.store import LocalStore
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = LocalStore(folder)
+        ...     _ = store.set("zarr.json", b"{}")
+        ...     store.bulk.filter_existing([".zgroup", "zarr.json"])
+        ['zarr.json']
+        """
+        return self._store._filter_existing(keys)
+
+    def reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        """For reading many values in a row, in one thread. Close it at the end.
+
+        Parameters
+        ----------
+        arena
+            Memory that what the reader gives may lie in.
+        limit
+            As many bytes of each value, or part, as the caller can use; None for any number.
+
+        Returns
+        -------
+        Reader
+            Reads one value after the other.
+
+        Examples
+        --------
+        >>> from zarrscope.model.buffers import Arena
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> reader = MemoryStore({"a": b"value"}).bulk.reader(Arena())
+        >>> reader.seek("a")
+        >>> bytes(reader.whole())
+        b'value'
+        >>> reader.close()
+        """
+        return self._store._reader(arena, limit)
+
+    @uninterrupted_steps
+    def scan_children(
+        self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None
+    ) -> Iterator[ScannedChild]:
+        """Streams each prefix directly beneath `prefix` with the first of `names` that holds a value in it.
+
+        Parameters
+        ----------
+        prefix
+            Beneath which prefix: "" or ending in "/".
+        names
+            Names of the values that are looked for in each.
+        read
+            The value comes along; otherwise only its name.
+        limit
+            As many bytes of each value as the caller can use; None for any number.
+
+        Yields
+        ------
+        ScannedChild
+            The name of a prefix, the name of the value that it holds, and the value or why it could not be read.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list.
+        Refused
+            The prefix, or one of the names, could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore({"a/zarr.json": b"{}", "b/other": b""})
+        >>> [(child.name, child.document) for child in store.bulk.scan_children("", ["zarr.json"], read=False)]
+        [('a', 'zarr.json'), ('b', None)]
+        """
+        self._store._need_listing()
+        for name in names:
+            check_key(name)
+        yield from self._store._scan_children(check_prefix(prefix), names, read, limit)
+
+    @uninterrupted
+    def put(self, key: str, *parts: Buffer) -> None:
+        """Stores the concatenated parts as the whole value, atomically: for data that could be written again.
+
+        It returns no version, and the value reaches the disk when the system decides so, or at `flush`.
+
+        Parameters
+        ----------
+        key
+            Under which key.
+        *parts
+            What is stored, one after the other.
+
+        Raises
+        ------
+        ReadOnly
+            The store is not to be written to.
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore()
+        >>> store.bulk.put("a", b"one", b"two")
+        >>> store.flush()
+        >>> store.get("a")
+        b'onetwo'
+        """
+        self._store._need_writing(key)
+        self._store._put(check_key(key), parts)
+
+    @uninterrupted
+    def size_of(self, key: str) -> int | None:
+        """The size of the value in bytes, where that is cheap to know.
+
+        Parameters
+        ----------
+        key
+            Of which value.
+
+        Returns
+        -------
+        int | None
+            None when it is not cheap, or nothing is stored.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer.
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore({"a": b"value"}).bulk.size_of("a")
+        5
+        """
+        return self._store._size_of(check_key(key))
+
+    @uninterrupted_steps
+    def copy_many(
+        self, source: Backend, pairs: Iterable[tuple[str, str]], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[str, int | None]]:
+        """Copies values to this store, where they are on disk after `flush`. An absent value is skipped.
+
+        Parameters
+        ----------
+        source
+            The store that has the values.
+        pairs
+            The key there and the key here, of each value.
+        cancelled
+            Copying ends early once this is true.
+
+        Yields
+        ------
+        tuple[str, int | None]
+            The key here of each value that was copied, and its size where that is known.
+
+        Raises
+        ------
+        Unreadable
+            A value could not be read; those before it are copied.
+        ReadOnly
+            The store is not to be written to.
+        Refused
+            A key could leave its store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore({"a": b"value"})
+        >>> list(store.bulk.copy_many(store, [("a", "b"), ("absent", "c")]))
+        [('b', 5)]
+        """
+        for batch in _batches(pairs):
+            for key, to in batch:
+                check_key(key)
+                self._store._need_writing(to)
+                check_key(to)
+            yield from self._store._copy_many(source, batch, cancelled)
+
+    @uninterrupted_steps
+    def compare_many(self, source: Backend, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Compares values of two stores.
+
+        Parameters
+        ----------
+        source
+            The other store.
+        pairs
+            The key there and the key here, of each value.
+
+        Yields
+        ------
+        str
+            Each key here whose value differs.
+
+        Raises
+        ------
+        Unreadable
+            A value could not be read.
+        Refused
+            A key could leave its store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore({"a": b"1", "b": b"1", "c": b"2"})
+        >>> list(store.bulk.compare_many(store, [("a", "b"), ("a", "c")]))
+        ['c']
+        """
+        for batch in _batches(pairs):
+            for key, other in batch:
+                check_key(key)
+                check_key(other)
+            yield from self._store._compare_many(source, batch)
+
+
+def _batches(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    rest = iter(pairs)
+    while batch := list(islice(rest, VALUES_AT_ONCE)):
+        yield batch

@@ -1,0 +1,291 @@
+"""The credentials that are tried, in order, for S3, Google Cloud Storage and Azure.
+
+What the address or the options say comes first and alone. Else: the profile that is named, the environment, the user's
+own configuration files, the role of this container or machine, and last nobody (public buckets). Which of them is taken
+is found out by trying (object_store.py), for a variable that is set for one bucket says nothing about another.
+
+Options have the names of s3fs, gcsfs and adlfs, or of obstore: `key`, `secret`, `token`, `anon`, `profile`, `endpoint`,
+`region`, `account_name`, `account_key`, `sas_token`, `connection_string`. Roles that only boto3 can assume (single
+sign-on, `role_arn`, `credential_process`) are asked of boto3 where it is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.errors.confidential import conceal
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Login:
+    """One way to ask: its name for a person, obstore's settings, and what gives keys, where they are not settings."""
+
+    name: str
+    config: dict[str, Any] = field(default_factory=dict, repr=False)
+    provider: Callable[[], Any] | None = field(default=None, repr=False)
+
+
+ANONYMOUS = "without credentials"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One kind of bucket.
+
+    `place` takes apart what stands behind "scheme://": bucket, path within it, settings that the address names.
+    """
+
+    name: str
+    title: str
+    place: Callable[[str], tuple[str, str, dict[str, Any]]]
+    names: Mapping[str, str]
+    """Other names of obstore's settings."""
+    logins: Callable[[dict[str, Any]], Iterator[Login]]
+
+    @property
+    def client(self) -> Any:
+        """obstore's class for it."""
+        from obstore import store
+
+        return {"s3": store.S3Store, "gcs": store.GCSStore, "azure": store.AzureStore}[self.name]
+
+
+def logins(service: Service, options: Options) -> Iterator[Login]:
+    """The credentials to try for `service`, in their order; at least one.
+
+    Raises Refused for a profile that is not there.
+    """
+    settings = _settings(service, options)
+    conceal(settings)
+    if settings.pop("anon", False) or settings.get("skip_signature"):
+        yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+        return
+    yield from service.logins(settings)
+
+
+def _settings(service: Service, options: Options) -> dict[str, Any]:
+    """The options by obstore's names."""
+    settings: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in ("client_kwargs", "config") and isinstance(value, Mapping):
+            settings |= _settings(service, value)
+        elif value is not None:
+            settings[service.names.get(name, name)] = value
+    return settings
+
+
+# ---------------------------------------------------------------------- S3
+_KEYS = ("access_key_id", "secret_access_key", "session_token")
+
+
+def _s3_place(text: str) -> tuple[str, str, dict[str, Any]]:
+    bucket, _, path = text.partition("/")
+    return bucket, path, {}
+
+
+def _s3_logins(settings: dict[str, Any]) -> Iterator[Login]:
+    profile = settings.pop("profile", None)
+    given = {name: settings.pop(name) for name in _KEYS if name in settings}
+    named = profile or os.environ.get("AWS_PROFILE")
+    files = _aws_files()
+    place = {**_s3_place_of(files.get(named or "default", {})), **settings}
+    if given:
+        yield Login("the options", place, _given(given))
+        return
+    if named:
+        if profile and profile not in files:
+            raise Refused(
+                f"There is no profile {profile!r} in ~/.aws",
+                advice=f"There are: {', '.join(sorted(files))}." if files else "Run: aws configure",
+            )
+        yield from _of_profile(named, files.get(named, {}), place)
+        if profile:
+            return
+    environ = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in _KEYS}
+    if environ["access_key_id"] and environ["secret_access_key"]:
+        yield Login("the environment", place, _given({k: v for k, v in environ.items() if v}))
+    if not named and "default" in files:
+        yield from _of_profile("default", files["default"], place)
+    if any(os.environ.get(f"AWS_{name}") for name in _ROLES):
+        yield Login("the role of this container", place)
+    elif _machine("sys_vendor").startswith("Amazon"):
+        yield Login("the role of this machine", place)
+    yield Login(ANONYMOUS, {**place, "skip_signature": True})
+
+
+_ROLES = (
+    "CONTAINER_CREDENTIALS_RELATIVE_URI", "CONTAINER_CREDENTIALS_FULL_URI", "WEB_IDENTITY_TOKEN_FILE",
+)  # fmt: skip
+
+
+def _of_profile(name: str, told: Options, place: dict[str, Any]) -> Iterator[Login]:
+    found = {key: told[f"aws_{key}"] for key in _KEYS if told.get(f"aws_{key}")}
+    if "access_key_id" in found:
+        yield Login(f"the profile {name}", place, _given(found))
+    elif any(key.startswith(("sso_", "role_arn", "credential_process", "source_profile")) for key in told):
+        try:
+            import boto3
+            from obstore.auth.boto3 import Boto3CredentialProvider
+
+            yield Login(f"the profile {name}", place, Boto3CredentialProvider(boto3.Session(profile_name=name)))
+        except Exception:  # not installed, or not logged in: the next way is tried
+            return
+
+
+def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
+    """What gives these keys, so that none of the environment's are mixed in."""
+    conceal(keys)
+    told = {"access_key_id": keys.get("access_key_id", ""), "secret_access_key": keys.get("secret_access_key", "")}
+
+    def provide() -> Any:
+        return {**told, "token": keys.get("session_token"), "expires_at": None}
+
+    return provide
+
+
+def _s3_place_of(told: Options) -> dict[str, Any]:
+    """Region and endpoint, which S3's own tools look for in the environment and in the profile."""
+    environ = os.environ
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or told.get("region")
+    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or told.get("endpoint_url")
+    return {**({"region": region} if region else {}), **({"endpoint": endpoint} if endpoint else {})}
+
+
+def _aws_files() -> dict[str, dict[str, str]]:
+    """The profiles of ~/.aws/config and ~/.aws/credentials."""
+    found: dict[str, dict[str, str]] = {}
+    for variable, usual in (("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")):
+        file = Path(os.environ.get(variable) or os.path.join("~", ".aws", usual)).expanduser()
+        parser = ConfigParser(interpolation=None)
+        try:
+            parser.read_string(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, ConfigError):
+            continue
+        for section in parser.sections():
+            found.setdefault(section.removeprefix("profile ").strip(), {}).update(parser[section])
+    return found
+
+
+# ---------------------------------------------------------------------- Google Cloud Storage
+def _gcs_logins(settings: dict[str, Any]) -> Iterator[Login]:
+    emulator = os.environ.get("STORAGE_EMULATOR_HOST")
+    if emulator:
+        settings.setdefault("base_url", emulator if "://" in emulator else f"http://{emulator}")
+    token = settings.pop("token", None)
+    if token == "anon":
+        yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+        return
+    if token is not None:
+        name = "service_account" if os.path.exists(str(token)) else "bearer_token"
+        settings[name] = str(token)
+    if any(name in settings for name in ("service_account", "service_account_key", "bearer_token")) or (
+        "application_credentials" in settings
+    ):
+        yield Login("the options", settings)
+        return
+    named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    if named and os.path.exists(named):
+        yield Login("the environment", {**settings, "application_credentials": named})
+    folder = Path(os.environ.get("APPDATA", "~") if os.name == "nt" else "~/.config").expanduser()
+    usual = folder / "gcloud" / "application_default_credentials.json"
+    if usual.exists():
+        yield Login("the login of gcloud", {**settings, "application_credentials": str(usual)})
+    if _machine("product_name").startswith("Google"):
+        yield Login("the role of this machine", settings)
+    yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+
+
+# ---------------------------------------------------------------------- Azure
+def _azure_place(text: str) -> tuple[str, str, dict[str, Any]]:
+    host, _, path = text.partition("/")
+    container, at, server = host.partition("@")
+    if not at:
+        return host, path, {}
+    return container, path, {"account_name": server.partition(".")[0]}
+
+
+_AZURE_SECRETS = ("account_key", "sas_key", "token", "client_secret")
+
+
+def _azure_logins(settings: dict[str, Any]) -> Iterator[Login]:
+    environ = os.environ
+    told = settings.pop("connection_string", None)
+    settings |= _connection(told) if told else {}
+    if any(name in settings for name in _AZURE_SECRETS):
+        yield Login("the options", settings)
+        return
+    around = _connection(environ.get("AZURE_STORAGE_CONNECTION_STRING", ""))
+    for variable, name in (
+        ("ACCOUNT_NAME", "account_name"), ("ACCOUNT_KEY", "account_key"), ("SAS_TOKEN", "sas_key"),
+    ):  # fmt: skip
+        if value := environ.get(f"AZURE_STORAGE_{variable}"):
+            around[name] = value
+    account: dict[str, Any] = {name: around[name] for name in ("account_name", "endpoint") if name in around}
+    same = settings.get("account_name", account.get("account_name")) == account.get("account_name")
+    if same and any(name in around for name in _AZURE_SECRETS):
+        yield Login("the environment", {**around, **settings})
+    place = {**account, **settings} if same else {**settings}
+    if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_TENANT_ID"):
+        names = ("client_id", "client_secret", "tenant_id", "federated_token_file")
+        found = {name: environ[f"AZURE_{name.upper()}"] for name in names if environ.get(f"AZURE_{name.upper()}")}
+        yield Login("the application of the environment", {**place, **found})
+    if shutil.which("az") and Path("~/.azure").expanduser().is_dir():
+        yield Login("the login of az", {**place, "use_azure_cli": True})
+    if _machine("chassis_asset_tag") == "7783-7084-3265-9085-8269-3286-77":
+        yield Login("the role of this machine", place)
+    yield Login(ANONYMOUS, {**place, "skip_signature": True})
+
+
+def _connection(text: str) -> dict[str, Any]:
+    """The settings in one of Azure's connection strings."""
+    names = {"AccountName": "account_name", "AccountKey": "account_key", "BlobEndpoint": "endpoint"}
+    names["SharedAccessSignature"] = "sas_key"
+    parts: dict[str, str] = dict(re.findall(r"(\w+)=([^;]*)", text))
+    return {names[name]: value for name, value in parts.items() if name in names and value}
+
+
+def _machine(fact: str) -> str:
+    """What the firmware says of the machine: who made it, or runs it. "" where there is no telling."""
+    try:
+        return Path(f"/sys/class/dmi/id/{fact}").read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+_S3 = Service(
+    "s3",
+    "S3",
+    _s3_place,
+    {
+        "key": "access_key_id", "secret": "secret_access_key", "token": "session_token",
+        "aws_access_key_id": "access_key_id", "aws_secret_access_key": "secret_access_key",
+        "aws_session_token": "session_token", "endpoint_url": "endpoint", "region_name": "region",
+        "requester_pays": "request_payer",
+    },
+    _s3_logins,
+)  # fmt: skip
+_GCS = Service(
+    "gcs", "Google Cloud Storage", _s3_place, {"endpoint": "base_url", "endpoint_url": "base_url"}, _gcs_logins
+)
+_AZURE = Service(
+    "azure",
+    "Azure Blob Storage",
+    _azure_place,
+    {"sas_token": "sas_key", "credential": "account_key", "endpoint_url": "endpoint", "account_host": "endpoint"},
+    _azure_logins,
+)
+SERVICES: dict[str, Service] = {
+    "s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS, "az": _AZURE, "abfs": _AZURE, "abfss": _AZURE,
+}  # fmt: skip
+"""By the scheme of the address."""

@@ -1,0 +1,159 @@
+"""A file of Python's dbm as a store: dbm:///folder/file, in the layout of zarr-python 2's DBMStore.
+
+The file is opened by whichever of gdbm, ndbm and dumb made it; Python's first choice makes new ones. One handle serves
+all stores of this process on a file, for some of them lock it. Other processes are not kept from writing.
+Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
+from zarrscope.model.storage import Version
+from zarrscope.stores.local.opening import nearest
+from zarrscope.stores.mapping import MappingStore
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+
+_files: WeakValueDictionary[str, DbmFile] = WeakValueDictionary()
+_files_lock = threading.Lock()
+
+
+class DbmFile(MutableMapping[str, bytes]):
+    """The keys and values of one file; opened when first needed, and again after `close`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.writable = False
+        self._lock = threading.RLock()
+        self._open: Any = None
+
+    @classmethod
+    def at(cls, path: str) -> DbmFile:
+        """The handle of this process for the file."""
+        with _files_lock:
+            place = os.path.realpath(path)
+            found = _files.get(place)
+            if found is None:
+                found = _files[place] = cls(path)
+            return found
+
+    def write(self) -> None:
+        """From now on it may be written."""
+        with self._lock:
+            if not self.writable:
+                self.close()
+                self.writable = True
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+
+    def sync(self) -> None:
+        """What was stored is in the file."""
+        with self._lock:
+            if self.writable and hasattr(self._open, "sync"):
+                self._open.sync()
+            elif self.writable:
+                self.close()
+
+    @property
+    def _database(self) -> Any:
+        if self._open is None:
+            import dbm
+
+            self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115  # `close` closes it
+        return self._open
+
+    def __getitem__(self, key: str) -> bytes:
+        with self._lock:
+            return bytes(self._database[_encoded(key)])
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        with self._lock:
+            self._database[_encoded(key)] = value
+
+    def __delitem__(self, key: str) -> None:
+        with self._lock:
+            del self._database[_encoded(key)]
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lock:
+            keys = [bytes(key) for key in self._database.keys()]  # noqa: SIM118  # some have no __iter__
+        return iter([key.decode("utf-8", "replace") for key in keys])
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._database)
+
+
+def _encoded(key: str) -> bytes:
+    try:
+        return key.encode()
+    except UnicodeEncodeError:
+        raise KeyError(key) from None
+
+
+class DbmStore(MappingStore):
+    """A file of dbm. What is stored by `set` is in the file at once, what is `put` after `flush`."""
+
+    def __init__(self, path: str, *, writable: bool = True) -> None:
+        path = os.path.abspath(path)
+        self.file = DbmFile.at(path)
+        slash = "" if path.startswith("/") else "/"
+        super().__init__(self.file, f"dbm://{slash}{path.replace(os.sep, '/')}")
+        self._lock = self.file._lock  # of all stores on the file
+        self.writable = writable
+        if writable:
+            self.file.write()
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        version = super()._set(key, value, expect)
+        self.file.sync()
+        return version
+
+    def _put(self, key: str, parts: Any) -> None:
+        super()._set(key, b"".join(parts), None)
+
+    def _flush(self) -> None:
+        self.file.sync()
+
+    def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
+        return Unreadable(f"The file cannot be used: {error}", store=self.url, key=key)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def open_dbm(url: str, mode: Mode, options: Options) -> Store:
+    """The file of a dbm:///path address."""
+    import dbm
+
+    path = url.partition("://")[2]
+    path = path[1:] if os.name == "nt" and path[2:3] == ":" else path
+    kind = dbm.whichdb(path)
+    if kind is None and mode in ("r", "r+"):
+        raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
+    if kind == "":
+        raise Unsupported(f"{path} is no file of dbm", feature="dbm", store=url)
+    if kind is not None:
+        try:
+            __import__(kind)
+        except ImportError as error:
+            raise Unsupported(
+                f"{path} was made by {kind}, which this Python does not have",
+                feature=kind,
+                store=url,
+                advice="Open it with a Python that was built with it.",
+            ) from error
+    store = DbmStore(path, writable=mode != "r")
+    if mode == "w-" and next(iter(store.list()), None) is not None:
+        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    return store

@@ -1,0 +1,90 @@
+"""A file system of fsspec that somebody made, and a folder in it, as a store: an fsspec mapper, a upath.UPath.
+
+Read as fsspec.py reads. Written, by its own methods, only where it stores a value as a whole: in memory and in buckets;
+elsewhere a reader could see a part. A value is compared and stored in one turn among the threads of this process; other
+processes are not waited for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarrscope.errors import Unsupported
+from zarrscope.model.storage import Version
+from zarrscope.stores.fsspec import FsspecStore
+from zarrscope.stores.given import numbered, open_given
+
+_WHOLE = frozenset({"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+"""Protocols where a value appears at once or not at all."""
+_ATTEMPTS = 20
+
+
+class FileSystemStore(FsspecStore):
+    """What lies beneath `root` in `files`. `files` stays as it is."""
+
+    def __init__(self, files: Any, root: str = "") -> None:
+        self._hold(files, root)
+        protocol = files.protocol
+        self.writable = not _WHOLE.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
+        self.url = numbered(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_given, (self.url,)
+
+    def close(self) -> None:
+        """Nothing: the file system is somebody else's."""
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        with self._lock_key(key):
+            if expect is not None:
+                self._expect(key, expect, self._get_versioned(key))
+            path = self._path(key)
+            with self._naming(key):
+                for attempt in range(_ATTEMPTS):
+                    try:
+                        self._filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
+                        self._filesystem.pipe_file(path, value)
+                        break
+                    except FileNotFoundError:  # `_erase` just took the folder away
+                        if attempt + 1 == _ATTEMPTS:
+                            raise
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        with self._lock_key(key), self._naming(key):
+            if self.size(key) is not None:
+                self._filesystem.rm_file(self._path(key))
+                self._erase_empty(key)
+
+    def _erase_empty(self, key: str) -> None:
+        """Folders that hold nothing any more, where there are folders."""
+        above = key.rpartition("/")[0]
+        while above:
+            try:
+                if self._filesystem.ls(self._path(above), detail=False):
+                    return
+                self._filesystem.rmdir(self._path(above))
+            except Exception:  # it is none, or somebody wrote into it
+                return
+            above = above.rpartition("/")[0]
+
+
+def unwrapped(files: Any, root: str) -> tuple[Any, str]:
+    """The file system beneath those of fsspec that only change paths or the way of calling, and the folder in it."""
+    while True:
+        kind = type(files).__name__
+        if kind == "DirFileSystem":
+            files, root = files.fs, f"{files.path.rstrip('/')}/{root.strip('/')}".rstrip("/")
+        elif kind == "AsyncFileSystemWrapper":
+            files = files.sync_fs
+        elif getattr(files, "asynchronous", False):
+            try:
+                files = type(files)(*files.storage_args, **{**files.storage_options, "asynchronous": False})
+            except Exception as error:
+                raise Unsupported(
+                    f"A file system that was made with asynchronous=True cannot be opened: {error}",
+                    feature="fsspec",
+                    advice="Make it without asynchronous=True.",
+                ) from error
+        else:
+            return files, root

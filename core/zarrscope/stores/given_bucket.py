@@ -1,0 +1,37 @@
+"""A store of obstore that somebody made, as one of ours: with its own credentials, prefix and settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from zarrscope.stores.credentials import SERVICES, Login
+from zarrscope.stores.given import numbered, open_given
+from zarrscope.stores.network import network
+from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.remote import RemoteStore
+
+
+class GivenBucket(ObjectStore):
+    """The values of a store of obstore, in memory or in a bucket; those of a web server are only read."""
+
+    def __init__(self, client: Any) -> None:
+        import obstore
+
+        RemoteStore.__init__(self, network())
+        kind = type(client).__name__
+        self.listable = self.writable = kind != "HTTPStore"
+        self.remote = kind != "MemoryStore"
+        self._obstore = obstore
+        self._scheme = self._place = self._bucket = self._prefix = ""
+        self._service = replace(SERVICES["s3"], name="", title=f"the {kind}")
+        self._bucket_seen = self._settled = self._region_asked = True
+        self._no_suffixes = False
+        self._logins = [Login(f"what the {kind} was made with")]
+        self._login = 0
+        self._config = {}
+        self._clients = {0: client}
+        self.url = numbered(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_given, (self.url,)

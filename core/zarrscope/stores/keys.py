@@ -1,0 +1,52 @@
+"""Checks of keys and prefixes (spec F.8, B "Valid keys") and of the size of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from zarrscope.errors import Refused, TooLarge
+
+MAX_KEY_BYTES = 4096
+
+_plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.ASCII).fullmatch
+
+
+def check_key(key: str) -> str:
+    """`key` when a store may see it. Raises Refused (spec F.8, B "Valid keys")."""
+    if len(key) <= MAX_KEY_BYTES and _plain(key):  # nearly all are, and this is asked for every chunk
+        return key
+    _check_segments(key, key.split("/"), "key")
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """`prefix` when a store may see it: "" for everything, else key characters and a final slash. Raises Refused."""
+    if prefix in ("", "/"):
+        return ""
+    if not prefix.endswith("/"):
+        raise Refused(f"The prefix {prefix!r} does not end in '/'", key=prefix)
+    _check_segments(prefix, prefix[:-1].split("/"), "prefix")
+    return prefix
+
+
+def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
+    if not whole:
+        raise Refused(f"An empty {what} names nothing", key=whole)
+    if any(segment in ("", ".", "..") for segment in segments):
+        raise Refused(f"The {what} {whole!r} has an empty, '.' or '..' part, which could leave the store", key=whole)
+    if "\0" in whole:
+        raise Refused(f"The {what} {whole!r} has a NUL character", key=whole)
+    if len(whole.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
+        raise Refused(f"The {what} {whole[:60]!r}… is longer than {MAX_KEY_BYTES} bytes", key=whole[:200])
+
+
+def too_large(size: int | None, limit: int) -> TooLarge:
+    """What is raised of a value of `size` bytes, None when there is no telling, where `limit` can be used."""
+    found = "more" if size is None else f"{size:,} bytes"
+    return TooLarge(
+        f"The value is too large: it has {found}, where {limit:,} bytes at most can be used",
+        size=size,
+        limit=limit,
+        advice="It is hardly what its name says: look at what is stored there.",
+    )

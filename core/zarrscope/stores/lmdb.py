@@ -1,0 +1,223 @@
+"""An LMDB environment as a store: lmdb:///folder/name.lmdb, in the layout of zarr-python 2's LMDBStore.
+
+Keys are those of the store in UTF-8, in the one unnamed database. A value is compared and stored in one transaction,
+which other processes wait for. One environment serves all stores of this process on a folder: LMDB forbids a second.
+Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.LMDBStore
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakValueDictionary
+
+from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
+from zarrscope.model.storage import ByteRange, Entry, Version
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.opening import nearest
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+
+PAGE = 1024
+"""So many keys are listed in one transaction: a reader keeps old pages from being used again."""
+MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
+"""Address space for the values. Windows makes the file as large."""
+
+_environments: WeakValueDictionary[str, Environment] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+class Environment:
+    """The environment in a folder, or a file; opened when it is first needed, and again after `close`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._open: Any = None
+
+    @classmethod
+    def at(cls, path: str) -> Environment:
+        """That of this process."""
+        with _lock:
+            place = os.path.realpath(path)
+            found = _environments.get(place)
+            if found is None:
+                found = _environments[place] = cls(path)
+            return found
+
+    def opened(self) -> Any:
+        with _lock:
+            if self._open is None:
+                import lmdb
+
+                there = os.path.exists(self.path)
+                file = self.path if os.path.isfile(self.path) else os.path.join(self.path, "data.mdb")
+                writable = not there or os.access(file, os.W_OK) or not os.path.exists(file)
+                self._open = lmdb.open(
+                    self.path,
+                    map_size=max(MOST, os.path.getsize(file) if os.path.exists(file) else 0),
+                    subdir=not os.path.isfile(self.path),
+                    readonly=not writable,
+                    lock=writable,
+                    sync=False,  # by `flush`: an interrupted write loses what came last, and breaks nothing
+                    meminit=False,
+                )
+            return self._open
+
+    def close(self) -> None:
+        with _lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+
+
+class LMDBStore(Store):
+    """The values of an environment. A key takes at most 511 bytes, or what LMDB was built for."""
+
+    def __init__(self, path: str, *, writable: bool = True) -> None:
+        path = os.path.abspath(path)
+        slash = "" if path.startswith("/") else "/"
+        self.url = f"lmdb://{slash}{path.replace(os.sep, '/')}"
+        self.writable = writable
+        self.environment = Environment.at(path)
+
+    @contextmanager
+    def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Any]:
+        import lmdb
+
+        try:
+            with self.environment.opened().begin(write=write, buffers=True) as transaction:
+                yield transaction
+        except ZarrscopeError:
+            raise
+        except lmdb.Error as error:
+            raise Unreadable(f"LMDB does not answer: {error}", store=self.url, key=key) from error
+        except OSError as error:
+            raise Unreadable(f"LMDB cannot be opened: {error}", store=self.url, key=key) from error
+
+    def _encoded(self, key: str) -> bytes | None:
+        """The key as it is stored; None for one that cannot be."""
+        try:
+            found = key.encode()
+        except UnicodeEncodeError:
+            return None
+        return found if len(found) <= self.environment.opened().max_key_size() else None
+
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        with self._transaction(key) as transaction:
+            stored = self._encoded(key)
+            value = None if stored is None else transaction.get(stored)
+            if value is None:
+                return None
+            start, stop = (part or ByteRange(0, None)).span(len(value))
+            if limit is not None and stop - start > limit:
+                raise too_large(stop - start, limit).located(store=self.url, key=key)
+            return bytes(value[start:stop]) if stop > start else b""
+
+    def _size_of(self, key: str) -> int | None:
+        with self._transaction(key) as transaction:
+            stored = self._encoded(key)
+            value = None if stored is None else transaction.get(stored)
+            return None if value is None else len(value)
+
+    # ------------------------------------------------------------------ listing
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        begins = low = prefix.encode("utf-8", "surrogatepass")
+        while True:
+            page: list[bytes] = []
+            with self._transaction() as transaction:
+                cursor = transaction.cursor()
+                found = cursor.set_range(low) if low else cursor.first()
+                while found and len(page) < PAGE and bytes(cursor.key()).startswith(begins):
+                    page.append(bytes(cursor.key()))
+                    found = cursor.next()
+            if not page:
+                return
+            yield from (key.decode("utf-8", "replace") for key in page)
+            low = page[-1] + b"\0"
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        begins = low = prefix.encode("utf-8", "surrogatepass")
+        while True:
+            page: list[Entry] = []
+            with self._transaction() as transaction:
+                cursor = transaction.cursor()
+                found = cursor.set_range(low) if low else cursor.first()
+                while found and len(page) < PAGE:
+                    key = bytes(cursor.key())
+                    if not key.startswith(begins):
+                        break
+                    name, slash, _ = key[len(begins) :].partition(b"/")
+                    page.append(
+                        Entry(name.decode("utf-8", "replace"), bool(slash), None if slash else len(cursor.value()))
+                    )
+                    low = (
+                        begins + name + b"0" if slash else key + b"\0"
+                    )  # "0" comes after "/": what is beneath is skipped
+                    found = cursor.set_range(low)
+            if not page:
+                return
+            yield from page
+
+    # ------------------------------------------------------------------ writing
+    def _store(self, key: str, value: bytes, expect: Version | None) -> Version:
+        with self._transaction(key, write=True) as transaction:
+            stored = self._encoded(key)
+            if stored is None:
+                raise Refused(f"LMDB cannot hold the key {key[:60]!r}", store=self.url, key=key)
+            if expect is not None:
+                there = transaction.get(stored)
+                found = None if there is None else bytes(there)
+                self._expect(key, expect, None if found is None else (found, Version.of(found)))
+            transaction.put(stored, value)
+        return Version.of(value)
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        version = self._store(key, value, expect)
+        self._flush()
+        return version
+
+    def _put(self, key: str, parts: Any) -> None:
+        self._store(key, b"".join(parts), None)
+
+    def _flush(self) -> None:
+        if self.writable:
+            with self._transaction():
+                pass  # it opens, or says why not
+            self.environment.opened().sync(True)
+
+    def _erase(self, key: str) -> None:
+        with self._transaction(key, write=True) as transaction:
+            stored = self._encoded(key)
+            if stored is not None:
+                transaction.delete(stored)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        begins = prefix.encode("utf-8", "surrogatepass")
+        with self._transaction(prefix, write=True) as transaction:
+            cursor = transaction.cursor()
+            found = cursor.set_range(begins) if begins else cursor.first()
+            while found and bytes(cursor.key()).startswith(begins):
+                found = cursor.delete()
+
+    def close(self) -> None:
+        self.environment.close()
+
+
+def open_lmdb(url: str, mode: Mode, options: Options) -> Store:
+    """The environment of an lmdb:///path address."""
+    path = url.partition("://")[2]
+    path = path[1:] if os.name == "nt" and path[2:3] == ":" else path
+    if mode in ("r", "r+") and not (os.path.isfile(path) or os.path.isfile(os.path.join(path, "data.mdb"))):
+        raise NotFound(f"There is no LMDB environment at {path}", store=url, advice=nearest(path))
+    store = LMDBStore(path, writable=mode != "r")
+    try:
+        if mode == "w-" and next(iter(store.list()), None) is not None:
+            raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    except ZarrscopeError:
+        store.close()
+        raise
+    return store

@@ -1,0 +1,66 @@
+"""Turns system errors into errors of this package, with advice."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from zarrscope.errors import Denied, ReadOnly, Unreadable, ZarrscopeError
+from zarrscope.stores.local.paths import plain
+
+NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
+DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_IN_USE = {32, 33}
+"""Windows error numbers for files that are open elsewhere: sharing and lock violations."""
+
+
+def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = False) -> ZarrscopeError:
+    """The error for a file that could not be read, written or removed (`act`). `too_long`: its name is too long."""
+    reason = error.strerror or str(error)
+    if getattr(error, "winerror", None) in _IN_USE:
+        return Unreadable(
+            f"The file could not be {act}: another program has it open",
+            store=store,
+            key=key,
+            advice="Nothing was changed. Close it there, then try again.",
+        )
+    if error.errno in DENIED and act != "read":
+        close = "Close other programs that have it open, or ask" if hasattr(error, "winerror") else "Ask"
+        return ReadOnly(
+            f"The file could not be {act}: {reason}",
+            store=store,
+            key=key,
+            advice=f"Nothing was changed. {close} for the right to write there, or save a copy elsewhere.",
+        )
+    advice = {
+        errno.EACCES: "Ask the owner for the right to read it.",
+        errno.EPERM: "Ask the owner for the right to read it.",
+        errno.ENOSPC: "The disk is full: make room, then try again. The old value is still there.",
+        errno.EDQUOT: "Your quota is used up: make room, then try again. The old value is still there.",
+        errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
+        errno.EMFILE: "Too many files are open: close other programs, then try again.",
+        errno.ENAMETOOLONG: "Choose a shorter name.",
+    }.get(
+        errno.ENAMETOOLONG if too_long else error.errno or 0,
+        "Check that the disk or network drive is connected, then try again.",
+    )
+    kind = Denied if error.errno in DENIED else Unreadable
+    failed = kind(f"The file could not be {act}: {reason}", store=store, key=key, advice=advice)
+    failed.errno = error.errno or failed.errno  # a full disk is told from a broken one by its number
+    return failed
+
+
+def broken_link(path: str, *, store: str, key: str) -> Unreadable:
+    """The error for a broken link: a value should be there, so it does not count as absent."""
+    circle = False
+    try:
+        os.stat(path)
+    except OSError as error:
+        circle = error.errno == errno.ELOOP
+    if circle:
+        return Unreadable("Symbolic links lead round in a circle", store=store, key=key)
+    target = plain(os.path.realpath(path))
+    advice = "Bring back what it leads to, or remove the link."
+    if f"{os.sep}annex{os.sep}objects{os.sep}" in target:
+        advice = "Its content is not on this computer: run git annex get (or datalad get) there."
+    return Unreadable(f"A symbolic link leads to nothing: {target} is not there", store=store, key=key, advice=advice)

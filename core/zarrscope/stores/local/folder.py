@@ -1,0 +1,41 @@
+"""The interface of a folder for reading and writing its files; store.LocalStore implements it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.storage import ByteRange, Version
+from zarrscope.stores.value_reader import Readable
+
+
+class Folder(Readable, Protocol):
+    """A folder of files as a store."""
+
+    root: str
+    allow_outside: bool
+    _positional: bool
+    _by_handle: bool
+    _windows: bool
+    _nameless: bool
+    _renames_open: bool
+    _lock_on_folder: bool
+    _exchanges: bool
+
+    def _path(self, key: str) -> str:
+        """The file of a key, all folders on the way being inside. Raises Refused."""
+
+    def _check_inside(self, path: str, key: str) -> None:
+        """Raises Refused where a link leads out of the folder."""
+
+    def _opened(self, key: str) -> tuple[int, int] | None:
+        """A handle on the file of a key, and its size."""
+
+    def _read(self, file: int, start: int, length: int) -> bytes: ...
+
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None: ...
+
+    def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
+        """Raises Conflict where what was found is not what is expected."""
+
+    def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError: ...

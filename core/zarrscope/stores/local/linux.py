@@ -1,0 +1,168 @@
+"""What Linux has besides for reading and writing files: paths that are opened only if no symbolic link is on them;
+where a path really leads, told at once; files without a name, which LocalStore gives a name when they are whole; two
+files that change places at once; and whether anybody has a file open for writing.
+
+2026-11-21 (tests/bench/run.py "write"): four calls of the system for a new chunk where a file with a name of its own,
+renamed, takes eight; and making an inode does not keep other threads from the folder. Whoever is killed leaves nothing.
+The calls do not hold Python's lock.
+
+The shortcuts are tested on /proc, which every Linux has and where nothing is written: /proc/self is a link, and no
+file can be made there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from zarrscope.runtime.shortcuts import need, shortcut
+
+_OPENAT2 = 437
+"""The number of the system call, the same on all machines that Linux runs on but Alpha."""
+_NO_SYMLINKS = 4
+_BY_PATH = -100
+_FOLLOW = 0x400
+_HANDLES = "/proc/self/fd"
+_LINK = b"/proc/self"
+_EXCHANGE = 2
+_SINCE = (5, 19)
+"""Linux before that forgets the umask of such files on some file systems."""
+
+Open = Callable[[bytes], int]
+"""Opens a path if there is no symbolic link on it: a handle, or the negative number of the error."""
+
+
+def _function(name: str) -> Any:
+    """A function of the C library. Raises NotUsable."""
+    need(sys.platform == "linux", "not Linux")
+    found = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    need(found is not None, f"the C library has no {name}()")
+    return found
+
+
+def _opening(flags: int, mode: int = 0) -> Open:
+    """openat2, the one binding of it. Raises NotUsable."""
+    call = _function("syscall")
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, _NO_SYMLINKS)
+
+    def opened(path: bytes) -> int:
+        handle: int = call(_OPENAT2, _BY_PATH, path, how, len(how))
+        return handle if handle >= 0 else -ctypes.get_errno()
+
+    error = _error_of(opened, _LINK)
+    need(error not in (errno.ENOSYS, errno.EPERM), "Linux before 5.6, or a container that forbids the call")
+    need(os.path.islink(_LINK), "there is no /proc to test it on")
+    need(error == errno.ELOOP, "it followed a symbolic link")
+    return opened
+
+
+def _error_of(opened: Open, path: bytes) -> int:
+    """The number of the error; 0 where there was none."""
+    handle = opened(path)
+    if handle < 0:
+        return -handle
+    os.close(handle)
+    return 0
+
+
+@shortcut("openat2", tried_with="Linux 6.18")
+def open_without_links() -> Open:
+    """Opens a path for reading."""
+    opened = _opening(os.O_RDONLY | os.O_NONBLOCK)
+    need(_error_of(opened, b"/") == 0, "it did not open the root folder")
+    return opened
+
+
+@shortcut("O_TMPFILE", tried_with="Linux 6.18")
+def nameless() -> tuple[Open, Callable[[int, bytes], int]]:
+    """Two functions: one makes a file in a folder, for writing. The other gives the file of a handle a path, if nothing
+    is there: 0, or the number of the error."""
+    need(sys.platform == "linux" and hasattr(os, "O_TMPFILE"), "not Linux")
+    need(_version() >= _SINCE, f"Linux before {'.'.join(map(str, _SINCE))}")
+    need(os.path.isdir(_HANDLES), "there is no /proc")
+    made = _opening(os.O_WRONLY | os.O_TMPFILE, 0o666)
+    need(_error_of(made, b"/proc") != 0, "it made a file where none can be made")
+    link = _function("linkat")
+    link.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int)
+
+    def given(handle: int, path: bytes) -> int:
+        source = b"%s/%d" % (_HANDLES.encode(), handle)
+        return 0 if not link(_BY_PATH, source, _BY_PATH, path, _FOLLOW) else ctypes.get_errno()
+
+    return made, given
+
+
+@shortcut("renameat2", tried_with="Linux 6.18")
+def exchange() -> Callable[[bytes, bytes], int]:
+    """Lets two files change places at once: 0, or the number of the error.
+
+    Whether they did, exchange.py looks each time; here only whether the system understands the question.
+    """
+    call = _function("renameat2")
+    call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+
+    def exchanged(one: bytes, other: bytes) -> int:
+        return 0 if not call(_BY_PATH, one, _BY_PATH, other, _EXCHANGE) else ctypes.get_errno()
+
+    absent = b"/.zs-neither-is-there"
+    unknown = (0, errno.ENOSYS, errno.EINVAL, errno.EPERM)
+    need(exchanged(absent, absent) not in unknown, "the system cannot let files change places")
+    return exchanged
+
+
+@shortcut("O_PATH", tried_with="Linux 6.18")
+def real_path() -> Callable[[str], str | None]:
+    """The path without symbolic links, not looked at folder by folder; None where the system does not tell."""
+    need(sys.platform == "linux" and os.path.isdir(_HANDLES), "not Linux, or there is no /proc")
+
+    def found(path: str) -> str | None:
+        try:
+            handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            try:
+                real = os.readlink(f"{_HANDLES}/{handle}")
+            finally:
+                os.close(handle)
+        except OSError:
+            return None
+        return real if real.startswith("/") and not real.endswith(" (deleted)") else None
+
+    link = os.fsdecode(_LINK)
+    need(found(link) == os.path.realpath(link), "it named another path")
+    return found
+
+
+def open_for_writing(handle: int) -> bool | None:
+    """Whether anybody may write into the file of `handle`, which is open for reading only; None where that cannot be
+    known: it is another user's, or lies on a network drive.
+
+    A lease for reading is given to nobody while anybody writes. It is given back at once; who opens the file for
+    writing meanwhile waits that long, and the signal that tells us of him is one that is passed over.
+    """
+    if sys.platform != "linux":
+        return None
+    import fcntl
+    import signal
+
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return True if error.errno == errno.EAGAIN else None
+    except AttributeError:
+        return None
+    return False
+
+
+def _version() -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    except ValueError:
+        return (0,)

@@ -1,0 +1,67 @@
+"""From a file:// address to the store: a folder, or an archive that is one file."""
+
+from __future__ import annotations
+
+import os
+
+from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.stores.local.paths import path_of
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+
+ARCHIVES = (".zip", ".ozx")
+
+
+def open_path(url: str, mode: Mode, options: Options) -> Store:
+    """The folder or archive at a file:// address; `mode` as in StoreKind."""
+    path = path_of(url)
+    folder = os.path.isdir(path)
+    if not folder and os.path.isfile(path):
+        if looks_zipped(path):
+            return open_archive(path, url, mode)
+        raise Unsupported(
+            f"{path} is a file, but neither a .zip archive nor a metadata file of Zarr",
+            feature="file",
+            store=url,
+            advice="Open the folder that holds zarr.json, .zgroup or .zarray.",
+        )
+    if mode in ("r", "r+") and not folder and not os.path.lexists(path):
+        raise NotFound(f"There is no file or folder {path}", store=url, advice=nearest(path))
+    if not folder and path.lower().endswith(ARCHIVES):
+        return open_archive(path, url, mode)
+    if mode == "w-" and folder and any(True for _ in os.scandir(path)):
+        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    from zarrscope.stores.local.store import LocalStore
+
+    return LocalStore(path, writable=mode != "r")
+
+
+def open_archive(path: str, url: str, mode: Mode = "r") -> Store:
+    """The .zip or .ozx file at a path; `mode` as in StoreKind."""
+    from zarrscope.stores.zip.store import ZipStore
+
+    if not os.path.isfile(path) and (mode in ("r", "r+") or os.path.lexists(path)):
+        raise NotFound(f"There is no archive {path}", store=url, advice=nearest(path))
+    store = ZipStore(path, writable=mode != "r")
+    if mode == "w-" and next(iter(store.list()), None) is not None:
+        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    return store
+
+
+def looks_zipped(path: str) -> bool:
+    """Whether a file is an archive, by its name or its first bytes."""
+    if path.lower().endswith(ARCHIVES):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+    except OSError:
+        return False
+
+
+def nearest(path: str) -> str:
+    """A sentence about the nearest existing part of a path that does not exist."""
+    place = os.path.dirname(path)
+    while place and not os.path.isdir(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    return f"The folder {place} is there: look in it for the name." if place else "Check the path."

@@ -1,0 +1,150 @@
+"""Reading many files beneath one folder, each opened by one call of the system that follows no link (spec F.8, F.9).
+
+LocalStore follows every key from the root and looks at each name on the way for a link that leads out. Linux can be
+asked to open a path on which there is no link at all: what it opens then lies within the store, whatever becomes of the
+path meanwhile. Where there is a link, or the system cannot do that, LocalStore's own way is taken, and its errors
+raised.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import Unreadable
+from zarrscope.model.buffers import Arena, RangeReadable
+from zarrscope.model.storage import Buffer, ByteRange
+from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.local.linux import open_without_links
+from zarrscope.stores.value_reader import Reader
+
+if TYPE_CHECKING:
+    from zarrscope.stores.local.folder import Folder
+
+_ALONE: AbstractContextManager[object] = nullcontext()
+_KIND = 0o170000
+"""The bits of a file's mode that say what it is."""
+
+
+class FileReader(Reader):
+    """The files of a LocalStore, read into `arena`."""
+
+    follows_no_links = sys.platform == "linux"
+    """The system may be able to open a path only if there is no link on it. Tests force the other way too."""
+    fills = hasattr(os, "preadv")
+    """The system reads at an offset into memory that is there already. Tests force the other way too."""
+
+    size: int = 0
+
+    def __init__(self, store: Folder, arena: Arena, limit: int | None = None) -> None:
+        self._store: Folder = store
+        self._limit = limit
+        self._arena = arena
+        self._root = os.fsencode(store.root.rstrip("/") + "/")
+        self._key: str | None = None
+        self._file: int | None = None
+        self._kept: _Open | None = None
+        self._offset = _ALONE
+        self._open = open_without_links() if self.follows_no_links and not store.allow_outside else None
+
+    def seek(self, key: str) -> None:
+        if key == self._key:
+            return
+        if self._file is not None:
+            self.close()
+        self._key, self.size = key, 0
+        check_key(key)
+        if self._open is not None and ".zs-" not in key:
+            file = self._open(self._root + key.encode()) if key.isascii() else -1
+            if file >= 0:
+                found = os.fstat(file)
+                if found[0] & _KIND == stat.S_IFREG:
+                    self._file, self.size = file, found.st_size
+                    return
+                os.close(file)
+            elif file == -errno.ENOENT:
+                return
+        # A link, a folder, what may not be read …: what to make of it is known there.
+        opened = self._store._opened(key)
+        if opened is not None:
+            self._file, self.size = opened
+
+    def whole(self) -> Buffer | None:
+        return None if self._file is None else self.read(0, self.size)
+
+    def part(self, part: ByteRange) -> Buffer | None:
+        return None if self._file is None else self.read(*part.span(self.size))
+
+    def source(self) -> RangeReadable | None:
+        return None if self._file is None else self
+
+    def read(self, start: int, stop: int) -> Buffer:
+        file = self._file
+        assert file is not None
+        length = stop - start
+        if self._limit is not None and length > self._limit:
+            raise too_large(length, self._limit).located(store=self._store.url, key=self._key)
+        try:
+            if not self.fills:
+                with self._offset:
+                    return self._store._read(file, start, length)
+            piece = self._arena.take(length)
+            done = os.preadv(file, (piece,), start) if length else 0
+            while 0 < done < length and (more := os.preadv(file, (piece[done:],), start + done)):
+                done += more
+            return piece if done == length else piece[:done]
+        except OSError as error:
+            raise self._store._failure(error, self._key or "", "read") from error
+        except (MemoryError, ValueError, OverflowError) as error:
+            raise Unreadable(
+                f"The value is too large to hold in memory ({error})", store=self._store.url, key=self._key
+            ) from error
+
+    def keep(self) -> object:
+        if self._kept is None and self._file is not None:
+            if not self._store._positional:
+                self._offset = threading.Lock()
+            self._kept = _Open(os.dup(self._file), self.size, self._offset)
+        return self._kept
+
+    def take(self, key: str, kept: object) -> None:
+        if kept is self._kept and key == self._key:
+            return
+        if not isinstance(kept, _Open):
+            self.seek(key)
+            return
+        self.close()
+        self._key, self._kept, self._file, self.size = key, kept, os.dup(kept.file), kept.size
+        self._offset = kept.offset
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        self._kept = self._key = None
+        self._offset = _ALONE
+        if file is not None:
+            os.close(file)
+
+
+class _Open:
+    """An open file, closed when nobody needs it any more; at the latest by `close`.
+
+    A duplicated handle has the offset of the other: without positional reads, whoever seeks holds `offset` until he has
+    read.
+    """
+
+    __slots__ = ("__weakref__", "file", "offset", "size")
+
+    def __init__(self, file: int, size: int, offset: AbstractContextManager[object]) -> None:
+        self.file, self.size, self.offset = file, size, offset
+
+    def close(self) -> None:
+        file, self.file = self.file, -1
+        if file >= 0:
+            os.close(file)
+
+    __del__ = close

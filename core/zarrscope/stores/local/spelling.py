@@ -1,0 +1,123 @@
+"""Names that a system cannot hold, or takes for one another.
+
+Where "A" and "a" are one name (Windows, macOS), nothing is written or removed under another spelling than its own: a
+key "A/b" would else replace the value of "a/b", and erasing "A/" would erase "a/". Reading is left to the system.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from zarrscope.errors import Refused
+from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.tuning import FOLDERS_REMEMBERED
+
+if sys.platform != "win32":
+    import fcntl
+
+ONE_NAME = sys.platform in ("win32", "darwin")
+"""The file systems of this system usually take names that differ in case for one."""
+
+_RESERVED = r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
+_FORBIDDEN = r'[<>:"|?*\\\x00-\x1f]'
+
+_right: Memo[bool] = Memo(FOLDERS_REMEMBERED)
+
+
+def check_windows_name(name: str) -> None:
+    """Raises Refused when Windows would take `name` for a device, a drive, a stream or another file."""
+    if re.fullmatch(_RESERVED, name) or re.search(_FORBIDDEN, name) or name.endswith((" ", ".")):
+        raise Refused(f"Windows cannot have a file called {name!r}", advice="Choose another name.")
+
+
+def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
+    """Raises Refused where the last `names` names of `path`, as far as they are there, are spelled otherwise."""
+    if _is_right(path, names, store, key):
+        return
+    while names > 1:  # the file is new: it lies in the folder that is there
+        path, names = os.path.dirname(path), names - 1
+        if path in _right:
+            return
+        if _is_right(path, names, store, key):
+            _right.put(path, True)
+            return
+
+
+def _is_right(path: str, names: int, store: str, key: str) -> bool:
+    """Whether it is there, and spelled like this."""
+    try:
+        there = _true_path(path)
+    except OSError:
+        return False
+    here, asked = _names(there, names), _names(path, names)
+    if here != asked and [each.casefold() for each in here] == [each.casefold() for each in asked]:
+        raise Refused(
+            f"This disk takes {'/'.join(asked)!r} for {'/'.join(here)!r}, which is there already",
+            store=store,
+            key=key,
+            advice="Spell it like that, or choose a name that differs in more than upper and lower case.",
+        )
+    return True
+
+
+def _names(path: str, count: int) -> list[str]:
+    """Of whatever Unicode form: macOS gives back another one than it was given."""
+    import unicodedata  # systems that tell names apart do without
+
+    return [unicodedata.normalize("NFC", name) for name in path.split(os.sep)[-count:]]
+
+
+def _true_path(path: str) -> str:
+    """The path as it is spelled on the disk. Raises OSError."""
+    if sys.platform == "darwin":
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return os.fsdecode(fcntl.fcntl(handle, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        finally:
+            os.close(handle)
+    os.lstat(path)  # realpath says nothing where there is nothing
+    return os.path.realpath(path)
+
+
+def stored_spelling(folder: str, key: str) -> str:
+    """How what `key` leads to in `folder` is spelled there.
+
+    Folders are only listed where another spelling leads to the same file: whether it does, the system tells.
+    """
+    from unicodedata import normalize
+
+    names = []
+    for name in key.split("/"):
+        path = f"{folder}{os.sep}{name}"
+        others = {name.swapcase(), normalize("NFC", name), normalize("NFD", name)} - {name}
+        try:
+            here = os.lstat(path)
+            same = [other for other in others if _is_at(f"{folder}{os.sep}{other}", here)]
+            if same and name not in (entries := os.listdir(folder)):
+                name = next((each for each in entries if _is_at(f"{folder}{os.sep}{each}", here)), name)
+        except OSError:
+            pass
+        names.append(name)
+        folder = f"{folder}{os.sep}{name}"
+    return "/".join(names)
+
+
+def takes_another_case(folder: str, names: Sequence[str]) -> bool:
+    """Whether the first of `names` that is in `folder` is found in other letters, too."""
+    for name in names:
+        try:
+            here = os.lstat(f"{folder}{os.sep}{name}")
+        except OSError:
+            continue
+        return _is_at(f"{folder}{os.sep}{name.swapcase()}", here)
+    return False
+
+
+def _is_at(path: str, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), file)
+    except OSError:
+        return False

@@ -1,0 +1,82 @@
+"""A Python mapping from keys to bytes as a store: a dict, an fsspec mapper, a store of zarr-python 2.
+
+`zarrscope.open(mapping)` takes it; one that cannot be changed is opened for reading. What the mapping raises, other
+than KeyError for what is not there, is Unreadable. Operations are those of store.py; spec B.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from zarrscope.errors import Refused, Unreadable
+from zarrscope.model.storage import ByteRange, Version
+from zarrscope.stores.given import numbered
+from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.store import Store
+
+
+class MappingStore(Store):
+    """The values of a mapping. Without `url` it is numbered, and this process opens it again by that."""
+
+    def __init__(self, mapping: Mapping[str, Any], url: str | None = None) -> None:
+        self.mapping = mapping
+        self.writable = isinstance(mapping, MutableMapping)
+        self._lock = threading.RLock()
+        self.url = url if url is not None else numbered(self)
+
+    def _read(self, key: str) -> bytes | None:
+        try:
+            value = self.mapping[key]
+        except KeyError:
+            return None
+        except Exception as error:
+            raise self._failed(error, key) from error
+        try:
+            return bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
+        except TypeError:
+            raise Unreadable(f"The mapping holds {type(value).__name__} where bytes are wanted", key=key) from None
+
+    def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
+        return Unreadable(f"The mapping failed: {type(error).__name__}: {error}", store=self.url, key=key)
+
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        value = self._read(key)
+        if value is not None and part is not None:
+            value = part.of(value)
+        if value is not None and limit is not None and len(value) > limit:
+            raise too_large(len(value), limit).located(store=self.url, key=key)
+        return value
+
+    def _list(self) -> Iterator[str]:
+        try:
+            with self._lock:
+                keys = list(self.mapping)
+        except Exception as error:
+            raise self._failed(error) from error
+        for key in keys:
+            try:
+                yield check_key(key)
+            except (Refused, TypeError):  # a name of something else, which no hierarchy has
+                continue
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        assert isinstance(self.mapping, MutableMapping)
+        with self._lock:
+            if expect is not None:
+                found = self._read(key)
+                self._expect(key, expect, None if found is None else (found, Version.of(found)))
+            try:
+                self.mapping[key] = value
+            except Exception as error:
+                raise self._failed(error, key) from error
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        assert isinstance(self.mapping, MutableMapping)
+        try:
+            with self._lock:
+                self.mapping.pop(key, None)
+        except Exception as error:
+            raise self._failed(error, key) from error

@@ -1,0 +1,70 @@
+"""Network settings of remote stores: retries, time-outs, and the meaning of inconclusive answers.
+
+Settings come from the call that opens a store (`zarrscope.open(url, storage_options={"timeout": 20})`), else from the
+environment (`ZARRSCOPE_TIMEOUT=20`), else they are the defaults. Bytes are bounded by whoever reads (`limit` of
+Store.get); these bound time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
+
+
+@frozen
+class Network:
+    """Settings of one distant store. Seconds, bytes per second."""
+
+    attempts: int = 4
+    """How often a request is made that fails for a reason that may pass; after a time-out only once more."""
+    pause: float = 0.25
+    """The wait before the second attempt; twice as long before each further one."""
+    patience: float = 60.0
+    """All waits of one request together. A server that asks for a longer one (Retry-After) is not asked again."""
+    timeout: float = 60.0
+    """How long a server may stay silent."""
+    min_speed: float = 64.0
+    """A value that comes more slowly than this for as long as `timeout` is given up. 0: however slowly."""
+    missing_is_fill: bool = False
+    """Treats a value as absent where the store gives the same answer for absent and for denied ones."""
+
+
+SETTINGS = tuple(Network.__annotations__)
+
+
+def network(options: Mapping[str, Any] | None = None) -> Network:
+    """The settings that `options` and the environment give. Raises Refused for a value that is none."""
+    given: dict[str, Any] = {}
+    for name, default in ((each, getattr(Network(), each)) for each in SETTINGS):
+        variable = f"ZARRSCOPE_{name.upper()}"
+        if options is not None and name in options:
+            given[name] = _value(name, options[name], default, f"the option {name}")
+        elif os.environ.get(variable):
+            given[name] = _value(name, os.environ[variable], default, variable)
+    return Network(**given)
+
+
+def others(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options that are none of these settings."""
+    return {name: value for name, value in (options or {}).items() if name not in SETTINGS}
+
+
+def _value(name: str, value: Any, default: Any, where: str) -> Any:
+    if isinstance(default, bool):
+        text = str(value).strip().lower()
+        if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return text in ("1", "true", "yes", "on")
+        raise Refused(f"{where} is {value!r}, neither yes nor no", advice="Write 1 or 0.")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    least = 0 if name in ("min_speed", "pause", "patience") else 1 if name == "attempts" else 0.001
+    if not least <= number < math.inf:
+        raise Refused(f"{where} is {value!r}, no number from {least:g} on", advice=f"The default is {default:g}.")
+    return int(number) if isinstance(default, int) else number

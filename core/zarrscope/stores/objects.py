@@ -1,0 +1,229 @@
+"""From a Python object to a store: what zarrscope.open takes besides addresses.
+
+Packages that are not loaded have made no object, so nothing is imported here: an object is known by the name and
+module of its class, or of one that it inherits from. A node of zarr-python leads to its store and its path, a file
+system or path of fsspec to the folder, xarray and dask to the Zarr arrays that their values are read from.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.model.node_path import join_path
+from zarrscope.stores.registry import Mode
+from zarrscope.stores.store import Store
+
+_MOST_LAYERS = 32
+"""So many wrappers of xarray are looked through."""
+_ADVICE = (
+    "Give an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
+    "a store of obstore, a ZipFile, or what xarray or dask opened from Zarr."
+)
+
+
+class Given(NamedTuple):
+    """What an object leads to: a store, or else an address; and the node in it."""
+
+    store: Store | None
+    address: str = ""
+    path: str = "/"
+
+
+def place_of(value: Any, mode: Mode) -> Given:
+    """Where an object leads. Raises Refused for what leads nowhere, Unsupported for what cannot be opened as it is.
+
+    With mode "r" the store refuses writing; with another it is written where the object can be.
+    """
+    if isinstance(value, str | os.PathLike):
+        return Given(None, os.fspath(value))
+    if isinstance(value, Store):
+        return Given(value)
+    found = _found(value, mode)
+    if found is None:
+        raise Refused(f"{type(value).__name__} is nothing that zarrscope opens", advice=_ADVICE)
+    if mode == "r" and found.store is not None and found.store.writable:
+        from zarrscope.stores.wrappers import ReadOnlyStore
+
+        return found._replace(store=ReadOnlyStore(found.store))
+    return found
+
+
+def _found(value: Any, mode: Mode) -> Given | None:
+    if _is(value, "zarr", "Group", "Array", "AsyncGroup", "AsyncArray", "StorePath"):
+        return _of_node(value, mode)
+    if _is(value, "zarr.abc.store", "Store"):
+        return Given(_of_zarr_python(value, mode))
+    if _is(value, "fsspec.mapping", "FSMap"):
+        return Given(_file_system(value.fs, value.root, mode))
+    if isinstance(value, Mapping) and not _is(value, "xarray", "Dataset"):
+        from zarrscope.stores.mapping import MappingStore
+
+        return Given(MappingStore(value))
+    if isinstance(value, zipfile.ZipFile):
+        return Given(_of_zip(value))
+    if _is(value, "fsspec", "AbstractFileSystem"):
+        return Given(_file_system(value, "", mode))
+    if _is(value, "upath", "UPath"):
+        return Given(_file_system(value.fs, value.path, mode))
+    if _is(value, "obstore.store", "ObjectStoreMethods", "_ObjectStoreMixin"):
+        return Given(_bucket(value, mode))
+    if _is(value, "xarray", "Dataset", "DataArray", "Variable") or _is(value, "dask", "Array"):
+        return _of_arrays(value, mode)
+    return None
+
+
+def _is(value: Any, package: str, *names: str) -> bool:
+    """Whether the class of `value`, or one that it inherits from, is of these names in that package."""
+    return any(
+        kind.__name__ in names and (kind.__module__ == package or kind.__module__.startswith(package + "."))
+        for kind in type(value).__mro__
+    )
+
+
+# ------------------------------------------------------------------ stores
+def _folder(root: str, what: str, mode: Mode) -> Store:
+    """A folder on this computer by our own store: it writes without leaving parts, and locks."""
+    if root in ("", "/"):
+        raise Refused(f"The {what} names no folder", advice="Give the folder itself, as a path.")
+    from zarrscope.stores.address import open_store
+
+    return open_store(root, "r" if mode == "r" else "a")
+
+
+def _file_system(files: Any, root: str, mode: Mode) -> Store:
+    from zarrscope.stores.file_system import FileSystemStore, unwrapped
+
+    files, root = unwrapped(files, root)
+    if type(files).__name__ == "LocalFileSystem":
+        return _folder(root, "LocalFileSystem", mode)
+    return FileSystemStore(files, root)
+
+
+def _bucket(client: Any, mode: Mode) -> Store:
+    if type(client).__name__ == "LocalStore":
+        return _folder(str(client.prefix or ""), "LocalStore", mode)
+    from zarrscope.stores.given_bucket import GivenBucket
+
+    return GivenBucket(client)
+
+
+def _of_zarr_python(store: Any, mode: Mode) -> Store:
+    """Folders, archives and buckets by our own stores, which write and list them better; others by their methods."""
+    kind = type(store)
+    own = kind.__module__.startswith("zarr.storage.")
+    if own and kind.__name__ == "LocalStore":
+        return _folder(str(store.root), "LocalStore", "r" if store.read_only else mode)
+    if own and kind.__name__ == "ZipStore" and store.read_only:
+        from zarrscope.stores.zip.store import ZipStore
+
+        return ZipStore(store.path)
+    if own and kind.__name__ == "ObjectStore":
+        return _unless(store.read_only, _bucket(store.store, mode))
+    if own and kind.__name__ == "FsspecStore":
+        return _unless(store.read_only, _file_system(store.fs, store.path, mode))
+    if _is(store, "zarrscope.stores", "ZarrscopeStore"):
+        inner: Store = store.store
+        return _unless(store.read_only, inner)
+    from zarrscope.stores.zarr_python import ZarrPythonStore
+
+    return ZarrPythonStore(store)
+
+
+def _unless(read_only: bool, store: Store) -> Store:
+    if not read_only:
+        return store
+    from zarrscope.stores.wrappers import ReadOnlyStore
+
+    return ReadOnlyStore(store)
+
+
+def _of_zip(archive: zipfile.ZipFile) -> Store:
+    from zarrscope.stores.given import numbered
+    from zarrscope.stores.zip.ranges import GivenRanges
+    from zarrscope.stores.zip.store import ZipStore
+
+    if archive.mode != "r":
+        raise Unsupported(
+            "A ZipFile that is open for writing has no directory yet",
+            feature="ZipFile",
+            advice="Close it, then open the file.",
+        )
+    if archive.fp is None:
+        raise Refused("The ZipFile is closed", advice="Open the file itself.")
+    store = ZipStore(GivenRanges(archive))
+    store.remote = False
+    store.url = numbered(store)
+    return store
+
+
+# ------------------------------------------------------------------ nodes
+def _of_node(node: Any, mode: Mode) -> Given:
+    """A node of zarr-python: version 3 keeps a StorePath, version 2 a mapping and a path."""
+    place = getattr(node, "store_path", node)
+    path = join_path("/", str(place.path))
+    if isinstance(place.store, Mapping):
+        found = _found(place.store, mode)
+        assert found is not None
+        return found._replace(path=path)
+    store = _of_zarr_python(place.store, mode)
+    return Given(store, path=path)
+
+
+def _of_arrays(value: Any, mode: Mode) -> Given:
+    """The array that a dask array or DataArray is read from, or the group of those of a Dataset."""
+    whole = _is(value, "xarray", "Dataset")
+    group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
+    if whole and _is(group, "zarr", "Group"):
+        return _of_node(group, mode)
+    variables = list(value.variables.values()) if whole else [getattr(value, "variable", value)]
+    arrays: dict[tuple[int, str], Any] = {}
+    for variable in variables:
+        for array in _arrays_of(getattr(variable, "_data", variable)):
+            place = getattr(array, "store_path", array)
+            arrays.setdefault((id(place.store), str(place.path)), array)
+    name = type(value).__name__
+    if not arrays:
+        source = getattr(value, "encoding", {}).get("source") if whole else None
+        if isinstance(source, str):
+            return Given(None, source)
+        raise Refused(f"This {name} was not opened from Zarr, or is in memory by now", advice=_ADVICE)
+    first, *rest = arrays.values()
+    found = _of_node(first, mode)
+    if not whole:
+        if rest:
+            raise Refused(
+                f"This {name} is computed from {len(arrays)} Zarr arrays", advice="Give one of them, or their group."
+            )
+        return found
+    groups = {path.rpartition("/")[0] for _, path in arrays}
+    if len(groups) > 1 or len({_store_key(array) for array in arrays.values()}) > 1:
+        raise Refused(f"This {name} was put together from several groups", advice="Give one of its variables.")
+    return found._replace(path=found.path.rpartition("/")[0] or "/")
+
+
+def _store_key(array: Any) -> str:
+    """The same for stores over the same place: xarray may open one for each variable."""
+    store = getattr(array, "store_path", array).store
+    return str(getattr(store, "root", "") or getattr(store, "path", "") or id(store))
+
+
+def _arrays_of(data: Any) -> Iterator[Any]:
+    """The arrays of zarr-python that lie beneath xarray's wrappers and dask's graphs."""
+    for _ in range(_MOST_LAYERS):
+        if _is(data, "zarr", "Array", "AsyncArray"):
+            yield data
+            return
+        if _is(data, "dask", "Array"):
+            for layer in data.dask.layers.values():
+                for name, task in layer.items():
+                    if isinstance(name, str):  # what blocks are cut from has a name; a block has numbers besides
+                        yield from _arrays_of(getattr(task, "value", task))
+            return
+        inner = getattr(data, "_array", None)
+        data = inner if inner is not None else getattr(data, "array", None)
+        if data is None:
+            return

@@ -1,0 +1,245 @@
+"""The one table of stores: which scheme opens what, what has to be installed for it, and what it can do.
+
+Adding a store takes a row here, a module with its opener, and a class in the suite of tests/contracts/store.py. Another
+package adds one by an entry point "zarrscope.stores", whose name is the scheme and which leads to a `StoreKind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias
+
+from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.model.frozen import frozen
+from zarrscope.model.plugins import failing, loaded, registered
+from zarrscope.stores.store import Store
+
+Mode = Literal["r", "r+", "a", "w-"]
+Options: TypeAlias = Mapping[str, Any] | None
+Ability = Literal["read", "list", "write", "conditional"]
+Form = Literal["path", "url", "bucket", "name", "file", "chain"]
+Opener: TypeAlias = Callable[[str, Mode, Options], Store]
+
+
+@frozen
+class StoreKind:
+    """One kind of store.
+
+    Parameters
+    ----------
+    scheme
+        What its addresses begin with, before "://".
+    opens
+        What such an address leads to, in words, for tables.
+    opener
+        Called with (url, mode, options), gives the store; as "module:function", imported when it is first needed.
+        "r" may be opened for writing: what is not to be written is wrapped. "r+" must exist, "w-" must not.
+    abilities
+        What the best of its stores can do; each store says by its flags what it can do itself. "conditional": a value
+        is stored only if what was read is still there.
+    form
+        How an address divides into a store and a node in it. "bucket": host and path, nothing escaped, and where the
+        hierarchy begins is found by looking upwards. "name": all after the host is the node. "file": a file on this
+        computer, and the node after it. "url": a web address, with escapes and a query. "path": a file or folder.
+    also
+        Other schemes of the same.
+    extra, needs
+        What to install for it, as zarrscope[extra], and the import names that this brings.
+    archives
+        A .zip or .ozx there is opened as a store; it takes a stores.remote.RemoteStore.
+    endings
+        For "file": what is added to its path names the file, such as "/data.mdb" where the store is a folder with it.
+
+    Examples
+    --------
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> StoreKind("example", "a store in memory", lambda url, mode, options: MemoryStore(), form="name").scheme
+    'example'
+    """
+
+    scheme: str
+    opens: str
+    opener: str | Opener
+    abilities: frozenset[Ability] = frozenset({"read", "list", "write", "conditional"})
+    form: Form = "bucket"
+    also: tuple[str, ...] = ()
+    extra: str = ""
+    needs: tuple[str, ...] = ()
+    archives: bool = False
+    endings: tuple[str, ...] = ("",)
+
+    def open(self, url: str, mode: Mode, options: Options) -> Store:
+        """The store. Raises Unsupported where something is not installed, or another package fails."""
+        missing = [name for name in self.needs if find_spec(name) is None]
+        if missing:
+            raise Unsupported(
+                f"Addresses that begin with {url.partition('://')[0]}:// need {' and '.join(missing)}, "
+                f"which {'is' if len(missing) == 1 else 'are'} not installed",
+                feature=f"scheme {self.scheme}",
+                store=url,
+                advice=f"Run: pip install 'zarrscope[{self.extra}]'"
+                if self.extra
+                else f"Run: pip install {' '.join(missing)}",
+            )
+        opener = _imported(self.opener) if isinstance(self.opener, str) else self.opener
+        try:
+            found: Store = opener(url, mode, options)
+        except ZarrscopeError:
+            raise
+        except Exception as error:
+            if STORES.get(self.scheme) is self:
+                raise
+            raise failing("stores", self.scheme, error) from error
+        return found
+
+
+_openers: dict[str, Opener] = {}
+
+
+def _imported(named: str) -> Opener:
+    """What "module:function" names. Importing anew costs a twentieth of opening a hierarchy."""
+    found = _openers.get(named)
+    if found is None:
+        module, _, name = named.partition(":")
+        found = _openers[named] = getattr(import_module(module), name)
+    return found
+
+
+_READ: frozenset[Ability] = frozenset({"read"})
+_LISTED: frozenset[Ability] = frozenset({"read", "list"})
+
+_TABLE = (
+    StoreKind(
+        "file",
+        "a folder, or a .zip or .ozx file, on this computer",
+        "zarrscope.stores.local.opening:open_path",
+        form="path",
+    ),
+    StoreKind("memory", "a named store in this process", "zarrscope.stores.memory:open_memory", form="name"),
+    StoreKind(
+        "object",
+        "a Python object that was given to zarrscope.open: a mapping, a file system, a node of zarr-python …",
+        "zarrscope.stores.given:open_given",
+        form="name",
+    ),
+    StoreKind(
+        "sqlite", "a SQLite database, as zarr-python 2 makes them", "zarrscope.stores.sqlite:open_sqlite", form="file"
+    ),
+    StoreKind(
+        "lmdb",
+        "an LMDB environment, as zarr-python 2 makes them",
+        "zarrscope.stores.lmdb:open_lmdb",
+        form="file",
+        extra="lmdb",
+        needs=("lmdb",),
+        endings=("", "/data.mdb"),
+    ),
+    StoreKind(
+        "dbm",
+        "a file of Python's dbm, as zarr-python 2 makes them",
+        "zarrscope.stores.dbm:open_dbm",
+        frozenset({"read", "list", "write"}),
+        form="file",
+        endings=("", ".db", ".dat"),
+    ),
+    StoreKind(
+        "http",
+        "a folder or archive on a web server",
+        "zarrscope.stores.http:open_web",
+        _READ,
+        form="url",
+        also=("https",),
+        extra="http",
+        needs=("aiohttp",),
+        archives=True,
+    ),
+    StoreKind("zip", "a folder within a .zip or .ozx: zip://folder::address-of-the-archive", "", form="chain"),
+    StoreKind(
+        "s3",
+        "a folder or archive in a bucket of Amazon S3, or of what speaks like it",
+        "zarrscope.stores.object_store:open_bucket",
+        also=("s3a",),
+        extra="s3",
+        needs=("obstore",),
+        archives=True,
+    ),
+    StoreKind(
+        "gs",
+        "a folder or archive in a bucket of Google Cloud Storage",
+        "zarrscope.stores.object_store:open_bucket",
+        also=("gcs",),
+        extra="gcs",
+        needs=("obstore",),
+        archives=True,
+    ),
+    StoreKind(
+        "abfs",
+        "a folder or archive in Azure Blob Storage: abfs://container@account.dfs.core.windows.net/…",
+        "zarrscope.stores.object_store:open_bucket",
+        also=("abfss", "az"),
+        extra="azure",
+        needs=("obstore",),
+        archives=True,
+    ),
+    StoreKind(
+        "ssh",
+        "a folder or archive on a machine that one logs in to by SSH, where zarrscope is installed too",
+        "zarrscope.stores.ssh.client:open_ssh",
+    ),
+    StoreKind(
+        "sftp",
+        "a folder or archive on a machine that one logs in to by SSH",
+        "zarrscope.stores.fsspec:open_bucket",
+        _LISTED,
+        extra="sftp",
+        needs=("paramiko",),
+        archives=True,
+    ),
+)
+STORES: dict[str, StoreKind] = {kind.scheme: kind for kind in _TABLE}
+"""Every kind of store that zarrscope itself opens, by its scheme."""
+_SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.also)}
+
+
+def every_store() -> dict[str, StoreKind]:
+    """The whole table: with the stores of other packages, as far as they load."""
+    found = dict(STORES)
+    for scheme in registered("stores"):
+        try:
+            kind = store_kind(scheme)
+        except Unsupported:
+            continue
+        if kind is not None:
+            found.setdefault(kind.scheme, kind)
+    return found
+
+
+def store_kind(scheme: str) -> StoreKind | None:
+    """The store kind that opens addresses of this scheme, or None. Raises Unsupported when its package fails."""
+    kind = _SCHEMES.get(scheme)
+    if kind is not None:
+        return kind
+    found = loaded("stores", scheme)
+    if found is not None and not isinstance(found, StoreKind):
+        raise Unsupported(
+            f"The package that adds the stores of {scheme}:// gives no StoreKind",
+            feature=f"scheme {scheme}",
+            advice="Report it to the makers of that package.",
+        )
+    return found
+
+
+def need_kind(scheme: str, address: str) -> StoreKind:
+    """As `store_kind`. Raises Unsupported, naming the schemes there are, where nothing opens it."""
+    kind = store_kind(scheme)
+    if kind is None:
+        raise Unsupported(
+            f"Addresses that begin with {scheme}:// cannot be opened",
+            feature=f"scheme {scheme}",
+            store=address,
+            advice=f"Known are {', '.join(dict.fromkeys((*_SCHEMES, *registered('stores'))))}. "
+            "Many buckets can be read through their https:// address.",
+        )
+    return kind

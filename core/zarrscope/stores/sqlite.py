@@ -1,0 +1,164 @@
+"""A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
+
+One table, zarr(k TEXT PRIMARY KEY, v BLOB). Ranges are cut by the database, one level is listed by skipping from name
+to name, and a value is compared and stored in one transaction, so that other processes take their turn.
+Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from zarrscope.errors import NotFound, Refused, Unreadable
+from zarrscope.model.storage import ByteRange, Entry, Version
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.opening import nearest
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+
+PAGE = 256
+"""Keys per query when one level is listed."""
+WAIT = 30.0
+"""Seconds to wait for another process that writes."""
+_LAST = "\U0010ffff"
+
+
+class SQLiteStore(Store):
+    """The rows of a database. A connection is opened when it is first needed, and again after `close`."""
+
+    def __init__(self, path: str, *, writable: bool = True) -> None:
+        self.path = os.path.abspath(path)
+        self.url = "sqlite://" + ("" if self.path.startswith("/") else "/") + self.path.replace(os.sep, "/")
+        self.writable = writable
+        self._lock = threading.RLock()
+        self._open: sqlite3.Connection | None = None
+
+    @contextmanager
+    def _database(self, key: str | None = None) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._open is None:
+                    mode = "rwc" if self.writable else "ro"
+                    address = f"file:{quote(self.path)}?mode={mode}"
+                    self._open = sqlite3.connect(
+                        address, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True
+                    )
+                    if self.writable:
+                        self._open.execute("CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)")
+                yield self._open
+            except sqlite3.Error as error:
+                raise Unreadable(
+                    f"The database does not answer: {error}",
+                    store=self.url,
+                    key=key,
+                    advice="It may be no database of Zarr, damaged, or locked by another program.",
+                ) from error
+
+    def _rows(self, question: str, *values: Any, key: str | None = None) -> list[Any]:
+        with self._database(key) as database:
+            return database.execute(question, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        if not _is_text(key):
+            return None
+        with self._database(key):
+            if part is None and limit is None:
+                rows = self._rows("SELECT CAST(v AS BLOB) FROM zarr WHERE k = ?", key)
+                return bytes(rows[0][0] or b"") if rows else None
+            rows = self._rows("SELECT length(CAST(v AS BLOB)) FROM zarr WHERE k = ?", key)
+            if not rows:
+                return None
+            size = rows[0][0] or 0
+            start, stop = (part or ByteRange(0, None)).span(size)
+            if limit is not None and stop - start > limit:
+                raise too_large(stop - start, limit).located(store=self.url, key=key)
+            if stop <= start:
+                return b""
+            rows = self._rows(
+                "SELECT substr(CAST(v AS BLOB), ?, ?) FROM zarr WHERE k = ?", start + 1, stop - start, key
+            )
+            return bytes(rows[0][0]) if rows else None
+
+    def _size_of(self, key: str) -> int | None:
+        rows = self._rows("SELECT length(CAST(v AS BLOB)) FROM zarr WHERE k = ?", key) if _is_text(key) else []
+        return int(rows[0][0] or 0) if rows else None
+
+    # ------------------------------------------------------------------ listing
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        low, high = _range(prefix)
+        while rows := self._rows("SELECT k FROM zarr WHERE k >= ? AND k < ? ORDER BY k LIMIT 4096", low, high):
+            yield from (row[0] for row in rows)
+            low = rows[-1][0] + "\0"
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        low, high = _range(prefix)
+        question = f"SELECT k, length(CAST(v AS BLOB)) FROM zarr WHERE k >= ? AND k < ? ORDER BY k LIMIT {PAGE}"
+        while rows := self._rows(question, low, high):
+            for key, size in rows:
+                name, slash, _ = key[len(prefix) :].partition("/")
+                low = f"{prefix}{name}0" if slash else key + "\0"  # "0" comes after "/": all beneath is skipped
+                yield Entry(name, True) if slash else Entry(name, False, size)
+                if slash:
+                    break
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        if not _is_text(key):
+            raise Refused(f"A database cannot hold the key {key!r}", store=self.url, key=key)
+        with self._database(key) as database:
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                if expect is not None:
+                    found = self._get(key, None)
+                    self._expect(key, expect, None if found is None else (found, Version.of(found)))
+                database.execute("REPLACE INTO zarr VALUES (?, ?)", (key, value))
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        if _is_text(key):
+            self._rows("DELETE FROM zarr WHERE k = ?", key, key=key)
+
+    def _erase_prefix(self, prefix: str) -> None:
+        self._rows("DELETE FROM zarr WHERE k >= ? AND k < ?", *_range(prefix))
+
+
+def _range(prefix: str) -> tuple[str, str]:
+    """The first key that may begin with `prefix`, and the first that comes after all that do."""
+    return (prefix, prefix[:-1] + "0") if prefix else ("", _LAST)
+
+
+def _is_text(key: str) -> bool:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def open_sqlite(url: str, mode: Mode, options: Options) -> Store:
+    """The database of a sqlite:///path address."""
+    path = url.partition("://")[2]
+    path = path[1:] if os.name == "nt" and path[2:3] == ":" else path
+    if mode in ("r", "r+") and not os.path.isfile(path):
+        raise NotFound(f"There is no database {path}", store=url, advice=nearest(path))
+    store = SQLiteStore(path, writable=mode != "r")
+    if mode == "w-" and next(iter(store.list()), None) is not None:
+        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    return store

@@ -1,0 +1,108 @@
+"""The frames that the two sides of ssh:// exchange: a JSON head and a body of bytes.
+
+A frame is twelve bytes (head length, four; body length, eight; both big-endian), the head in UTF-8, the body. A request
+has `id`, `op` and what the operation takes; the answers to it carry the same `id`, in any order among other answers,
+and the last one has `last`. An answer that failed has `error`. `{"op": "cancel", "id": n}` ends the answers to n early.
+
+The first frame of the far side is `{"protocol": 1, "version": …}`. What a login script prints before it is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import zarrscope.errors as errors
+from zarrscope.errors import Unreadable, ZarrscopeError
+from zarrscope.model.storage import ByteRange
+
+PROTOCOL = 1
+MAGIC = b"\nzarrscope-frames\n"
+"""Stands before the first frame."""
+MAX_HEAD = 64 << 20
+_LENGTHS = struct.Struct(">IQ")
+_TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
+"""What an error keeps on its way; `store` is named anew here, `theirs` is the body."""
+
+
+class Frame(NamedTuple):
+    head: dict[str, Any]
+    body: bytes = b""
+
+
+def write_frame(file: BinaryIO, head: Mapping[str, Any], body: bytes = b"") -> None:
+    """Writes one frame; the caller flushes."""
+    text = json.dumps(head, separators=(",", ":")).encode()
+    file.write(_LENGTHS.pack(len(text), len(body)) + text)
+    file.write(body)
+
+
+def read_frame(file: BinaryIO) -> Frame | None:
+    """The next frame; None at the end. Raises Unreadable for what is no frame."""
+    start = _exactly(file, _LENGTHS.size)
+    if not start:
+        return None
+    head, body = _LENGTHS.unpack(start)
+    if head > MAX_HEAD:
+        raise Unreadable("The far side does not speak in frames", advice="Is its shell's start-up silent?")
+    text, value = _exactly(file, head), _exactly(file, body)
+    if len(text) < head or len(value) < body:
+        return None
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise Unreadable("The far side does not speak in frames") from error
+    return Frame(told, value)
+
+
+def _exactly(file: BinaryIO, length: int) -> bytes:
+    """That many bytes; fewer at the end."""
+    parts = []
+    while length:
+        part = file.read(min(length, 1 << 24))
+        if not part:
+            break
+        parts.append(part)
+        length -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def described(error: ZarrscopeError) -> Frame:
+    """An error as the head and body of a frame."""
+    told = {name: getattr(error, name) for name in _TOLD if getattr(error, name, None) is not None}
+    theirs = getattr(error, "theirs", None)
+    return Frame({"error": type(error).__name__, "told": told, "theirs": theirs is not None}, theirs or b"")
+
+
+def rebuilt(frame: Frame, store: str) -> ZarrscopeError:
+    """The error that a frame describes, as one of `store`."""
+    kind = getattr(errors, str(frame.head["error"]), Unreadable)
+    if not (isinstance(kind, type) and issubclass(kind, ZarrscopeError)):
+        kind = Unreadable
+    told = dict(frame.head.get("told", {}))
+    message = str(told.pop("message", "The far side failed"))
+    place = {name: told.pop(name, None) for name in ("key", "pointer", "advice")}
+    extra = {name: told[name] for name in _EXTRAS.get(kind.__name__, ()) if name in told}
+    if kind.__name__ == "TooLarge":
+        extra = {"size": extra.get("size"), "limit": extra.get("limit", 0)}
+    if kind.__name__ == "Conflict":
+        extra["theirs"] = frame.body if frame.head.get("theirs") else None
+    return kind(message, store=store, **place, **extra)
+
+
+_EXTRAS = {
+    "Unsupported": ("feature",),
+    "BadChunk": ("codec",),
+    "TooLarge": ("size", "limit"),
+    "Denied": ("untold",),
+}
+
+
+def range_told(part: ByteRange | None) -> list[int | None] | None:
+    return None if part is None else [part.start, part.length]
+
+
+def range_read(told: Any) -> ByteRange | None:
+    return None if told is None else ByteRange(told[0], told[1])

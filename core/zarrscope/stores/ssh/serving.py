@@ -1,0 +1,202 @@
+"""The far side of ssh://: answers requests in frames on standard input and output, until the input ends.
+
+`zarrscope serve --stdio` runs it. Many requests are worked on at once; each names the place it is about (`root`), which
+is opened once. Writes go through the stores of this machine, so they are atomic, compared and locked as any other here.
+A lock is held by a thread of its own until it is given back, or the connection ends; what its holder asks meanwhile is
+done in that thread, which may take the lock again.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, BinaryIO
+
+from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.model.storage import ScannedChild, Version
+from zarrscope.stores.address import open_store
+from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, described, range_read, read_frame, write_frame
+from zarrscope.stores.store import Store
+
+AT_ONCE = 16
+"""Requests that are worked on side by side."""
+ENTRIES = 500
+"""Names in one frame of a listing."""
+
+Answers = Iterator[Frame]
+
+
+def serve(source: BinaryIO, sink: BinaryIO, version: str) -> None:
+    """Answers what comes from `source` on `sink`, until `source` ends."""
+    _Serving(sink).run(source, version)
+
+
+class _Serving:
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        self._writing = threading.Lock()
+        self._opening = threading.Lock()
+        self._stores: dict[tuple[str, bool, bool], Store] = {}
+        self._cancelled: set[int] = set()
+        self._locks: dict[int, queue.SimpleQueue[tuple[int, Frame] | None]] = {}
+        """What is to be done under each lock that is held or waited for; None gives it back."""
+
+    def run(self, source: BinaryIO, version: str) -> None:
+        with self._writing:
+            self._sink.write(MAGIC)
+            write_frame(self._sink, {"protocol": PROTOCOL, "version": version})
+            self._sink.flush()
+        with ThreadPoolExecutor(AT_ONCE, "zarrscope-serve") as pool:
+            try:
+                while (frame := read_frame(source)) is not None:
+                    number, op = int(frame.head["id"]), frame.head["op"]
+                    if op == "cancel":
+                        self._cancelled.add(number)
+                        continue
+                    if op == "unlock":
+                        if (todo := self._locks.pop(int(frame.head["lock"]), None)) is not None:
+                            todo.put(None)
+                        continue
+                    if op == "lock":
+                        self._locks[number] = queue.SimpleQueue()
+                    under = self._locks.get(frame.head.get("under", 0))
+                    if under is not None:
+                        under.put((number, frame))
+                    elif op == "lock":  # it may wait for long
+                        threading.Thread(target=self._answer, args=(number, frame), daemon=True).start()
+                    else:
+                        pool.submit(self._answer, number, frame)
+            finally:
+                for todo in [*self._locks.values()]:
+                    todo.put(None)
+        for store in self._stores.values():
+            store.close()
+
+    def _answer(self, number: int, frame: Frame) -> None:
+        try:
+            for head, body in self._operation(frame)(frame, number):
+                self._send({**head, "id": number}, body)
+                if number in self._cancelled:
+                    break
+            self._send({"id": number, "last": True})
+        except ZarrscopeError as error:
+            head, body = described(error)
+            self._send({**head, "id": number, "last": True}, body)
+        except Exception as error:
+            head, body = described(Unreadable(f"The far side failed: {error!r}"))
+            self._send({**head, "id": number, "last": True}, body)
+        finally:
+            self._cancelled.discard(number)
+
+    def _send(self, head: dict[str, Any], body: bytes = b"") -> None:
+        try:
+            with self._writing:
+                write_frame(self._sink, head, body)
+                self._sink.flush()
+        except OSError:  # nobody listens any more; the input ends as well
+            pass
+
+    def _operation(self, frame: Frame) -> Callable[[Frame, int], Answers]:
+        found: Callable[[Frame, int], Answers] | None = getattr(self, f"_op_{frame.head['op']}", None)
+        if found is None:
+            raise Unsupported(
+                f"The far side does not know the operation {frame.head['op']!r}",
+                feature="ssh",
+                advice="Install the same version of zarrscope on both sides.",
+            )
+        return found
+
+    def _store(self, frame: Frame, *, anew: bool = False) -> Store:
+        head = frame.head
+        root, writable, follow = str(head["root"]), bool(head["writable"]), bool(head.get("follow_links"))
+        with self._opening:
+            found = self._stores.get((root, writable, follow))
+            if found is None or anew:
+                place = os.path.expanduser(root[1:] if root.startswith("/~") else root)
+                found = open_store(place, head.get("mode", "r"), follow_links=follow)
+                self._stores[root, writable, follow] = found
+        return found
+
+    # ------------------------------------------------------------------ operations
+    def _op_open(self, frame: Frame, number: int) -> Answers:
+        store = self._store(frame, anew=frame.head["mode"] == "w-")
+        yield Frame({"listable": store.listable, "writable": store.writable, "scans": store.bulk.scans_children})
+
+    def _op_get(self, frame: Frame, number: int) -> Answers:
+        value = self._store(frame).get(frame.head["key"], range_read(frame.head["part"]), frame.head["limit"])
+        yield Frame({"absent": value is None}, value or b"")
+
+    def _op_get_many(self, frame: Frame, number: int) -> Answers:
+        requests = [(key, range_read(part)) for key, part in frame.head["requests"]]
+        store = self._store(frame)
+        for i, answer in store.get_many(requests, lambda: number in self._cancelled, frame.head["limit"]):
+            if isinstance(answer, ZarrscopeError):
+                head, body = described(answer)
+                yield Frame({**head, "i": i}, body)
+            else:
+                yield Frame({"i": i, "absent": answer is None}, answer or b"")
+
+    def _op_get_versioned(self, frame: Frame, number: int) -> Answers:
+        found = self._store(frame).get_versioned(frame.head["key"], frame.head["limit"])
+        yield Frame({"version": None if found is None else found[1].token}, b"" if found is None else found[0])
+
+    def _op_list_dir(self, frame: Frame, number: int) -> Answers:
+        rest = self._store(frame).list_dir(frame.head["prefix"])
+        while some := list(islice(rest, ENTRIES)):
+            yield Frame({"entries": some})
+
+    def _op_list_prefix(self, frame: Frame, number: int) -> Answers:
+        rest = self._store(frame).list_prefix(frame.head["prefix"])
+        while some := list(islice(rest, ENTRIES)):
+            yield Frame({"keys": some})
+
+    def _op_scan_children(self, frame: Frame, number: int) -> Answers:
+        head = frame.head
+        for found in self._store(frame).bulk.scan_children(
+            head["prefix"], head["names"], read=head["read"], limit=head["limit"]
+        ):
+            yield _found(found)
+
+    def _op_set(self, frame: Frame, number: int) -> Answers:
+        expect = frame.head["expect"]
+        version = self._store(frame).set(frame.head["key"], frame.body, None if expect is None else Version(expect))
+        yield Frame({"version": version.token})
+
+    def _op_put(self, frame: Frame, number: int) -> Answers:
+        self._store(frame).bulk.put(frame.head["key"], frame.body)
+        yield Frame({})
+
+    def _op_flush(self, frame: Frame, number: int) -> Answers:
+        self._store(frame).flush()
+        yield Frame({})
+
+    def _op_erase(self, frame: Frame, number: int) -> Answers:
+        self._store(frame).erase_values(frame.head["keys"])
+        yield Frame({})
+
+    def _op_erase_prefix(self, frame: Frame, number: int) -> Answers:
+        self._store(frame).erase_prefix(frame.head["prefix"])
+        yield Frame({})
+
+    def _op_size_of(self, frame: Frame, number: int) -> Answers:
+        yield Frame({"size": self._store(frame).bulk.size_of(frame.head["key"])})
+
+    def _op_lock(self, frame: Frame, number: int) -> Answers:
+        todo = self._locks.get(number)
+        if todo is None:  # given back before it was had
+            return
+        with self._store(frame).lock(frame.head["key"]):
+            yield Frame({"held": True})
+            while (asked := todo.get()) is not None:
+                self._answer(*asked)
+
+
+def _found(found: ScannedChild) -> Frame:
+    if isinstance(found.value, ZarrscopeError):
+        head, body = described(found.value)
+        return Frame({**head, "name": found.name, "holds": found.document}, body)
+    return Frame({"name": found.name, "holds": found.document, "absent": found.value is None}, found.value or b"")

@@ -1,0 +1,194 @@
+"""A store of zarr-python 3 as one of ours: what `zarrscope.open` makes of a Store, StorePath, Group or Array.
+
+zarr-python is not imported here: who has such an object has it loaded. Its methods are coroutines, awaited on
+zarr-python's own event loop, for what they hold open (an HTTP session) belongs to that loop. A value is compared and
+stored in one turn among the threads of this process; other processes are not waited for. Operations: spec B.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Any
+
+from zarrscope.errors import Denied, Unreadable, ZarrscopeError
+from zarrscope.model.storage import ByteRange, Entry, Version
+from zarrscope.runtime.tuning import SCANNED_AT_ONCE
+from zarrscope.stores.given import numbered, open_given
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.network import network
+from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.remote import loop as shared_loop
+
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
+
+
+class ZarrPythonStore(RemoteStore):
+    """The values of a zarr.abc.store.Store; read-only where that is, or cannot erase."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(network())
+        self.theirs = store
+        self.listable = bool(store.supports_listing)
+        self.writable = not store.read_only and bool(store.supports_writes and store.supports_deletes)
+        self.remote = type(store).__name__ not in ("MemoryStore", "LocalStore")
+        self.url = numbered(self)
+        module = next(kind.__module__ for kind in type(store).__mro__ if kind.__module__ == "zarr.abc.store")
+        self._requests: Any = sys.modules[module]
+        self._buffers: Any = sys.modules["zarr.core.buffer"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_given, (self.url,)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        own = getattr(sys.modules.get("zarr.core.sync"), "_get_loop", shared_loop)
+        found: asyncio.AbstractEventLoop = own()
+        return found
+
+    # ------------------------------------------------------------------ reading
+    async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        try:
+            if part is not None and part.length == 0:
+                return None if await self._part(key, ByteRange(0, 1)) is None else b""
+            if part is not None or limit is None:
+                return await self._part(key, part)
+            value = await self._part(key, ByteRange(0, limit + 1))
+            if value is not None and len(value) > limit:
+                raise too_large(await self._size(key), limit)
+            return value
+        except ZarrscopeError:
+            raise
+        except _ABSENT:
+            return None
+        except Exception as error:
+            raise self._failed(error, key) from error
+
+    async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
+        try:
+            value = await self._asked(key, part)
+        except ZarrscopeError:
+            raise
+        except (*_ABSENT, PermissionError):
+            raise
+        except Exception:  # some fail at what lies beyond the end
+            if part is None:
+                raise
+            value = b""
+        if value is None or part is None or (part.length is not None and len(value) == part.length):
+            return value
+        if part.start is not None and value:
+            return value if part.length is None else value[: part.length]
+        # Nothing came, or fewer bytes from the end than were asked for: which ones, stores differ about.
+        size = await self._size(key)
+        if size is None:
+            return None
+        start, stop = part.span(size)
+        return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
+
+    async def _asked(self, key: str, part: ByteRange | None) -> bytes | None:
+        asked: Any = None
+        if part is not None and part.start is None:
+            asked = self._requests.SuffixByteRequest(part.length)
+        elif part is not None and part.length is None:
+            asked = self._requests.OffsetByteRequest(part.start)
+        elif part is not None:
+            assert part.start is not None
+            assert part.length is not None
+            asked = self._requests.RangeByteRequest(part.start, part.start + part.length)
+        found = await self.theirs.get(key, self._buffers.default_buffer_prototype(), asked)
+        return None if found is None else bytes(found.to_bytes())
+
+    async def _size(self, key: str) -> int | None:
+        try:
+            return int(await self.theirs.getsize(key))
+        except ZarrscopeError:
+            raise
+        except _ABSENT:
+            return None
+
+    def size(self, key: str) -> int | None:
+        """How many bytes the value has; None when absent."""
+        return self._wait(self._size(key))
+
+    async def _ask_for_nothing(self, key: str) -> bool | None:
+        return False
+
+    def _hides(self, of_nothing: bool) -> bool:
+        return of_nothing
+
+    async def _readable(self, key: str) -> bool:
+        return await self._size(key) is not None
+
+    # ------------------------------------------------------------------ listing
+    def _names(self, names: AsyncIterator[str], prefix: str) -> Iterator[str]:
+        async def some() -> list[str]:
+            found: list[str] = []
+            async for name in names:
+                found.append(name)
+                if len(found) == SCANNED_AT_ONCE:
+                    break
+            return found
+
+        while True:
+            try:
+                batch = self._wait(some())
+            except ZarrscopeError:
+                raise
+            except _ABSENT:
+                return
+            except Exception as error:
+                raise self._failed(error, prefix) from error
+            yield from batch
+            if len(batch) < SCANNED_AT_ONCE:
+                return
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        yield from self._names(self.theirs.list_prefix(prefix), prefix)
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        """zarr-python gives names alone: which of them hold a value is asked."""
+        names = (name.strip("/") for name in self._names(self.theirs.list_dir(prefix.rstrip("/")), prefix))
+        seen: set[str] = set()
+        while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
+            if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
+                return  # some list a value as if it lay beneath itself
+            seen.update(batch)
+            held: set[str] = set()
+            for i, answer in self._get_many([(prefix + name, ByteRange(0, 1)) for name in batch], lambda: False):
+                if isinstance(answer, ZarrscopeError):
+                    raise answer
+                if answer is not None:
+                    held.add(batch[i])
+            yield from (Entry(name, name not in held) for name in batch)
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        with self._lock_key(key):
+            if expect is not None:
+                found = self._get(key, None)
+                self._expect(key, expect, None if found is None else (found, Version.of(found)))
+            self._act(self.theirs.set(key, self._buffers.default_buffer_prototype().buffer.from_bytes(value)), key)
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        with self._lock_key(key):
+            if self._wait(self._size(key)) is not None:  # of a folder some would erase all that is in it
+                self._act(self.theirs.delete(key), key)
+
+    def _act(self, work: Any, key: str) -> None:
+        try:
+            self._wait(work)
+        except ZarrscopeError:
+            raise
+        except _ABSENT:
+            return
+        except Exception as error:
+            raise self._failed(error, key) from error
+
+    def _failed(self, error: Exception, key: str) -> Unreadable:
+        kind = Denied if isinstance(error, PermissionError) else Unreadable
+        name = type(self.theirs).__name__
+        return kind(f"The {name} failed: {type(error).__name__}: {error}", store=self.url, key=key or None)

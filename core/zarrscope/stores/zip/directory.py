@@ -1,0 +1,192 @@
+"""The directory of a zip archive: parsed, and made again (PKWARE APPNOTE 6.3.10, sections 4.3.7 to 4.3.16).
+
+Found as everybody finds it: by the last end record in the last 64 KiB. One that is cut off, or that no directory goes
+with, is passed over, for that is what an interrupted write leaves (writing.py); a local file is searched further
+back, for the part that such a write left may be long.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from zarrscope.errors import Unreadable, Unsupported
+from zarrscope.stores.zip.ranges import Ranges, exactly
+
+LOCAL, CENTRAL, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
+END64, LOCATOR = b"PK\x06\x06", b"PK\x06\x07"
+CENTRAL_RECORD = struct.Struct("<4s6H3L5H2L")
+LOCAL_RECORD = struct.Struct("<4s5H3L2H")
+END_RECORD = struct.Struct("<4s4H2LH")
+END64_RECORD = struct.Struct("<4sQ2H2L4Q")
+LOCATOR_RECORD = struct.Struct("<4sLQL")
+REACH = 0xFFFF + END_RECORD.size
+"""Bytes from the end of a file within which its end record is looked for."""
+FURTHER = 1 << 28
+"""… and in a local file where none is there."""
+MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
+"""In a field: the number does not fit and stands elsewhere."""
+IN_UTF8 = 0x800
+
+
+class Member(NamedTuple):
+    """One entry. `offset`: where its local header begins in the file; `record`: how the directory has it."""
+
+    name: str
+    raw_name: int
+    method: int
+    flags: int
+    crc: int
+    packed: int
+    size: int
+    extra: int
+    offset: int
+    record: bytes
+
+    @property
+    def likely_begin(self) -> int:
+        """Where its bytes begin if its local header is as long as its record here says."""
+        return self.offset + LOCAL_RECORD.size + self.raw_name + self.extra
+
+
+@dataclass(frozen=True)
+class Directory:
+    """`start`: of the directory's bytes in the file; `end`: of its end record; `stop`: where the archive ends.
+
+    `shift`: how many bytes precede the archive in its file, by which all its offsets are too small.
+    """
+
+    members: tuple[Member, ...]
+    comment: bytes
+    start: int
+    end: int
+    stop: int
+    shift: int
+    data: bytes
+    is_64: bool
+
+
+EMPTY = Directory((), b"", 0, 0, 0, 0, b"", False)
+"""Of an archive that is not there yet."""
+
+
+def parse(ranges: Ranges, *, further: bool = False) -> Directory:
+    """The directory of an archive; `further`: it is looked for beyond the reach of others. Raises Unreadable."""
+    from_ = max(0, ranges.size - REACH)
+    tail = exactly(ranges, from_, ranges.size - from_) if ranges.size else b""
+    found = _last(ranges, tail, from_, nested=True)
+    if found is None and further:
+        floor = max(0, ranges.size - FURTHER)
+        while found is None and from_ > floor:
+            above, from_ = from_, max(floor, from_ - (1 << 22))
+            piece = exactly(ranges, from_, min(ranges.size, above + REACH) - from_)
+            found = _last(ranges, piece, from_, nested=False)
+    if found is None:
+        raise _damaged("it has no directory at its end")
+    return found
+
+
+def _last(ranges: Ranges, tail: bytes, from_: int, *, nested: bool) -> Directory | None:
+    """The directory of the last usable end record in `tail`. `nested`: also one that bytes precede."""
+    at = len(tail)
+    while (at := tail.rfind(END, 0, at)) >= 0:
+        found = _ended_at(ranges, tail, from_, at)
+        if found is not None and (nested or not found.shift):
+            return found
+    return None
+
+
+def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | None:
+    """The directory whose end record is at `at` of `tail`; None when there is none of it."""
+    if len(tail) - at < END_RECORD.size:
+        return None
+    _, disk, first_disk, _, _, size, offset, comment_size = END_RECORD.unpack_from(tail, at)
+    end = before = from_ + at
+    is_64 = False
+    if before >= LOCATOR_RECORD.size + END64_RECORD.size:
+        more = exactly(ranges, end - LOCATOR_RECORD.size - END64_RECORD.size, LOCATOR_RECORD.size + END64_RECORD.size)
+        if more[END64_RECORD.size :][:4] == LOCATOR and more[:4] == END64:
+            is_64 = True
+            before = end - len(more)
+            _, _, _, _, disk, first_disk, _, _, size, offset = END64_RECORD.unpack_from(more)
+    start = before - size
+    shift = start - offset
+    if start < 0 or shift < 0:
+        return None
+    if disk or first_disk:
+        raise Unsupported("The archive goes on in other files", feature="zip in several parts", advice="Join them.")
+    data = exactly(ranges, start, size) if size else b""
+    comment = tail[at + END_RECORD.size :][:comment_size]
+    members = _members(data, shift)
+    if members is None:
+        return None
+    stop = end + END_RECORD.size + comment_size
+    return Directory(members, comment, start, end, stop, shift, data, is_64)
+
+
+def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
+    """None when these are no records of a directory."""
+    found = []
+    at, size = 0, len(data)
+    header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from
+    while at < size:
+        if at + header > size:
+            return None
+        (mark, _, _, flags, method, _, _, crc, packed, unpacked, named, extra, comment, _, _, _, offset) = unpack(
+            data, at
+        )
+        stop = at + header + named + extra + comment
+        if mark != CENTRAL or stop > size:
+            return None
+        raw = data[at + header : at + header + named]
+        if MORE32 in (packed, unpacked, offset):
+            numbers = _numbers(data[at + header + named : stop - comment])
+            if numbers is None:
+                return None
+            try:
+                unpacked = next(numbers) if unpacked == MORE32 else unpacked
+                packed = next(numbers) if packed == MORE32 else packed
+                offset = next(numbers) if offset == MORE32 else offset
+            except StopIteration:
+                return None
+        try:
+            name = raw.decode() if flags & IN_UTF8 or raw.isascii() else raw.decode("cp437")
+        except UnicodeDecodeError:
+            name = raw.decode("utf-8", "replace") + "\0"  # no key: it is listed among those that are refused
+        record = data[at:stop]
+        found.append(Member(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
+        at = stop
+    return tuple(found)
+
+
+def _numbers(extra: bytes) -> Iterator[int] | None:
+    """The numbers of eight bytes in the extra field for those that are too large for four."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            count = min(size, len(extra) - at - 4) // 8
+            return iter(struct.unpack_from(f"<{count}Q", extra, at + 4))
+        at += 4 + size
+    return None
+
+
+def _damaged(why: str) -> Unreadable:
+    return Unreadable(
+        f"The archive is damaged: {why}",
+        advice="Copy or download it again; a broken-off copy lacks the directory at its end.",
+    )
+
+
+# ---------------------------------------------------------------------- making
+def end_records(count: int, size: int, start: int, comment: bytes, *, shift: int = 0, always_64: bool = False) -> bytes:
+    """What follows a directory of `size` bytes at `start` of the file."""
+    offset = start - shift
+    more = b""
+    if always_64 or count >= MORE16 or size >= MORE32 or offset >= MORE32:
+        more = END64_RECORD.pack(END64, END64_RECORD.size - 12, 45, 45, 0, 0, count, count, size, offset)
+        more += LOCATOR_RECORD.pack(LOCATOR, 0, offset + size, 1)
+    few, small, near = min(count, MORE16), min(size, MORE32), min(offset, MORE32)
+    return more + END_RECORD.pack(END, 0, 0, few, few, small, near, len(comment)) + comment

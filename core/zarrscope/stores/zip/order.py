@@ -1,0 +1,73 @@
+"""What RFC-9 of OME-Zarr asks of an .ozx archive: the order of its entries, and its comment (spec E.8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zarrscope.stores.zip.directory import Directory, Member
+
+ROOT = "zarr.json"
+
+
+def json_first(members: Sequence[Member]) -> list[Member]:
+    """The members with the root's document first, then those of other nodes, the upper ones first, then the rest."""
+    return sorted(members, key=lambda member: _rank(member.name))
+
+
+def _rank(name: str) -> tuple[bool, int, str]:
+    return (False, name.count("/"), name) if is_document(name) else (True, 0, "")
+
+
+def is_document(name: str) -> bool:
+    return name == ROOT or name.endswith("/" + ROOT)
+
+
+def is_ome(path: str, comment: bytes) -> bool:
+    """Whether an archive keeps to RFC-9: it is named so, or its comment says so."""
+    return path.lower().endswith(".ozx") or _said(comment) is not None
+
+
+def comment_of(comment: bytes, root: bytes | None) -> bytes:
+    """The comment of an archive whose documents come first. `root`: the root's document, where it is known.
+
+    A comment that is not of OME stays as it is.
+    """
+    said = _said(comment)
+    if comment and said is None:
+        return comment
+    ome: dict[str, Any] = said or {}
+    version = _version(root) if root is not None else None
+    if version is not None:
+        ome = {**ome, "version": version}
+    file = ome.get("zipFile")
+    directory = file.get("centralDirectory") if isinstance(file, dict) else None
+    directory = {**(directory if isinstance(directory, dict) else {}), "jsonFirst": True}
+    ome = {**ome, "zipFile": {**(file if isinstance(file, dict) else {}), "centralDirectory": directory}}
+    return json.dumps({"ome": ome}, separators=(",", ":")).encode()
+
+
+def arrangement(path: str, directory: Directory, added: Mapping[str, bytes]) -> dict[str, Any]:
+    """How entries are added to an archive: the order of its directory, and its comment."""
+    if not is_ome(path, directory.comment):
+        return {}
+    return {"order": json_first, "comment": comment_of(directory.comment, added.get(ROOT))}
+
+
+def _said(comment: bytes) -> dict[str, Any] | None:
+    """What the comment says of OME; None where it is no such comment."""
+    try:
+        ome = json.loads(comment)["ome"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return ome if isinstance(ome, dict) else None
+
+
+def _version(document: bytes) -> str | None:
+    """The version of OME-Zarr that the root's document names."""
+    try:
+        version = json.loads(document)["attributes"]["ome"]["version"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,182 @@
+"""Files that are read at offsets: where an archive lies."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
+from zarrscope.model.storage import ByteRange, never
+from zarrscope.runtime.tuning import ARCHIVE_TAIL_BYTES
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from zarrscope.stores.remote import RemoteStore
+
+
+class Span(NamedTuple):
+    offset: int
+    length: int
+
+
+State: TypeAlias = tuple[int, int, int, int]
+
+
+def state_of(found: os.stat_result) -> State:
+    """What differs between two states of a file, as far as the system tells."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Ranges:
+    """A file that is read at offsets, from any thread."""
+
+    size = 0
+    state: State | None = None
+    """Of a local file: what tells whether it changed."""
+    remote = False
+    """Each read is a round trip; many at once cost as much as one."""
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """The bytes there, fewer where the file ends before or the system gives fewer at once."""
+        raise NotImplementedError
+
+    def read_many(
+        self, spans: Sequence[Span], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
+        """(index, bytes or error) of each span, in order of completion. Ends early once `cancelled()` is true."""
+        for i, (offset, length) in enumerate(spans):
+            if cancelled():
+                return
+            try:
+                yield i, exactly(self, offset, length)
+            except ZarrscopeError as error:
+                yield i, error
+            except OSError as error:
+                yield i, Unreadable(f"The archive could not be read: {error.strerror or error}")
+
+    def close(self) -> None:
+        """Gives back what is held open."""
+
+
+def exactly(ranges: Ranges, offset: int, length: int) -> bytes:
+    """All `length` bytes. Raises Unreadable where the file ends before."""
+    pieces = []
+    while length > 0:
+        piece = ranges.read_at(offset, min(length, 1 << 30))
+        if not piece:
+            raise Unreadable("The archive ends within an entry")
+        pieces.append(piece)
+        offset += len(piece)
+        length -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+class LocalRanges(Ranges):
+    """A local file, held open: an archive replaced meanwhile is still read as it was."""
+
+    def __init__(self, path: str) -> None:
+        self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+        self._lock = threading.Lock()
+        found = os.fstat(self._handle)
+        self.state = state_of(found)
+        self.size = found.st_size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._handle, length, offset)
+        with self._lock:
+            os.lseek(self._handle, offset, os.SEEK_SET)
+            return os.read(self._handle, length)
+
+    def close(self) -> None:
+        with self._lock:
+            handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def __del__(self) -> None:
+        """Whoever reads of it keeps it open, though the store has another one by now."""
+        if getattr(self, "_handle", -1) >= 0:
+            self.close()
+
+
+class GivenRanges(Ranges):
+    """The file of a ZipFile that somebody opened, and closes."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._lock: Any = getattr(archive, "_lock", None) or threading.RLock()
+        with self._lock:
+            self.size = self._file().seek(0, os.SEEK_END)
+
+    def _file(self) -> Any:
+        file = self._archive.fp
+        if file is None or file.closed:
+            raise Unreadable("The ZipFile is closed", advice="Open the file itself.")
+        return file
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        with self._lock:  # as its own readers take it: they share one position
+            file = self._file()
+            file.seek(offset)
+            return bytes(file.read(length))
+
+    def close(self) -> None:
+        """Nothing: it is somebody else's."""
+
+
+class RemoteFile(Ranges):
+    """The one value of a distant store, read by ranges: an archive that ZipStore opens.
+
+    Its end, where an archive has its directory, is read at once, with its size: one request where the server can say
+    the last bytes of a value, two where it cannot.
+    """
+
+    remote = True
+
+    def __init__(self, store: RemoteStore) -> None:
+        self._store = store
+        found = store.read_end("", ARCHIVE_TAIL_BYTES)
+        if found is None:
+            raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
+        self._tail, self.size = found
+        self._from = self.size - len(self._tail)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        if offset >= self._from:
+            return self._tail[offset - self._from :][:length]
+        value = self._store._get("", ByteRange(offset, length), length) if length else b""
+        if value is None:
+            raise self._gone()
+        return value
+
+    def read_many(
+        self, spans: Sequence[Span], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
+        asked = []
+        for i, (offset, length) in enumerate(spans):
+            if cancelled():
+                return
+            if offset >= self._from or not length:
+                yield i, self._whole(self.read_at(offset, length), length)
+            else:
+                asked.append(i)
+        if not asked:
+            return
+        requests = [("", ByteRange(*spans[i])) for i in asked]
+        for n, answer in self._store._get_many(requests, cancelled, max(spans[i].length for i in asked)):
+            if answer is None:
+                answer = self._gone()
+            yield asked[n], self._whole(answer, spans[asked[n]].length) if isinstance(answer, bytes) else answer
+
+    def _whole(self, value: bytes, length: int) -> bytes | ZarrscopeError:
+        return value if len(value) == length else Unreadable("The archive ends within an entry", store=self._store.url)
+
+    def _gone(self) -> Unreadable:
+        return Unreadable("The file is no longer there", store=self._store.url)
+
+    def close(self) -> None:
+        self._store.close()

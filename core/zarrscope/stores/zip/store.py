@@ -1,0 +1,501 @@
+"""The entries of a .zip or .ozx archive as keys (spec B "Zip store", E.8, F.24).
+
+Promises beyond store.py: entries that are not compressed are read by range; names that could leave the archive are not
+listed and hold nothing (`refused` has them); of two entries with one name the last counts; an entry never inflates
+beyond its declared size nor beyond `limit`; whole entries are checked against their CRC. Safe from any thread.
+
+Where an entry's bytes begin, only its local header tells, which may be longer than the directory lets expect. Of a
+distant archive both are asked for in one range, with some bytes to spare, and many entries at once.
+
+A local archive is written by appending (writing.py): a set, an erase and a flush are each one step that either happened
+or did not. Values that were put wait in memory for one of those, for enough of them, for the end of the program or for
+`close`; other processes find them after that.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import zipfile
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version, never
+from zarrscope.runtime.tuning import ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE
+from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.local.failures import failure
+from zarrscope.stores.local.locks import key_lock
+from zarrscope.stores.local.paths import file_url
+from zarrscope.stores.local.replace import flush
+from zarrscope.stores.store import Store
+from zarrscope.stores.zip.directory import EMPTY, LOCAL, LOCAL_RECORD, Directory, Member, parse
+from zarrscope.stores.zip.order import arrangement
+from zarrscope.stores.zip.ranges import LocalRanges, Ranges, Span, State, state_of
+from zarrscope.stores.zip.writing import append_entries, changed, create, locked_folder, settle_at_exit
+
+INFLATE_LIMIT = 1 << 28
+READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_ENCRYPTED = 0x1
+_AFTER_SLASH = "0"
+"""The character after "/": the first name beyond all those beneath "a/" is "a0"."""
+_TO_SPARE = 64
+"""Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
+_PASSED_OVER = 1 << 16
+"""Bytes before a part that are rather read in vain, with the header, than asked for in two requests."""
+
+Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
+"""Reads one value: yields what it needs of the archive, is sent that, and returns the value."""
+
+
+@dataclass
+class Index:
+    """What the directory of an archive says, for looking up."""
+
+    directory: Directory
+    ranges: Ranges
+    entries: dict[str, Member] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    refused: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    begins: dict[int, int] = field(default_factory=dict)
+    """Where the bytes of entries begin, by the offset of the entry, as far as read."""
+
+    @classmethod
+    def of(cls, directory: Directory, ranges: Ranges) -> Index:
+        index = cls(directory, ranges)
+        refused, duplicates = [], []
+        for member in directory.members:
+            if member.name.endswith("/"):
+                continue
+            try:
+                check_key(member.name)
+            except Refused:
+                refused.append(member.name)
+                continue
+            if member.name in index.entries:
+                duplicates.append(member.name)
+            index.entries[member.name] = member
+        index.refused, index.duplicates = tuple(refused), tuple(duplicates)
+        index.names = sorted(index.entries)
+        return index
+
+
+class ZipStore(Store):
+    """The archive at a path, or one that is read through `Ranges` (then `url` says where it is)."""
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Ranges,
+        *,
+        url: str = "",
+        limit: int = INFLATE_LIMIT,
+        writable: bool = False,
+        sync: bool = True,
+    ) -> None:
+        self._path = os.path.abspath(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
+        self._ranges: Ranges | None = None if isinstance(source, str | os.PathLike) else source
+        self.url = url or (file_url(self._path) if self._path else "zip")
+        self.remote = self._path is None
+        self.limit = limit
+        self.writable = writable and self._path is not None
+        self.sync = sync
+        self._pending: dict[str, bytes] = {}
+        """Values that were put and are not in the archive yet. Never changed in place while others may read it."""
+        self._pending_bytes = 0
+        self._writing = threading.RLock()
+        self._appending = False
+        self._index: Index | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def comment(self) -> bytes:
+        """The comment at the end of the archive."""
+        return self._indexed().directory.comment
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Names of entries that are no keys, because they could lead out of the archive."""
+        return self._indexed().refused
+
+    @property
+    def duplicates(self) -> tuple[str, ...]:
+        """Names of entries that a later entry of the same name replaces."""
+        return self._indexed().duplicates
+
+    # ------------------------------------------------------------------ the archive
+    def _indexed(self) -> Index:
+        """The directory as it is now: of a local archive that was changed or replaced since, the new one, if it is
+        whole; else what was there is read on."""
+        with self._lock:
+            if self._index is None:
+                self._index = self._read_index(self._ranges or self._open())
+            elif (
+                self._path is not None
+                and not self._appending
+                and (found := self._stat()) is not None
+                and found != self._index.ranges.state
+            ):
+                with suppress(ZarrscopeError):
+                    self._index = self._read_index(self._open())
+            return self._index
+
+    def _stat(self) -> State | None:
+        try:
+            return state_of(os.stat(self._path or ""))
+        except OSError:
+            return None
+
+    def _up_to_date(self) -> Index:
+        """The directory with everything that was put."""
+        if self._pending:
+            self._settle()
+        return self._indexed()
+
+    def _read_index(self, ranges: Ranges) -> Index:
+        try:
+            if self.writable and not ranges.size:
+                return Index.of(EMPTY, ranges)
+            return Index.of(parse(ranges, further=self._path is not None), ranges)
+        except ZarrscopeError as error:
+            raise error.located(store=self.url) from error.__cause__
+        except (OSError, MemoryError, OverflowError) as error:
+            raise Unreadable(f"The archive could not be read: {error}", store=self.url) from error
+
+    def _open(self) -> Ranges:
+        try:
+            return LocalRanges(self._path or "")
+        except FileNotFoundError:
+            if self.writable:
+                return Ranges()
+            raise NotFound(f"There is no archive {self._path}", store=self.url) from None
+        except OSError as error:
+            raise Unreadable(f"The archive could not be read: {error.strerror}", store=self.url) from error
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        for _, answer in self._answers([(key, part)], never, limit):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            return answer
+        return None
+
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        if not self.remote:
+            yield from super()._get_many(requests, cancelled, limit)
+            return
+        yield from self._answers(requests, cancelled, limit)
+
+    def _answers(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        """The answers, all that is needed for them read at once, then what turns out to be needed besides."""
+        if cancelled():
+            return
+        pending = self._pending  # looked at first: what leaves it is in the directory by then
+        index = self._indexed()
+        waiting: list[tuple[int, Steps, list[Span]]] = []
+        for i, (key, part) in enumerate(requests):
+            put = pending.get(key)
+            if put is not None:
+                yield i, put if part is None else part.of(put)
+                continue
+            member = index.entries.get(key)
+            if member is None:
+                yield i, None
+                continue
+            steps = self._steps(index, member, part, limit)
+            answer, needs = self._step(steps, None, key)
+            if needs is None:
+                yield i, answer
+            else:
+                waiting.append((i, steps, needs))
+        while waiting:
+            spans = [span for _, _, needs in waiting for span in needs]
+            owners = [n for n, (_, _, needs) in enumerate(waiting) for _ in needs]
+            firsts = [owners.index(n) for n in range(len(waiting))] if len(spans) != len(waiting) else None
+            came: list[dict[int, bytes]] = [{} for _ in waiting]
+            again: list[tuple[int, Steps, list[Span]]] = []
+            failed: set[int] = set()
+            for j, found in index.ranges.read_many(spans, cancelled):
+                n = owners[j]
+                i, steps, needs = waiting[n]
+                if n in failed:
+                    continue
+                if isinstance(found, ZarrscopeError):
+                    failed.add(n)
+                    steps.close()
+                    yield i, found.located(store=self.url, key=requests[i][0])
+                    continue
+                came[n][j - (firsts[n] if firsts else j)] = found
+                if len(came[n]) == len(needs):
+                    pieces = [came[n].pop(k) for k in range(len(needs))]
+                    answer, more = self._step(steps, pieces, requests[i][0])
+                    if more is None:
+                        yield i, answer
+                    else:
+                        again.append((i, steps, more))
+            if cancelled():
+                return
+            waiting = again
+
+    def _step(self, steps: Steps, pieces: list[bytes] | None, key: str) -> tuple[Answer, list[Span] | None]:
+        """(the value or the error, None) or (None, what is needed next)."""
+        try:
+            return None, next(steps) if pieces is None else steps.send(pieces)
+        except StopIteration as done:
+            value: bytes = done.value
+            return value, None
+        except ZarrscopeError as error:
+            return error.located(store=self.url, key=key), None
+        except (OSError, ValueError, EOFError, zlib.error, struct.error, MemoryError) as error:
+            failed = Unreadable(f"The archive's entry cannot be read: {error}", store=self.url, key=key)
+            failed.__cause__ = error
+            return failed, None
+
+    def _steps(self, index: Index, member: Member, part: ByteRange | None, limit: int | None) -> Steps:
+        if member.flags & _ENCRYPTED:
+            raise Unsupported("The entry is encrypted", feature="zip encryption", advice="Unpack it with its password.")
+        start, stop = (0, member.size) if part is None else part.span(member.size)
+        if limit is not None and stop - start > limit:
+            raise too_large(stop - start, limit)
+        stored = member.method == zipfile.ZIP_STORED
+        if stored and member.packed != member.size:
+            raise Unreadable("The archive is damaged: a stored entry has two sizes")
+        inflate = None if stored else self._inflater(member)
+        first, last = (start, stop) if stored else (0, member.packed)
+        packed = yield from self._packed(index, member, first, last)
+        if inflate is None:
+            if stop - start == member.size:
+                _check_crc(packed, member)
+            return packed
+        value = inflate(packed)
+        _check_crc(value, member)
+        return value[start:stop]
+
+    def _packed(self, index: Index, member: Member, first: int, last: int) -> Steps:
+        """The bytes `first` to `last` of an entry, as they are stored."""
+        ranges, end = index.ranges, index.ranges.size
+        begin = index.begins.get(member.offset)
+        offset, likely = member.offset, member.likely_begin
+        if begin is None and not (offset >= 0 and offset + LOCAL_RECORD.size <= end):
+            raise _misplaced()
+        if begin is None:
+            header = Span(offset, LOCAL_RECORD.size)
+            beyond = min(end, likely + last + _TO_SPARE)
+            if not ranges.remote or last == first:
+                (head,) = yield [header]
+                body, at = b"", 0
+            elif first <= _PASSED_OVER:
+                (body,) = yield [Span(offset, max(LOCAL_RECORD.size, beyond - offset))]
+                head, at = body[: LOCAL_RECORD.size], offset
+            else:
+                at = min(likely + first, end)
+                head, body = yield [header, Span(at, beyond - at)]
+            if head[:4] != LOCAL:
+                raise _misplaced()
+            named, extra = LOCAL_RECORD.unpack(head)[-2:]
+            begin = offset + LOCAL_RECORD.size + named + extra
+            if begin + member.packed > end:
+                raise Unreadable("The archive is damaged: an entry reaches beyond its end")
+            index.begins[offset] = begin
+            if body and at <= begin + first and begin + last <= at + len(body):
+                return body[begin + first - at : begin + last - at]
+        if last == first:
+            return b""
+        (body,) = yield [Span(begin + first, last - first)]
+        return body
+
+    def _inflater(self, member: Member) -> Callable[[bytes], bytes]:
+        if member.size > self.limit:
+            raise Refused(
+                f"The compressed entry would take {member.size:,} bytes; at most {self.limit:,} are unpacked",
+                advice="Store large entries without compression, as .ozx files do.",
+            )
+        inflater: Any
+        if member.method == zipfile.ZIP_DEFLATED:
+            inflater = zlib.decompressobj(-15)
+        elif member.method == zipfile.ZIP_BZIP2:
+            import bz2
+
+            inflater = bz2.BZ2Decompressor()
+        else:
+            name = {14: "LZMA", 93: "Zstandard", 9: "Deflate64"}.get(member.method, f"method {member.method}")
+            raise Unsupported(
+                f"Entries compressed with {name} cannot be read",
+                feature=f"zip method {name}",
+                advice="Pack the archive again without compression.",
+            )
+
+        def inflate(packed: bytes) -> bytes:
+            value: bytes = inflater.decompress(packed, member.size + 1)
+            if len(value) != member.size:
+                raise Unreadable(f"The entry does not unpack to the {member.size:,} bytes that it declares")
+            return value
+
+        return inflate
+
+    def _size_of(self, key: str) -> int | None:
+        member = self._up_to_date().entries.get(key)
+        return None if member is None else member.size
+
+    # ------------------------------------------------------------------ listing
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        names = self._up_to_date().names
+        for i in range(bisect_left(names, prefix), len(names)):
+            if not names[i].startswith(prefix):
+                return
+            yield names[i]
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        index = self._up_to_date()
+        names = index.names
+        at = bisect_left(names, prefix)
+        while at < len(names) and names[at].startswith(prefix):
+            name, slash, _ = names[at][len(prefix) :].partition("/")
+            if slash:
+                yield Entry(name, True)
+                at = bisect_left(names, prefix + name + _AFTER_SLASH, at)
+            else:
+                yield Entry(name, False, index.entries[names[at]].size)
+                at += 1
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        self._change(key, {key: value}, expect=expect)
+        return Version.of(value)
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        """Kept until it is worth a new directory: that of a long archive takes more room than a chunk."""
+        value = b"".join(parts)
+        with self._writing:
+            if not self._pending:
+                settle_at_exit(self)
+            self._pending_bytes += len(value)
+            self._pending[key] = value
+            if self._pending_bytes >= min(
+                ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE * len(self._indexed().directory.data)
+            ):
+                self._settle()
+
+    def _flush(self) -> None:
+        self._settle()
+        if self._path is not None and os.path.exists(self._path):
+            handle = os.open(self._path, READ_WRITE)
+            try:
+                flush(handle)
+            finally:
+                os.close(handle)
+
+    def _settle(self) -> None:
+        """Writes what was put. Where that fails, it is kept for the next attempt."""
+        with self._writing:
+            if self._pending:
+                self._commit(next(iter(self._pending)), self._pending, frozenset(), None, lasting=False)
+                self._pending, self._pending_bytes = {}, 0
+
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return key_lock(f"{self._path}{os.sep}{key}")
+
+    def _erase(self, key: str) -> None:
+        if key in self._up_to_date().entries:
+            self._change(key, {}, {key})
+
+    def _erase_prefix(self, prefix: str) -> None:
+        keys = {*self._list_prefix(prefix)}
+        if keys:
+            self._change(prefix, {}, keys)
+
+    def _change(
+        self,
+        key: str,
+        added: Mapping[str, bytes],
+        removed: Set[str] = frozenset(),
+        *,
+        expect: Version | None = None,
+    ) -> None:
+        """Adds and removes entries in one step, after what was put before."""
+        with self._writing:
+            self._settle()
+            self._commit(key, added, removed, expect, lasting=self.sync)
+
+    def _commit(
+        self, key: str, added: Mapping[str, bytes], removed: Set[str], expect: Version | None, *, lasting: bool
+    ) -> None:
+        path = os.path.realpath(self._path or "")
+        try:
+            with locked_folder(os.path.dirname(path)):
+                self._append(path, self._prepared(path, key, added, expect), added, removed, lasting)
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key) from error.__cause__
+        except OSError as error:
+            raise failure(error, "written", store=self.url, key=key) from error
+
+    def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> Index:
+        """The archive as it is at this moment, after looking whether it is what is expected."""
+        with self._lock:
+            if self._index is not None and self._stat() != self._index.ranges.state:
+                self._index = None  # a damaged archive is not added to
+        index = self._indexed()
+        if expect is not None:
+            value = self._get(key, None)
+            self._expect(key, expect, None if value is None else (value, Version.of(value)))
+        for name in added:
+            self._check_name(index, name)
+        if index.directory is EMPTY:
+            create(path, path.lower().endswith(".ozx"))
+            with self._lock:
+                self._index = index = self._read_index(self._open())
+        return index
+
+    def _append(self, path: str, index: Index, added: Mapping[str, bytes], removed: Set[str], lasting: bool) -> None:
+        handle = os.open(path, READ_WRITE)
+        self._appending = True  # until it is done, readers here need not look for what is new
+        try:
+            if state_of(os.fstat(handle)) != index.ranges.state:
+                raise changed()
+            arranged = arrangement(path, index.directory, added)
+            append_entries(handle, path, index.directory, added, removed, lasting=lasting, **arranged)
+            with self._lock:
+                self._index = self._read_index(self._open())
+        finally:
+            self._appending = False
+            os.close(handle)
+
+    def _check_name(self, index: Index, name: str) -> None:
+        """Raises Refused where a name is the folder of another: no archive with both can be unpacked."""
+        if name in index.entries:
+            return
+        at = bisect_left(index.names, name + "/")
+        above = name
+        beneath = at < len(index.names) and index.names[at].startswith(name + "/")
+        while not beneath and "/" in above:
+            above = above.rpartition("/")[0]
+            beneath = above in index.entries
+        if beneath:
+            raise Refused("A file and a folder cannot have the same name", key=name, advice="Choose another name.")
+
+    def close(self) -> None:
+        self._settle()
+        with self._lock:
+            ranges = self._ranges if self._index is None else self._index.ranges
+            if ranges is not None:
+                ranges.close()
+            if self._path is not None:
+                self._index = None
+
+
+def _check_crc(value: bytes, member: Member) -> None:
+    if zlib.crc32(value) != member.crc:
+        raise Unreadable("The archive is damaged: an entry's checksum does not match", advice="Copy it again.")
+
+
+def _misplaced() -> Unreadable:
+    return Unreadable("The archive is damaged: an entry does not begin where its directory says")

@@ -1,0 +1,296 @@
+"""Appends to a zip archive: new entries, then a new directory, after all that was there (APPNOTE 4.3).
+
+Nothing that the old directory names is written over, so whoever holds the file open reads on, and what was there is
+found until the four bytes are written that mark the new end record: those come last, in one piece. Until then readers
+have to find the old end record, and they look for it in the last 64 KiB only. So where more is written, copies of the
+old directory go ahead of what is written, no further apart than that, each completed the same way (`_stones`). A
+directory of more than 30 KiB (some 400 entries) is too long for that: of a write that is killed in the middle, other
+programs then say that the archive is damaged, while zarrscope finds the old directory further back. The next write here
+removes what the killed one left.
+
+Another program that writes into the file at the same time, without our locks, is noticed before the last four bytes are
+written; between that look and those four bytes its write is lost.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from typing import Protocol, TypeAlias
+from weakref import WeakSet
+
+from zarrscope.errors import Conflict, Refused, ZarrscopeError
+from zarrscope.runtime.tuning import SYSTEM_CALL_BYTES
+from zarrscope.stores.local.locks import folder_lock
+from zarrscope.stores.local.replace import flush, make_folders
+from zarrscope.stores.local.temporaries import begin
+from zarrscope.stores.zip.directory import (
+    CENTRAL,
+    CENTRAL_RECORD,
+    END,
+    END64,
+    IN_UTF8,
+    LOCAL,
+    LOCAL_RECORD,
+    MORE32,
+    REACH,
+    Directory,
+    Member,
+    end_records,
+)
+
+STEP = REACH - 32
+"""Bytes from one end record to the end of the next that is written."""
+LONGEST = 30_000
+"""Bytes of a directory of which copies are written ahead."""
+_LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
+"""What begins with one of these, after the end of an archive, is left of a write."""
+_PERMISSIONS = 0o100644 << 16
+
+Order: TypeAlias = Callable[[Sequence[Member]], Sequence[Member]]
+WriteAt: TypeAlias = Callable[[int, bytes], None]
+
+
+def append_entries(
+    handle: int,
+    path: str,
+    old: Directory,
+    added: Mapping[str, bytes],
+    removed: Set[str],
+    *,
+    order: Order | None = None,
+    comment: bytes | None = None,
+    lasting: bool = True,
+) -> None:
+    """Adds and removes entries of the archive that `handle` has open and `old` describes.
+
+    `order` arranges the entries of the directory. Raises Conflict when others wrote into the file, OSError; then it is
+    as it was.
+    """
+    size = os.fstat(handle).st_size
+    if size > old.stop:
+        _remove_left(handle, old)
+    try:
+        _append(handle, path, old, added, removed, order, comment, lasting)
+    except Conflict:
+        raise
+    except BaseException:
+        os.ftruncate(handle, old.stop)
+        raise
+
+
+def _remove_left(handle: int, old: Directory) -> None:
+    """Removes what a killed writer left behind the archive."""
+    begun = read_at(handle, old.stop, 4)
+    if not any(mark.startswith(begun) for mark in _LEFT):
+        raise Refused(
+            "Something that is no part of the archive follows its end",
+            advice="zarrscope repack makes an archive without it.",
+        )
+    os.ftruncate(handle, old.stop)
+
+
+def _append(
+    handle: int,
+    path: str,
+    old: Directory,
+    added: Mapping[str, bytes],
+    removed: Set[str],
+    order: Order | None,
+    comment: bytes | None,
+    lasting: bool,
+) -> None:
+    at = old.stop
+    pieces: list[bytes] = []
+    members = [member for member in old.members if member.name not in added and member.name not in removed]
+    for name, value in added.items():
+        header, member = entry(name, value, at, old.shift)
+        pieces += [header, value]
+        members.append(member)
+        at += len(header) + len(value)
+    data = b"".join(member.record for member in (order(members) if order else members))
+    text = old.comment if comment is None else comment
+    write = writer(handle)
+    written, last, free = old.stop, old.end, at
+    shortest = at + len(data) + len(text) + 128 - last
+    holds_mark = any(END in piece for piece in pieces)
+    if (shortest > STEP or holds_mark) and max(len(old.data), len(data)) + len(text) <= LONGEST:
+        last, free = _stones(write, old, pieces, at)
+        written = at
+    _fill(write, pieces, old.stop, written, at)
+    start = _aligned(free, len(data), len(members), text, old)
+    tail = end_records(len(members), len(data), start, text, shift=old.shift, always_64=old.is_64)
+    mark = tail.rindex(END, 0, len(tail) - len(text))
+    write(start, data + tail[:mark] + bytes(4) + tail[mark + 4 :])
+    if lasting:
+        flush(handle)
+    _check_unchanged(handle, path, old, start + len(data) + len(tail))
+    write(start + len(data) + mark, END)
+    if lasting:
+        flush(handle)
+
+
+def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int) -> tuple[int, int]:
+    """Writes `pieces`, which reach up to `target`, never further than STEP beyond the end record of a copy of the old
+    directory. Where the last copy's end record is, and where that ends."""
+    count, length = len(old.members), len(old.data)
+    size = length + 128 + len(old.comment)
+    written, last, stop = old.stop, old.end, old.stop
+    while written < target:
+        start = _aligned(min(target, last + STEP - size), length, count, old.comment, old)
+        tail = end_records(count, length, start, old.comment, shift=old.shift, always_64=old.is_64)
+        mark = tail.rindex(END, 0, len(tail) - len(old.comment))
+        write(start, old.data + tail[:mark] + bytes(4) + tail[mark + 4 :])
+        last, stop = start + length + mark, start + length + len(tail)
+        write(last, END)
+        _fill(write, pieces, old.stop, written, min(start, target))
+        written = min(start, target)
+    return last, stop
+
+
+def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: int) -> None:
+    """Writes what lies between `from_` and `to` of pieces that lie one after the other from `start` on."""
+    for piece in pieces:
+        stop = start + len(piece)
+        if from_ < stop and start < to:
+            first = max(from_, start)
+            write(first, piece[first - start : min(to, stop) - start])
+        start = stop
+
+
+def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory) -> int:
+    """The next place for a directory of which the mark of its end record lies within one sector of a disk."""
+    tail = end_records(count, length, start, comment, shift=old.shift, always_64=old.is_64)
+    mark = start + length + tail.rindex(END, 0, len(tail) - len(comment))
+    return start + -mark % 4
+
+
+def _check_unchanged(handle: int, path: str, old: Directory, size: int) -> None:
+    """Raises Conflict where the file is another one by now, or another program wrote into it."""
+    try:
+        same = os.path.samestat(os.stat(path), os.fstat(handle))
+    except FileNotFoundError:
+        same = False
+    if same and os.fstat(handle).st_size == size and read_at(handle, old.start, len(old.data)) == old.data:
+        return
+    raise changed()
+
+
+def changed() -> Conflict:
+    """The error where another program changed the archive at the same time."""
+    return Conflict(
+        "Another program changed the archive meanwhile",
+        advice="What it wrote was left as it is. Open the archive again, then save again.",
+    )
+
+
+def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, Member]:
+    """The local header of a new entry at `offset` of the file, which its bytes follow as they are; and its record."""
+    raw = name.encode()
+    flags = 0 if raw.isascii() else IN_UTF8
+    size, crc = len(value), zlib.crc32(value)
+    now = time.localtime()
+    date = (max(now.tm_year - 1980, 0) << 9) | (now.tm_mon << 5) | now.tm_mday
+    clock = (now.tm_hour << 11) | (now.tm_min << 5) | (now.tm_sec // 2)
+    small, place = min(size, MORE32), offset - shift
+    far = place >= MORE32
+    sizes = [size, size] if size >= MORE32 else []
+    extra = _extra(sizes)
+    central_extra = _extra([*sizes, place] if far else sizes)
+    version = 45 if central_extra else 20
+    header = LOCAL_RECORD.pack(LOCAL, version, flags, 0, clock, date, crc, small, small, len(raw), len(extra))
+    record = CENTRAL_RECORD.pack(
+        CENTRAL, 3 << 8 | version, version, flags, 0, clock, date, crc, small, small, len(raw), len(central_extra),
+        0, 0, 0, _PERMISSIONS, min(place, MORE32),
+    )  # fmt: skip
+    record += raw + central_extra
+    member = Member(name, len(raw), 0, flags, crc, size, size, len(central_extra), offset, record)
+    return header + raw + extra, member
+
+
+def _extra(numbers: Sequence[int]) -> bytes:
+    return struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
+
+
+def writer(handle: int) -> WriteAt:
+    """A function that writes bytes at an offset of an open file."""
+
+    def write(offset: int, value: bytes) -> None:
+        view = memoryview(value)
+        while view:
+            if hasattr(os, "pwrite"):
+                done = os.pwrite(handle, view[:SYSTEM_CALL_BYTES], offset)
+            else:
+                os.lseek(handle, offset, os.SEEK_SET)
+                done = os.write(handle, view[:SYSTEM_CALL_BYTES])
+            view, offset = view[done:], offset + done
+
+    return write
+
+
+def read_at(handle: int, offset: int, length: int) -> bytes:
+    """Bytes of an open file, fewer where it ends before."""
+    os.lseek(handle, offset, os.SEEK_SET)
+    pieces = []
+    while length > 0 and (piece := os.read(handle, min(length, SYSTEM_CALL_BYTES))):
+        pieces.append(piece)
+        length -= len(piece)
+    return b"".join(pieces)
+
+
+# ---------------------------------------------------------------------- files
+def create(path: str, ome: bool) -> None:
+    """Makes an archive without entries, unless something is there. Raises OSError."""
+    folder = os.path.dirname(path)
+    unfinished, handle = begin(folder)
+    try:
+        try:
+            writer(handle)(0, end_records(0, 0, 0, b"", always_64=ome))
+        finally:
+            os.close(handle)
+        if os.path.exists(path) and os.path.getsize(path):
+            raise changed()
+        os.replace(unfinished, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(unfinished)
+        raise
+
+
+@contextmanager
+def locked_folder(folder: str) -> Iterator[None]:
+    """Holds the lock of the folder of an archive, which is made where it is missing."""
+    make_folders(folder)
+    with folder_lock(folder):
+        yield
+
+
+class Settling(Protocol):
+    def _settle(self) -> None: ...
+
+
+_waiting: WeakSet[Settling] = WeakSet()
+
+
+def settle_at_exit(store: Settling) -> None:
+    """Lets what was put into the store be written when the process ends."""
+    _waiting.add(store)
+
+
+@atexit.register
+def _settle_all() -> None:
+    for store in list(_waiting):
+        try:
+            store._settle()
+        except ZarrscopeError as error:
+            print(f"Values were not written: {error}", file=sys.stderr)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_waiting.clear)  # the parent writes it
