@@ -1,19 +1,18 @@
-"""Codecs: from a chunk's bytes to its elements and back, named per dialect on the codec and nowhere else.
+"""Codecs: from a chunk's bytes to its elements and back. model/codec_table.py has a row for each.
 
 Codecs are resolved when an array is opened: configuration and compatibility errors come then, never in mid-scroll.
 
     pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
-    elements = pipeline.decode(data, out)      pipeline.encode(elements)      pipeline.shard: inner chunks by byte range
+    elements = pipeline.decode(data, out)      pipeline.encode(elements)
+    shard_of(pipeline): how to read inner chunks by their byte ranges
 
-kinds.py says what a codec is and holds the registry; pipeline.py runs a list of them; array, blosc, compress, zstd,
-sharding and the rest hold the codecs. Importing this imports none of the libraries that do the work.
+codec.py says what a codec is; registry.py finds one by its name; pipeline.py runs a list of codecs; array, blosc,
+compress, zstd, sharding and the rest hold the codecs. Importing this package imports no compression library.
 """
 
 from typing import TYPE_CHECKING, Any
 
-# These fill the registry; lookup.py brings those that few arrays have when one of them is asked for.
-from zarrscope.codecs import array, blosc, compress, sharding, zstd  # noqa: F401
-from zarrscope.codecs.kinds import (
+from zarrscope.codecs.codec import (
     ArraySpec,
     ArrayToArray,
     ArrayToBytes,
@@ -23,13 +22,15 @@ from zarrscope.codecs.kinds import (
     codec,
     is_fill,
 )
-from zarrscope.codecs.lookup import codec_id, codec_name, codec_table, every_codec, resolve
 from zarrscope.codecs.pipeline import CodecPipeline
+from zarrscope.codecs.registry import every_codec, resolve
 from zarrscope.codecs.settings import Settings
-from zarrscope.codecs.sharding import Shard, ShardIndex
+from zarrscope.codecs.sharding import Shard, ShardIndex, shard_of
 
 if TYPE_CHECKING:
-    from zarrscope.codecs.kinds import CODECS
+    from zarrscope.model.codec_table import CodecRow
+
+    CODECS: dict[str, CodecRow]
 
 
 def __getattr__(name: str) -> Any:
@@ -51,10 +52,8 @@ __all__ = [
     "Shard",
     "ShardIndex",
     "codec",
-    "codec_id",
-    "codec_name",
-    "codec_table",
     "every_codec",
     "is_fill",
     "resolve",
+    "shard_of",
 ]

@@ -1,10 +1,16 @@
 """Codecs of elements that numpy does alone: bytes, transpose, reshape, and the two for strings of any length.
 
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/bytes/index.html and
+https://zarr-specs.readthedocs.io/en/latest/v3/codecs/transpose/index.html;
+reshape, vlen-utf8 and vlen-bytes: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs
+
+    {"data_type": "int16", "codecs": [
+        {"name": "transpose", "configuration": {"order": [1, 0]}},
+        {"name": "reshape", "configuration": {"shape": [[0, 1]]}},
+        {"name": "bytes", "configuration": {"endian": "big"}}]}
+
 Stored order of bytes (v3 codec "bytes"; spec C.1, D.4): C order of the elements, each little- or big-endian. Structured
 types keep the order of their fields; `endian: big` turns fields whose type names none.
-
-    [{"name": "transpose", "configuration": {"order": [1, 0]}},
-     {"name": "bytes", "configuration": {"endian": "little"}}]
 """
 
 from __future__ import annotations
@@ -15,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.kinds import (
-    MAX_CHUNK_BYTES,
+from zarrscope.codecs.codec import (
     ArraySpec,
     ArrayToArray,
     ArrayToBytes,
@@ -25,7 +30,9 @@ from zarrscope.codecs.kinds import (
     Elements,
     codec,
 )
-from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.limits import MAX_CHUNK_BYTES
+from zarrscope.codecs.native import needed
+from zarrscope.codecs.objectsizes import TEXT, check_items
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk
 
@@ -41,7 +48,7 @@ SMALL = {
 }
 
 
-@codec("bytes", v3="endian", draft="endian")
+@codec("bytes")
 class BytesCodec(ArrayToBytes):
     """Elements one after the other."""
 
@@ -59,17 +66,17 @@ class BytesCodec(ArrayToBytes):
         self.word = _word(self.dtype)
         """Bytes that are turned together: the component of a complex number, a code point of a string."""
         structured = self.dtype.names is not None
-        if settings.has("endian") or (self.word > 1 and not structured):
+        if settings.has("endian") or (self.word > 1 and not structured and self.dtype.itemsize):
             self.endian = settings.choice("endian", ("little", "big"))
         else:
             self.endian = "little"
-        self.turned = self.word > 1 and self.endian != sys.byteorder
+        self.turned = self.dtype.itemsize > 0 and self.word > 1 and self.endian != sys.byteorder
         self.stored = self.dtype
         if structured and self.endian == "big" and not _has_big_fields(self.dtype):
             self.stored = self.dtype.newbyteorder(">")
         self.plain = self.stored == self.dtype and size > 0
         self.small = SMALL.get(decoded.dtype.name)
-        self.settles = bool(self.turned or self.small or self.dtype.kind == "b")
+        self.needs_fix_up = bool(self.turned or self.small or self.dtype.kind == "b")
         self.encoded = BytesSpec.exactly(size, max(1, self.dtype.itemsize))
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
@@ -80,12 +87,12 @@ class BytesCodec(ArrayToBytes):
             raw = np.frombuffer(data, np.uint8)
             if self.plain and out.flags.c_contiguous:
                 out.reshape(-1).view(np.uint8)[:] = raw
-                self.settle(out)
+                self.fix_up(out)
             else:
                 found = raw.view(self.stored).reshape(self.decoded.shape)
-                if self.plain and self.settles:
+                if self.plain and self.needs_fix_up:
                     found = found.copy()
-                    self.settle(found)
+                    self.fix_up(found)
                 out[...] = found
         return out
 
@@ -97,7 +104,7 @@ class BytesCodec(ArrayToBytes):
                 codec=self.name,
             )
 
-    def settle(self, array: Elements) -> None:
+    def fix_up(self, array: Elements) -> None:
         if self.turned:
             words = array.reshape(-1).view(f"u{self.word}")
             words[...] = words.view(words.dtype.newbyteorder())  # six times as quick as byteswap(inplace=True)
@@ -122,11 +129,11 @@ class BytesCodec(ArrayToBytes):
         return array.tobytes()
 
     @property
-    def lends(self) -> bool:
+    def encodes_views(self) -> bool:
         return not self.turned and self.stored == self.dtype and self.size > 0
 
-    def lend(self, array: Elements) -> Buffer:
-        if not self.lends:
+    def encode_view(self, array: Elements) -> Buffer:
+        if not self.encodes_views:
             return self.encode(array)
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
@@ -147,7 +154,7 @@ def _has_big_fields(dtype: np.dtype[Any]) -> bool:
     return any(_has_big_fields(dtype[name]) for name in dtype.names)
 
 
-@codec("transpose", draft="transpose")
+@codec("transpose")
 class Transpose(ArrayToArray):
     """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are the interim spelling (A.7)."""
 
@@ -170,7 +177,7 @@ class Transpose(ArrayToArray):
     def encode(self, array: Elements) -> Elements:
         return array.transpose(self.order)
 
-    def follow(self, selection: tuple[slice, ...]) -> tuple[slice, ...]:
+    def map_selection(self, selection: tuple[slice, ...]) -> tuple[slice, ...]:
         return tuple(selection[axis] for axis in self.order)
 
     def view(self, out: Elements) -> Elements:
@@ -220,6 +227,9 @@ class VariableLength(ArrayToBytes):
     """uint32 count, then per item uint32 length and its bytes, all little-endian, C order of the elements."""
 
     worker = ""
+    text = False
+    """Items are text, which may take more memory than its UTF-8."""
+    item_size = TEXT
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -238,6 +248,7 @@ class VariableLength(ArrayToBytes):
             )
         if len(data) < 4 + 4 * count:
             raise BadChunk(f"{self.name}: {len(data):,} bytes cannot hold {count:,} items", codec=self.name)
+        check_items(self.name, data, count, text=self.text, each=self.item_size)
         found = self._items(data)
         if out is None:
             return found.reshape(self.decoded.shape)
@@ -245,8 +256,9 @@ class VariableLength(ArrayToBytes):
         return out
 
     def encode(self, array: Elements) -> bytes:
-        # numcodecs flattens by the order in memory; the specification says C order.
-        return bytes(self._codec().encode(np.ascontiguousarray(array).reshape(-1)))
+        # numcodecs flattens by the order in memory; the specification says C order. And it asks for memory to write to.
+        flat = np.ascontiguousarray(array).reshape(-1)
+        return bytes(self._codec().encode(flat if flat.flags.writeable else flat.copy()))
 
     def _items(self, data: Buffer) -> Elements:
         found: Elements = self._codec().decode(np.frombuffer(data, np.uint8))
@@ -256,13 +268,15 @@ class VariableLength(ArrayToBytes):
         raise NotImplementedError
 
 
-@codec("vlen-utf8", v3="numcodecs.vlen-utf8", v2="vlen-utf8", needs="numcodecs")
+@codec("vlen-utf8")
 class VlenUtf8(VariableLength):
+    text = True
+
     def _codec(self) -> Any:
         return needed("numcodecs.vlen").VLenUTF8()
 
 
-@codec("vlen-bytes", v3="numcodecs.vlen-bytes", v2="vlen-bytes", needs="numcodecs")
+@codec("vlen-bytes")
 class VlenBytes(VariableLength):
     def _codec(self) -> Any:
         return needed("numcodecs.vlen").VLenBytes()

@@ -1,5 +1,12 @@
 """c-blosc 1: chunks of blocks that are compressed each by itself, with a header and a table of where they begin.
 
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/index.html
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2,
+                                            "blocksize": 0}}]}
+
 The library trusts a header, so it must be true first (spec F.4). And because a table only says where each block begins,
 blocks of one chunk or of many can be given a header and a table of their own: that is how parts of chunks are decoded,
 many by one call.
@@ -17,19 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.codecs import cblosc
-from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
-from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.native import needed
 from zarrscope.codecs.settings import Settings
-from zarrscope.errors import ZarrscopeError
-from zarrscope.reader import Room, Source
+from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.model.buffers import Arena, RangeReadable
+from zarrscope.runtime.tuning import BLOSC_HEAD
 
-HEAD = 4096
-"""Bytes of a chunk that are read first: they hold the table of up to 1,000 blocks."""
 STORED = 2
 """The flag of a chunk that is stored as it is, without blocks."""
 
 
-class Cut(NamedTuple):
+class EncodedBlocks(NamedTuple):
     """Some blocks of a chunk, or bytes of one that is stored as it is."""
 
     head: bytes
@@ -38,25 +44,25 @@ class Cut(NamedTuple):
     """Decoded bytes of a block, but perhaps the last."""
     start: int
     size: int
-    """What they decode to: from where in the chunk, and how much."""
+    """The decoded bytes: `size` of them, from `start` in the chunk."""
     data: Buffer
     places: NDArray[Any]
-    """Where in the data each block begins."""
+    """The offset of each block in `data`."""
 
 
-@codec("blosc", v2="blosc", draft="blosc", n5="blosc", needs="numcodecs")
+@codec("blosc")
 class Blosc(BytesToBytes):
     """One c-blosc 1 buffer. v3 spells the shuffle, v2 and the drafts number it; both are understood."""
 
-    takes_views = True
-    cuts = True
+    accepts_views = True
+    reads_blocks = True
     shuffles: ClassVar = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2, -1: -1}
     compressors = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.cname = settings.choice("cname", self.compressors, default="lz4")
-        self.quick = self.cname in ("lz4", "lz4hc", "blosclz")
+        self.fast = self.cname in ("lz4", "lz4hc", "blosclz")
         self.clevel = settings.integer("clevel", default=5, low=0, high=9)
         self.shuffle = self.shuffles[settings.choice("shuffle", tuple(self.shuffles), default="shuffle")]
         self.blocksize = settings.integer("blocksize", default=0, low=0, high=(1 << 31) - 1)
@@ -73,27 +79,27 @@ class Blosc(BytesToBytes):
             self._decompress(data, out)
         return out.data
 
-    def pays(self, start: int, stop: int) -> bool:
+    def supports_partial(self, start: int, stop: int) -> bool:
         return 2 * (stop - start) <= (self.decoded.size or 0)
 
-    def part(self, source: Source, out: Octets, start: int) -> None:
+    def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
         """One plane of a chunk ("xy plane", blosc): only the blocks that hold it are read and decoded."""
-        cut = self.cut(source, start, start + out.size)
-        if cut is None:
-            return super().part(source, out, start)
-        decoded = np.empty(cut.size, np.uint8)
-        self.join([cut], decoded, None)
-        out[:] = decoded[start - cut.start :][: out.size]
+        part = self.read_blocks(source, start, start + out.size)
+        if part is None:
+            return super().decode_partial(source, out, start)
+        decoded = np.empty(part.size, np.uint8)
+        self.decode_blocks([part], decoded, None)
+        out[:] = decoded[start - part.start :][: out.size]
         return None
 
-    def cut(self, source: Source, start: int, stop: int) -> Cut | None:
+    def read_blocks(self, source: RangeReadable, start: int, stop: int) -> EncodedBlocks | None:
         size = self.decoded.size or 0
-        first = source.read(0, min(source.size, HEAD))
+        first = source.read(0, min(source.size, BLOSC_HEAD))
         self._check_header(first, size, exact=True, whole=source.size)
         if first[2] & STORED:
             found = source.read(16 + start, 16 + stop)
             self.check_size(len(found), stop - start)
-            return Cut(bytes(first[:4]), stop - start, start, stop - start, found, np.zeros(0, "<i4"))
+            return EncodedBlocks(bytes(first[:4]), stop - start, start, stop - start, found, np.zeros(0, "<i4"))
         (block,) = unpack_from("<I", first, 8)
         count = -(-size // block)
         low, high = start // block, -(-stop // block)
@@ -104,9 +110,9 @@ class Blosc(BytesToBytes):
         table = 16 + 4 * count
         starts = np.frombuffer(first if table <= len(first) else source.read(0, table), "<u4", count, 16)
         data, places = self._blocks(source, starts.tolist(), low, high)
-        return Cut(bytes(first[:4]), block, low * block, min(high * block, size) - low * block, data, places)
+        return EncodedBlocks(bytes(first[:4]), block, low * block, min(high * block, size) - low * block, data, places)
 
-    def _blocks(self, source: Source, starts: list[int], low: int, high: int) -> tuple[Buffer, NDArray[Any]]:
+    def _blocks(self, source: RangeReadable, starts: list[int], low: int, high: int) -> tuple[Buffer, NDArray[Any]]:
         """Bytes that hold the blocks from `low` to `high`, and where in them each begins."""
         order = sorted(starts)
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
@@ -128,35 +134,35 @@ class Blosc(BytesToBytes):
             return found[0], np.array(wanted, "<i4") - wanted[0]
         return b"".join(found), np.fromiter(accumulate(map(len, found[:-1]), initial=0), "<i4", len(found))
 
-    def alike(self, cuts: Sequence[Cut]) -> bool:
-        first = cuts[0]
-        # A shorter last block is known as such only at the end; and the library counts in 31 bits.
-        if len(cuts) > 1 and (first.size % first.block or len(cuts) * first.size > cblosc.LARGEST):
+    def can_merge(self, parts: Sequence[EncodedBlocks]) -> bool:
+        first = parts[0]
+        # The library takes only the last block of a buffer for a short one, and its sizes have 31 bits.
+        if len(parts) > 1 and (first.size % first.block or len(parts) * first.size > cblosc.LARGEST):
             return False
-        return all(cut[:4] == first[:4] and len(cut.places) == len(first.places) for cut in cuts)
+        return all(part[:4] == first[:4] and len(part.places) == len(first.places) for part in parts)
 
-    def join(self, cuts: Sequence[Cut], out: Octets, room: Room | None) -> None:
-        """Decodes cuts that are `alike` into `out`, one after the other, by one call.
+    def decode_blocks(self, parts: Sequence[EncodedBlocks], out: Octets, arena: Arena | None) -> None:
+        """Decodes `parts` that `can_merge` into `out`, one after the other, by one call.
 
         They get a header and a table, with which the library takes them for one chunk: the table says where each block
-        begins, so the blocks stay where in the room they were read to.
+        begins, so the blocks stay where in the arena they were read to.
         """
-        first = cuts[0]
+        first = parts[0]
         if not len(first.places):
-            for i, cut in enumerate(cuts):
-                out[i * cut.size : (i + 1) * cut.size] = np.frombuffer(cut.data, np.uint8)
+            for i, part in enumerate(parts):
+                out[i * part.size : (i + 1) * part.size] = np.frombuffer(part.data, np.uint8)
             return
-        table = 16 + 4 * len(cuts) * len(first.places)
-        fits = room is not None and table <= room.FRONT and len(room.used()) <= cblosc.LARGEST
-        there = [room.offset(cut.data) for cut in cuts] if room is not None and fits else []
+        table = 16 + 4 * len(parts) * len(first.places)
+        fits = arena is not None and table <= arena.FRONT and len(arena.used()) <= cblosc.LARGEST
+        there = [arena.offset(part.data) for part in parts] if arena is not None and fits else []
         offsets = [at for at in there if at is not None]
-        if room is None or len(offsets) < len(cuts):
-            offsets = [*accumulate((len(cut.data) for cut in cuts[:-1]), initial=table)]
-            data: Any = bytearray().join((bytes(table), *(cut.data for cut in cuts)))
+        if arena is None or len(offsets) < len(parts):
+            offsets = [*accumulate((len(part.data) for part in parts[:-1]), initial=table)]
+            data: Any = bytearray().join((bytes(table), *(part.data for part in parts)))
         else:
-            data = room.used()
-        places = first.places if len(cuts) == 1 else np.concatenate([cut.places for cut in cuts])
-        places = places + (offsets[0] if len(cuts) == 1 else np.repeat(np.array(offsets, "<i4"), len(first.places)))
+            data = arena.used()
+        places = first.places if len(parts) == 1 else np.concatenate([part.places for part in parts])
+        places = places + (offsets[0] if len(parts) == 1 else np.repeat(np.array(offsets, "<i4"), len(first.places)))
         data[:16] = first.head + pack("<3I", out.size, first.block, len(data))
         data[16:table] = places.tobytes()
         self._decompress(data, out)
@@ -195,10 +201,20 @@ class Blosc(BytesToBytes):
             raise self.damaged(f"{stored:,} bytes cannot hold the table of its blocks")
         return size
 
-    def most(self, size: int) -> int | None:
+    def need_encoding(self) -> None:
+        blosc = needed("numcodecs.blosc")
+        if self.cname not in blosc.list_compressors():
+            raise Unsupported(
+                f"The blosc library that is installed here has no {self.cname}: nothing could be written",
+                feature=f"blosc with {self.cname}",
+                pointer="/configuration/cname",
+                advice=f"Choose one of {', '.join(blosc.list_compressors())}.",
+            )
+
+    def max_encoded_size(self, size: int) -> int | None:
         return size + cblosc.HEADER
 
-    def encode_each(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
+    def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
         """Chunks and shards ("write full, blosc-lz4"): Python's part of an inner chunk is 2 µs instead of 6."""
         whole = chunks.shape[1] > 0 and chunks.shape[1] % self.typesize == 0
         typesize = self.typesize if whole else 1
@@ -218,9 +234,9 @@ class Blosc(BytesToBytes):
 
     def encode(self, data: bytes) -> bytes:
         out = np.empty(len(data) + cblosc.HEADER, np.uint8).data
-        return bytes(out[: self.encode_each(np.frombuffer(data, np.uint8).reshape(1, -1), (0,), out)[0]])
+        return bytes(out[: self.encode_many(np.frombuffer(data, np.uint8).reshape(1, -1), (0,), out)[0]])
 
 
-@codec("numcodecs.blosc", needs="numcodecs")
+@codec("numcodecs.blosc")
 class NumcodecsBlosc(Blosc):
     """blosc with the configuration of numcodecs."""

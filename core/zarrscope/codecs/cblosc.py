@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
 
-from zarrscope.codecs.kinds import Buffer, Octets
-from zarrscope.codecs.libraries import needed, numcodecs_file, pointer
+import numpy as np
+
+from zarrscope.codecs.codec import Buffer, Octets
+from zarrscope.codecs.native import needed, numcodecs_file, pointer
+from zarrscope.runtime.shortcuts import need, shortcut
 
 HEADER = 16
 LARGEST = (1 << 31) - 1 - HEADER
@@ -56,25 +58,43 @@ def compress(
     return sizes
 
 
-@cache
-def compressing() -> Callable[..., int] | None:
-    """blosc_compress_ctx, or None where it is not to be had. It releases Python's lock while it runs."""
-    found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
-    if found is not None:
-        number, size, where = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
-        found.argtypes = (number, number, size, size, where, where, size, ctypes.c_char_p, size, number)
-        found.restype = number
-    return found
+_ELEMENTS = bytes((1, 2)) * 128
+_KNOWN = bytes.fromhex(
+    "02012102 00010000 00010000 32000000 14000000 0b000000 1f01010067500101010101 0b000000 1f02010067500202020202"
+)
+"""_ELEMENTS, shuffled and compressed by lz4."""
 
 
-@cache
-def function() -> Callable[..., int] | None:
-    """blosc_decompress_ctx(source, destination, size of the destination, threads), or None where it is not to be had.
-
-    It releases Python's lock while it runs.
-    """
+@shortcut("c-blosc reading", tried_with="numcodecs 0.15.1 and 0.16.6")
+def function() -> Callable[..., int]:
+    """blosc_decompress_ctx(source, destination, size of the destination, threads). It releases Python's lock."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
-    if found is not None:
-        found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-        found.restype = ctypes.c_int
-    return found
+    need(found is not None, "numcodecs does not show the function")
+    assert found is not None
+    found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    found.restype = ctypes.c_int
+    out = np.zeros(len(_ELEMENTS), np.uint8)
+    size = found(pointer(_KNOWN), pointer(out), out.size, 1)
+    need(size == out.size and out.tobytes() == _ELEMENTS, "it decoded a known buffer wrongly")
+    need(found(pointer(_KNOWN), pointer(out), out.size - 1, 1) <= 0, "it decoded more than there was room for")
+    return found  # type: ignore[no-any-return]
+
+
+@shortcut("c-blosc writing", tried_with="numcodecs 0.15.1 and 0.16.6")
+def compressing() -> Callable[..., int]:
+    """blosc_compress_ctx. It releases Python's lock."""
+    found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
+    need(found is not None, "numcodecs does not show the function")
+    assert found is not None
+    number, size, where = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
+    found.argtypes = (number, number, size, size, where, where, size, ctypes.c_char_p, size, number)
+    found.restype = number
+    made, out = np.empty(len(_ELEMENTS) + HEADER, np.uint8), np.zeros(len(_ELEMENTS), np.uint8)
+    length = found(5, 1, 2, out.size, pointer(_ELEMENTS), pointer(made), made.size, b"lz4", 0, 1)
+    need(0 < length < out.size, "it did not compress a known buffer")
+    read = function()
+    need(read is not None, "what it makes cannot be read back")
+    assert read is not None
+    size_of = read(pointer(made), pointer(out), out.size, 1)
+    need(size_of == out.size and out.tobytes() == _ELEMENTS, "what it makes is read back as something else")
+    return found  # type: ignore[no-any-return]

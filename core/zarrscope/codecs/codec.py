@@ -1,4 +1,4 @@
-"""What a codec is: three kinds, the representations between them, and the registry that names them.
+"""The three kinds of codec, the representations between them, and how a class is registered under its name.
 
 A codec is made for one place in one array's list of codecs: `Codec(settings, decoded)` checks its configuration against
 the representation it will be given and computes, without data, the representation it makes (`encoded`; v3 core
@@ -7,23 +7,26 @@ the representation it will be given and computes, without data, the representati
 Errors: BadMetadata or Unsupported when made, pointer relative to the codec's own JSON object ("/configuration/level");
 BadChunk while decoding, never another exception, never more memory than `decoded` allows (spec F.3).
 
-Names per dialect (spec A.13, C.1) are written at the codec, in its decorator, and nowhere else.
+Kinds and names per dialect (spec A.13, C.1) stand in model/codec_table.py; a codec of another package brings them along
+in its decorator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
 from zarrscope.codecs.settings import Settings
-from zarrscope.dtype import DataType, Fill, from_numpy
 from zarrscope.errors import BadChunk, Unsupported
-from zarrscope.frozen import frozen
-from zarrscope.reader import Room, Source
+from zarrscope.model import codec_table
+from zarrscope.model.buffers import Arena, RangeReadable
+from zarrscope.model.dtype import DataType, Fill
+from zarrscope.model.frozen import frozen
+from zarrscope.model.schema import Schema
+from zarrscope.model.typestr import from_numpy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,11 +35,6 @@ Buffer = bytes | bytearray | memoryview
 Elements: TypeAlias = "npt.NDArray[Any]"
 Octets: TypeAlias = "npt.NDArray[np.uint8]"
 """A contiguous 1-D array of bytes to decode into."""
-
-Kind = Literal["array→array", "array→bytes", "bytes→bytes"]
-
-MAX_CHUNK_BYTES = 1 << 30
-"""A chunk that decodes to more is refused (spec F.2), and so is more text than this in a chunk of strings."""
 
 
 @frozen
@@ -68,7 +66,7 @@ class ArraySpec:
         return self.dtype.numpy
 
     def zero(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArraySpec:
-        """The same chunk in another guise whose fill value has no meaning (delta, bit packing …)."""
+        """The spec of a chunk in another shape or dtype, whose fill value has no meaning (delta, bit packing …)."""
         return ArraySpec(
             shape, from_numpy(dtype.newbyteorder("=")), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False)
         )
@@ -90,8 +88,9 @@ class BytesSpec:
         return cls(size, size, itemsize)
 
     def compressed(self) -> BytesSpec:
-        """What a compressor makes of these bytes: unknown, but never far beyond them (spec F.3)."""
-        return BytesSpec(None, 4 * self.limit + 65536)
+        """The output of a compressor: of unknown size, but limited (spec F.3). The worst known codec adds a third
+        (base64); the rest is a margin for trailing bytes that some writers leave."""
+        return BytesSpec(None, self.limit + self.limit // 2 + 65536)
 
     def longer(self, extra: int) -> BytesSpec:
         return BytesSpec(None if self.size is None else self.size + extra, self.limit + extra)
@@ -100,13 +99,16 @@ class BytesSpec:
 class ArrayToArray:
     """Elements to elements. `decode(encode(x))` is x, or what the codec's rounding leaves of it."""
 
-    kind: ClassVar[Kind] = "array→array"
+    kind: ClassVar[codec_table.CodecKind] = "array→array"
     name: ClassVar[str] = ""
     encoded: ArraySpec
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         self.decoded = decoded
         self.encoded = decoded
+
+    def need_encoding(self) -> None:
+        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
 
     def decode(self, array: Elements) -> Elements:
         """Elements of `decoded` from elements of `encoded`; a view where that will do."""
@@ -115,8 +117,8 @@ class ArrayToArray:
     def encode(self, array: Elements) -> Elements:
         raise NotImplementedError
 
-    def follow(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
-        """What a selection of `decoded` selects of `encoded`, where that is one and decodes by itself."""
+    def map_selection(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
+        """The selection of `encoded` that decodes to `selection` of `decoded`; None where there is none."""
         return None
 
     def view(self, out: Elements) -> Elements | None:
@@ -127,14 +129,17 @@ class ArrayToArray:
 class ArrayToBytes:
     """Elements to bytes: exactly one in every list of codecs."""
 
-    kind: ClassVar[Kind] = "array→bytes"
+    kind: ClassVar[codec_table.CodecKind] = "array→bytes"
     name: ClassVar[str] = ""
     encoded: BytesSpec
     plain: bool = False
-    """The bytes are the elements as they lie in memory, but for what `settle` mends in place."""
+    """The bytes are the elements as they lie in memory, except for what `fix_up` corrects in place."""
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         self.decoded = decoded
+
+    def need_encoding(self) -> None:
+        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         """Elements of `decoded`, written into `out` (of any strides) when given, which is then returned."""
@@ -143,46 +148,50 @@ class ArrayToBytes:
     def encode(self, array: Elements) -> bytes:
         raise NotImplementedError
 
-    def lend(self, array: Elements) -> Buffer:
-        """As `encode`, but what it gives may be the memory of `array` itself: to be used before that changes."""
+    def encode_view(self, array: Elements) -> Buffer:
+        """As `encode`, but the result may be a view of `array`: use it before `array` changes."""
         return self.encode(array)
 
     @property
-    def lends(self) -> bool:
-        """Whether `lend` gives the memory of any contiguous array itself."""
+    def encodes_views(self) -> bool:
+        """Whether `encode_view` gives a view of every contiguous array."""
         return False
 
-    settles: bool = False
-    """Whether there is anything to `settle`."""
+    needs_fix_up: bool = False
+    """Whether `fix_up` changes anything."""
 
-    def settle(self, array: Elements) -> None:
-        """Makes values of the raw bytes that were put into a contiguous array of some elements, where `plain`."""
+    def fix_up(self, array: Elements) -> None:
+        """Turns raw bytes that were copied into a contiguous array into values, in place; only where `plain`."""
 
     def check_length(self, found: int) -> None:
-        """Raises BadChunk unless the elements take so many bytes, where that is known."""
+        """Raises BadChunk unless the elements take `found` bytes, where their size is known."""
 
 
 class BytesToBytes:
-    """Bytes to bytes: compression and checksums. A subclass writes `_expand`, and `_expand_into` where it pays.
+    """Bytes to bytes: compression and checksums.
 
-    A decoder has three verbs: `decode_into` (a whole chunk), `part` (only what a selection needs of a large chunk) and
-    `batch` (many tiny chunks by one call). The last two are derived; where a codec has a better way, it says what for.
-    `cut` and `join` are `part` for many chunks by one call, where a codec has them.
+    A subclass implements `_expand`, and `_expand_into` where decoding into given memory is faster. There are three ways
+    to decode: `decode_into` (a whole chunk), `decode_partial` (the part of a large chunk that a selection needs) and
+    `decode_many` (many tiny chunks in one call). The last two have a default that decodes whole chunks.
+    `read_blocks` and `decode_blocks` do the work of `decode_partial` for many chunks in one call, where `reads_blocks`.
     """
 
-    kind: ClassVar[Kind] = "bytes→bytes"
+    kind: ClassVar[codec_table.CodecKind] = "bytes→bytes"
     name: ClassVar[str] = ""
     encoded: BytesSpec
-    takes_views: ClassVar[bool] = False
-    """`encode` takes any contiguous memory, not only bytes."""
-    cuts: ClassVar[bool] = False
-    """Whether there is `cut`."""
-    quick: bool = False
+    accepts_views: ClassVar[bool] = False
+    """`encode` accepts any contiguous memory, not only bytes."""
+    reads_blocks: ClassVar[bool] = False
+    """Whether the codec implements `read_blocks` and `decode_blocks`."""
+    fast: bool = False
     """Whether decoding takes little longer than copying."""
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         self.decoded = decoded
         self.encoded = decoded.compressed()
+
+    def need_encoding(self) -> None:
+        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
 
     def decode(self, data: Buffer) -> Buffer:
         """All decoded bytes: exactly `decoded.size` where that is known, else at most `decoded.limit`."""
@@ -197,11 +206,11 @@ class BytesToBytes:
         """Fills `out` whole, or raises BadChunk."""
         self._expand_into(data, out)
 
-    def pays(self, start: int, stop: int) -> bool:
-        """Whether `part` may cost clearly less than decoding all."""
+    def supports_partial(self, start: int, stop: int) -> bool:
+        """Whether `decode_partial` of these decoded bytes may cost clearly less than decoding all."""
         return False
 
-    def part(self, source: Source, out: Octets, start: int) -> None:
+    def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
         """Fills `out` with the decoded bytes from `start`; `decoded.size` is known. Raises BadChunk.
 
         Bytes cut off at the end are noticed, other damage only where it lies in what is decoded.
@@ -210,41 +219,43 @@ class BytesToBytes:
         self.decode_into(source.read(0, source.size), whole)
         out[:] = whole[start : start + out.size]
 
-    def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
-        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of its own.
+    def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
+        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of the codec.
 
-        `room`: where the chunks were read to, if anywhere; what else was taken of it is left alone.
+        `arena`: the memory that holds the chunks, if any; other memory taken from it is left alone.
         """
         size = out.size // len(chunks)
         for i, data in enumerate(chunks):
             self.decode_into(data, out[i * size : (i + 1) * size])
         return out
 
-    def cut(self, source: Source, start: int, stop: int) -> Any:
-        """What of a chunk is needed for the decoded bytes from `start` to `stop`; None where that is all, or unknown.
+    def read_blocks(self, source: RangeReadable, start: int, stop: int) -> Any:
+        """The encoded blocks that hold the decoded bytes from `start` to `stop`; None: decode the whole chunk.
 
-        It decodes to `cut.size` bytes from `cut.start`. It is read already, or lies in the room that the source reads
-        to. Raises BadChunk.
+        They decode to `size` bytes from `start`, two attributes of the result. Raises BadChunk.
         """
         return None
 
-    def alike(self, cuts: Sequence[Any]) -> bool:
-        """Whether `join` can decode them together: each alone it always can."""
-        return len(cuts) == 1
+    def can_merge(self, parts: Sequence[Any]) -> bool:
+        """Whether `decode_blocks` can decode these results of `read_blocks` together; one alone it always can."""
+        return len(parts) == 1
 
-    def join(self, cuts: Sequence[Any], out: Octets, room: Room | None) -> None:
-        """Fills `out` with what the cuts decode to, one after the other. `room` as for `batch`. Raises BadChunk."""
+    def decode_blocks(self, parts: Sequence[Any], out: Octets, arena: Arena | None) -> None:
+        """Decodes results of `read_blocks` into `out`, one after the other.
+
+        `arena` as for `decode_many`. Raises BadChunk.
+        """
         raise NotImplementedError
 
     def encode(self, data: bytes) -> bytes:
         raise NotImplementedError
 
-    def most(self, size: int) -> int | None:
-        """How much room `encode_each` needs for so many bytes; None where there is only `encode`."""
+    def max_encoded_size(self, size: int) -> int | None:
+        """The bytes that `encode_many` may need for a chunk of `size` bytes; None where it is not implemented."""
         return None
 
-    def encode_each(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
-        """Encodes each row of `chunks` that is asked for by itself, one after the other in `out`: how long they are."""
+    def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
+        """Encodes the rows `which` of `chunks`, one after the other, into `out`. Returns their encoded sizes."""
         raise NotImplementedError
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
@@ -274,58 +285,85 @@ Codec = ArrayToArray | ArrayToBytes | BytesToBytes
 CodecClass = type[ArrayToArray] | type[ArrayToBytes] | type[BytesToBytes]
 
 
-@frozen
-class Registered:
-    """One row of the registry: a codec's canonical name, what the dialects call it, what does the work."""
+CLASSES: dict[str, CodecClass] = {}
+"""The codecs that were imported so far, by canonical name; registry.py imports the others."""
 
-    name: str
-    kind: Kind
-    make: CodecClass
-    ids: Mapping[str, tuple[str, ...]]
-    """Family of dialects ("v3", "v2", "draft", "n5") → the names used there; the first one is written."""
-    libraries: tuple[str, ...]
-    """Import names of which one must be there; empty when numpy and the standard library do."""
-    package: str
-    """What to install when they are missing."""
-    reads: bool
-    writes: bool
-
-    @property
-    def installed(self) -> bool:
-        return not self.libraries or any(find_spec(library) is not None for library in self.libraries)
-
-
-CODECS: dict[str, Registered] = {}
-"""Every codec by canonical name, in reading order. Others come through entry points (see lookup.py) on a miss."""
-
-Made = TypeVar("Made", bound=CodecClass)
+CodecClassT = TypeVar("CodecClassT", bound=CodecClass)
 
 
 def codec(
     name: str,
     *,
-    v3: str | Iterable[str] = (),
-    v2: str | Iterable[str] = (),
+    v2: str | Iterable[str] | None = None,
     draft: str | Iterable[str] = (),
     n5: str | Iterable[str] = (),
+    members: Mapping[str, Schema] | None = None,
+    required: Iterable[str] = (),
+    object_type: str = "",
     needs: str | Iterable[str] = (),
     package: str = "",
-    reads: bool = True,
     writes: bool = True,
-) -> Callable[[Made], Made]:
-    """Registers a codec class under its canonical name; `v3` lists other spellings met in v3 documents."""
+) -> Callable[[CodecClassT], CodecClassT]:
+    """Registers a codec class under its canonical name.
 
-    def register(made: Made) -> Made:
+    Parameters
+    ----------
+    name
+        The name in v3 documents. For a codec of zarrscope itself the rest stands in model/codec_table.py.
+    v2, draft, n5
+        What these dialects call it; the first name is written. By default v2 calls it `name`, the others not at all.
+    members, required
+        What its configuration may hold, member by member in the words of JSON Schema, and what it must spell out.
+    object_type
+        "string", "bytes" or "object", if it stores elements of any length and is a filter in v2.
+    needs, package
+        Import names of which one must be there, and what to install when none is.
+    writes
+        Whether it encodes.
+
+    Examples
+    --------
+    >>> from zarrscope.codecs import BytesToBytes, codec
+    >>> @codec("example.flip", members={})
+    ... class Flip(BytesToBytes):
+    ...     def encode(self, data):
+    ...         return bytes(255 - byte for byte in data)
+    ...     def _expand(self, data, limit):
+    ...         return self.encode(data)
+    >>> Flip.name
+    'example.flip'
+    """
+
+    def register(made: CodecClassT) -> CodecClassT:
+        row = codec_table.CODECS.get(name)
+        if name in codec_table.BUILT_IN and row is not None:
+            if row.module != made.__module__ or row.kind != made.kind:
+                raise TypeError(f"The name {name!r} is that of a codec of zarrscope itself: {row.kind} in {row.module}")
+        else:
+            other = CLASSES.get(name)
+            if other is not None and (other.__module__, other.__qualname__) != (made.__module__, made.__qualname__):
+                raise TypeError(f"{other.__module__} registers a codec {name!r} already")
+            codec_table.register(
+                codec_table.CodecRow(
+                    name,
+                    made.kind,
+                    made.__module__,
+                    members,
+                    tuple(required),
+                    v2=(name,) if v2 is None else codec_table.several(v2),
+                    draft=codec_table.several(draft),
+                    n5=codec_table.several(n5),
+                    object_type=object_type,
+                    needs=codec_table.several(needs),
+                    package=package,
+                    writes=writes,
+                )
+            )
         made.name = name
-        ids = {"v3": (name, *_several(v3)), "v2": _several(v2), "draft": _several(draft), "n5": _several(n5)}
-        CODECS[name] = Registered(name, made.kind, made, ids, _several(needs), package, reads, writes)
+        CLASSES[name] = made
         return made
 
     return register
-
-
-def _several(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def is_fill(array: Elements, fill: Fill) -> bool:

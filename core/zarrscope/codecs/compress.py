@@ -1,9 +1,18 @@
 """Compression and checksums of bytes: gzip, zlib, crc32c (blosc.py and zstd.py have files of their own).
 
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/index.html (RFC 1952), https://zarr-specs.readthedocs.io/en/latest/v3/codecs/crc32c/index.html
+(RFC 3720); zlib (RFC 1950): https://numcodecs.readthedocs.io/en/stable/
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "numcodecs.zlib", "configuration": {"level": 1}},
+        {"name": "gzip", "configuration": {"level": 5}},
+        {"name": "crc32c"}]}
+
 Safety (spec F.3 to F.7): nothing is decoded beyond what the chunk can hold. Where a library would believe a length in
 the data and allocate it, or read past a cut buffer, the header is checked first.
 
-Speed (perf/README): all of these release the GIL. Each has a fast way and a plain one that is always there:
+Speed: all of these release the GIL. Each has a fast way and a plain one that is always there:
 gzip: libdeflate, isal, zlib · crc32c: google-crc32c, a table in Python.
 """
 
@@ -15,21 +24,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
-from zarrscope.codecs.libraries import library
+from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.native import library
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk
-from zarrscope.reader import Source
-
-PIECE = 256 * 1024
-"""Bytes of a stream that are decoded at once where most of them are only passed over: they stay near the processor."""
+from zarrscope.model.buffers import RangeReadable
+from zarrscope.runtime.tuning import INFLATED_PIECE
 
 
 class Deflated(BytesToBytes):
     """A deflate stream in a wrapper that zlib knows by its window bits, one or several members long (spec F.7)."""
 
     window: ClassVar[int]
-    takes_views = True
+    accepts_views = True
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -63,7 +70,7 @@ class Deflated(BytesToBytes):
                 raise self.damaged(f"{len(rest)} bytes follow the end of the stream")
 
 
-@codec("gzip", v3="numcodecs.gzip", v2="gzip", draft="gzip", n5="gzip")
+@codec("gzip")
 class Gzip(Deflated):
     """RFC 1952: members one after the other; zeros may follow the last."""
 
@@ -82,22 +89,22 @@ class Gzip(Deflated):
                 return
         super()._expand_into(data, out)
 
-    def pays(self, start: int, stop: int) -> bool:
+    def supports_partial(self, start: int, stop: int) -> bool:
         return 10 * stop <= 9 * (self.decoded.size or 0) and library("isal.igzip_lib") is not None
 
-    def part(self, source: Source, out: Octets, start: int) -> None:
+    def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
         """One plane of a chunk of 128³ ("XY plane, gzip 128^3"): the stream up to the last byte that is needed.
 
         That the chunk is whole is known from its last four bytes, the decoded size; anything else is decoded whole.
         """
         data, igzip = source.read(0, source.size), library("isal.igzip_lib")
         if igzip is None or len(data) < 18 or int.from_bytes(data[-4:], "little") != self.decoded.size:
-            return super().part(source, out, start)
+            return super().decode_partial(source, out, start)
         stream = igzip.IgzipDecompressor(flag=igzip.DECOMP_GZIP)
         done, stop, rest = 0, start + out.size, data
         try:
             while done < stop and not stream.eof:
-                piece = np.frombuffer(stream.decompress(rest, min(PIECE, stop - done)), np.uint8)
+                piece = np.frombuffer(stream.decompress(rest, min(INFLATED_PIECE, stop - done)), np.uint8)
                 if not piece.size and not rest:
                     break
                 rest = b""
@@ -108,7 +115,7 @@ class Gzip(Deflated):
         except Exception as error:
             raise self.damaged(error) from None
         if done < stop:  # the first member of several ends here
-            super().part(source, out, start)
+            super().decode_partial(source, out, start)
         return None
 
     def encode(self, data: bytes) -> bytes:
@@ -116,7 +123,7 @@ class Gzip(Deflated):
         return stream.compress(data) + stream.flush()
 
 
-@codec("numcodecs.zlib", v2="zlib", draft="zlib")
+@codec("numcodecs.zlib")
 class Zlib(Deflated):
     """RFC 1950."""
 
@@ -196,7 +203,7 @@ class Checksummed(BytesToBytes):
         return self.digest(data) + data if self.at_start else data + self.digest(data)
 
 
-@codec("crc32c", v3="numcodecs.crc32c", v2="crc32c")
+@codec("crc32c")
 class Crc32c(Checksummed):
     def digest(self, data: Buffer) -> bytes:
         return crc32c(data).to_bytes(4, "little")

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from functools import cache
 from typing import Any
 
-from zarrscope.codecs.kinds import Buffer, Octets
-from zarrscope.codecs.libraries import numcodecs_file, pointer
+import numpy as np
+
+from zarrscope.codecs.codec import Buffer, Octets
+from zarrscope.codecs.native import numcodecs_file, pointer
+from zarrscope.runtime.shortcuts import need, shortcut
 
 _local = threading.local()
 
 
 class ZstdFailure(ValueError):
-    """What libzstd says of data that it cannot decode; `too_long` where they hold more than there is room for."""
+    """An error of libzstd for data that it cannot decode; `too_long` when they decode to more than fits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -44,26 +46,48 @@ def decompress(functions: Any, data: Buffer, out: Octets) -> int:
     context = getattr(_local, "context", None)
     if context is None:
         context = _local.context = _Context(functions)
+    return _decompress(functions, context, data, out)
+
+
+def _decompress(functions: Any, context: _Context, data: Buffer, out: Octets) -> int:
     size: int = functions.ZSTD_decompressDCtx(context.handle, pointer(out), out.size, pointer(data), len(data))
     if size > out.size:
         raise ZstdFailure(functions.ZSTD_getErrorName(size).decode("ascii", "replace"))
     return size
 
 
-@cache
+@shortcut("libzstd", tried_with="numcodecs 0.15.1 and 0.16.6")
 def functions() -> Any:
-    """The library file with the types of its functions set, or None where it does not show them."""
+    """The library file with the types of its functions set."""
     found = numcodecs_file("zstd", "ZSTD_decompressDCtx")
-    try:
-        where, size = ctypes.c_void_p, ctypes.c_size_t
-        for name, takes, gives in (
-            ("ZSTD_createDCtx", (), where),
-            ("ZSTD_freeDCtx", (where,), size),
-            ("ZSTD_decompressDCtx", (where, where, size, where, size), size),
-            ("ZSTD_getErrorName", (size,), ctypes.c_char_p),
-        ):
-            function = getattr(found, name)
-            function.argtypes, function.restype = takes, gives
-    except AttributeError:
-        return None
+    where, size = ctypes.c_void_p, ctypes.c_size_t
+    for name, takes, gives in (
+        ("ZSTD_createDCtx", (), where),
+        ("ZSTD_freeDCtx", (where,), size),
+        ("ZSTD_decompressDCtx", (where, where, size, where, size), size),
+        ("ZSTD_getErrorName", (size,), ctypes.c_char_p),
+    ):
+        function = getattr(found, name, None)
+        need(function is not None, "numcodecs does not show the functions")
+        assert function is not None
+        function.argtypes, function.restype = takes, gives
+    _test(found)
     return found
+
+
+_FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
+"""Nine letters and their checksum."""
+
+
+def _test(found: Any) -> None:
+    """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged one and a full room."""
+    context, out = _Context(found), np.empty(24, np.uint8)
+    decoded = _decompress(found, context, 2 * _FRAME, out)
+    need(decoded == 18 and out[:18].tobytes() == b"zarrscopezarrscope", "it decoded a known frame wrongly")
+    for data, room, too_long in ((_FRAME[:-1] + b"?", out, False), (2 * _FRAME, out[:17], True)):
+        try:
+            _decompress(found, context, data, room)
+        except ZstdFailure as error:
+            need(error.too_long is too_long, f"it named a failure otherwise: {error}")
+        else:
+            need(False, "it took a damaged frame for a whole one")

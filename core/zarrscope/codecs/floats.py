@@ -1,5 +1,11 @@
 """Compressors of numbers that go from elements to bytes at once: zfp (without and with its header) and pcodec.
 
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zfp;
+zfpy and pcodec: https://numcodecs.readthedocs.io/en/stable/
+
+    {"data_type": "float32", "codecs": [
+        {"name": "zfp", "configuration": {"mode": "reversible"}}]}
+
 zfp reads its stream without looking where it ends, so it is always given a copy padded to the longest stream that the
 chunk could have (spec F.4 tells of the same fault in blosc); what a cut stream lacks is then zeros, never memory.
 """
@@ -11,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
-from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.native import needed
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk
 
@@ -20,7 +26,7 @@ _ZFP_TYPES = {"int32": "type_int32", "int64": "type_int64", "float32": "type_flo
 
 
 class Zfpy(ArrayToBytes):
-    """What both spellings of zfp share: types, sizes, and decoding from padded bytes."""
+    """The base of both spellings of zfp: types, sizes, and decoding from padded bytes."""
 
     arguments: dict[str, Any]
 
@@ -73,7 +79,7 @@ class Zfpy(ArrayToBytes):
         return bytes(zfpy.compress_numpy(np.ascontiguousarray(array), write_header=header, **self.arguments))
 
 
-@codec("zfp", needs="zfpy")
+@codec("zfp")
 class Zfp(Zfpy):
     """The registered codec: a stream without header, its mode in the configuration.
 
@@ -109,7 +115,7 @@ class Zfp(Zfpy):
         return self.compress(array, self.header)
 
 
-@codec("numcodecs.zfpy", v2="zfpy", needs="zfpy")
+@codec("numcodecs.zfpy")
 class NumcodecsZfpy(Zfpy):
     """A stream that describes itself."""
 
@@ -126,7 +132,7 @@ class NumcodecsZfpy(Zfpy):
         return self.compress(array, header=True)
 
 
-@codec("numcodecs.pcodec", v2="pcodec", v3="pcodec", needs="pcodec")
+@codec("numcodecs.pcodec")
 class Pcodec(ArrayToBytes):
     """Pcodec's standalone file of the elements in C order."""
 

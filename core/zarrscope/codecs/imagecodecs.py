@@ -1,5 +1,9 @@
 """Codecs named imagecodecs_<x>, in v2 and v3 stores, done by the imagecodecs package where it is installed.
 
+Specification: https://github.com/cgohlke/imagecodecs (its module numcodecs lists names and settings)
+
+    {"dtype": "|u1", "filters": null, "compressor": {"id": "imagecodecs_png"}}
+
 Image formats go from elements to bytes, compressors from bytes to bytes. A decoder is always handed the memory to fill,
 of the chunk's own size, so that an image cannot be larger than its chunk (spec F.3).
 """
@@ -10,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.kinds import (
+from zarrscope.codecs.codec import (
     ArraySpec,
     ArrayToBytes,
     Buffer,
@@ -20,7 +24,7 @@ from zarrscope.codecs.kinds import (
     Elements,
     Octets,
 )
-from zarrscope.codecs.libraries import library
+from zarrscope.codecs.native import library
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk, Refused, Unsupported
 
@@ -34,7 +38,7 @@ UNSAFE = frozenset({"lzw"})
 FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpred quantize xor packints".split())
 
 
-class Image(ArrayToBytes):
+class ImageCodec(ArrayToBytes):
     """An image format; single axes may be left out of the stored image."""
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
@@ -71,6 +75,10 @@ class Image(ArrayToBytes):
         plane = (1,) * (2 - len(squeezed)) + squeezed
         return list(dict.fromkeys([plane, squeezed, self.decoded.shape]))
 
+    def need_encoding(self) -> None:
+        if not hasattr(library("imagecodecs"), f"{self.function}_encode"):
+            raise Unsupported(f"{self.name} can only be read here", feature=f"writing {self.name}")
+
     def encode(self, array: Elements) -> bytes:
         encode = getattr(library("imagecodecs"), f"{self.function}_encode")
         squeezed = np.ascontiguousarray(array).reshape(self._shapes()[0])
@@ -80,7 +88,7 @@ class Image(ArrayToBytes):
             raise Refused(f"{self.name} cannot store this chunk: {error}", advice="Choose another codec.") from None
 
 
-class Stream(BytesToBytes):
+class StreamCodec(BytesToBytes):
     """A compressor of bytes."""
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
@@ -98,6 +106,10 @@ class Stream(BytesToBytes):
         except Exception as error:
             raise self.damaged(error) from None
         self.check_size(len(found), out.size)
+
+    def need_encoding(self) -> None:
+        if not hasattr(library("imagecodecs"), f"{self.function}_encode"):
+            raise Unsupported(f"{self.name} can only be read here", feature=f"writing {self.name}")
 
     def encode(self, data: bytes) -> bytes:
         encode = getattr(library("imagecodecs"), f"{self.function}_encode")
@@ -134,5 +146,5 @@ def image_codec(name: str) -> CodecClass:
             feature=f"codec {name}",
             advice="A newer imagecodecs may have it." if not available else None,
         )
-    kind: CodecClass = Stream if function in STREAMS else Image
+    kind: CodecClass = StreamCodec if function in STREAMS else ImageCodec
     return type(f"Imagecodecs_{function}", (kind,), {"name": name})

@@ -1,5 +1,14 @@
 """N5's blocks: a header, then elements, big-endian, compressed (spec A.10), and Java's LZ4.
 
+Specification: https://github.com/saalfeldlab/n5 (README, "File-system specification");
+n5_default: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/n5_default
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "n5_default", "configuration": {"codecs": [
+            {"name": "transpose", "configuration": {"order": [1, 0]}},
+            {"name": "bytes", "configuration": {"endian": "big"}},
+            {"name": "gzip", "configuration": {"level": 5}}]}}]}
+
     uint16 mode · uint16 number of axes · uint32 size per axis, fastest first · payload
 
 `n5_block` is what the N5 dialect uses: the array's axes are N5's reversed, so the payload is in C order. A block may be
@@ -13,12 +22,12 @@ from math import prod
 
 import numpy as np
 
-from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
-from zarrscope.codecs.libraries import library, needed
+from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
+from zarrscope.codecs.native import library, needed
 from zarrscope.codecs.pipeline import CodecPipeline
 from zarrscope.codecs.settings import Settings
-from zarrscope.errors import BadChunk, Unsupported
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.errors import BadChunk, Unsupported, ZarrscopeError
+from zarrscope.model.metadata import CodecSpec, Configuration
 
 BIG = CodecSpec("bytes", Configuration({"endian": "big"}))
 MAX_SHAPES = 256
@@ -29,6 +38,8 @@ class N5Block(ArrayToBytes):
     """Configuration: `codecs`, the compression as bytes→bytes codecs (none or one)."""
 
     reversed_axes = False
+    first = -1
+    """The place in `codecs` of the implicit big-endian `bytes` codec."""
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -37,7 +48,13 @@ class N5Block(ArrayToBytes):
         self.block = decoded.shape[::-1] if self.reversed_axes else decoded.shape
         self.specs = (BIG, *self._compression(settings))
         self.budget = settings.budget.deeper()
-        self.whole = self._pipeline(self.block, settings.pointer("codecs"))
+        try:
+            self.whole = self._pipeline(self.block, "")
+        except ZarrscopeError as error:
+            number, slash, rest = (error.pointer or "").removeprefix("/").partition("/")
+            at = f"/{int(number) + self.first}" if number.isdigit() else ""
+            error.pointer = settings.pointer("codecs") + at + slash + rest
+            raise
         self.pipelines: dict[tuple[int, ...], CodecPipeline] = {self.block: self.whole}
         self.encoded = BytesSpec(None, self.whole.encoded.limit + 8 + 4 * len(decoded.shape))
 
@@ -86,6 +103,9 @@ class N5Block(ArrayToBytes):
                 raise BadChunk(f"{self.name}: the block counts {count:,} elements for shape {shape}", codec=self.name)
         return shape, start
 
+    def need_encoding(self) -> None:
+        self.whole.need_encoding()
+
     def encode(self, array: Elements) -> bytes:
         target = array.transpose() if self.reversed_axes else array
         header = np.array([0, len(self.block)], ">u2").tobytes() + np.array(self.block[::-1], ">u4").tobytes()
@@ -97,6 +117,7 @@ class N5Default(N5Block):
     """Configuration: `codecs` = transpose by the full reversal, big-endian bytes, and at most one compression."""
 
     reversed_axes = True
+    first = 1
 
     def _compression(self, settings: Settings) -> tuple[CodecSpec, ...]:
         order, *rest = settings.codecs("codecs") or (CodecSpec(""),)
@@ -111,7 +132,7 @@ class N5Default(N5Block):
         return tuple(rest[1:])
 
 
-@codec("n5.lz4", n5="lz4", needs="numcodecs", writes=False)
+@codec("n5.lz4")
 class JavaLz4(BytesToBytes):
     """lz4-java's LZ4BlockOutputStream: blocks with "LZ4Block", method, two sizes and a checksum (xxHash32)."""
 
@@ -151,7 +172,11 @@ class JavaLz4(BytesToBytes):
             raise self.damaged(error) from None
         return out.tobytes()
 
-    def encode(self, data: bytes) -> bytes:
+    def need_encoding(self) -> None:
         raise Unsupported(
             "N5's lz4 can only be read", feature="writing n5 lz4", advice="Choose another compression to write."
         )
+
+    def encode(self, data: bytes) -> bytes:
+        self.need_encoding()
+        raise AssertionError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
@@ -12,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import Unsupported
+from zarrscope.runtime.memo import memoized
+from zarrscope.runtime.shortcuts import NotUsable
 
 
-@cache
+@memoized(64)
 def library(name: str) -> Any:
     """The module, or None when it is missing or cannot be imported (a broken installation is as good as none)."""
     try:
@@ -36,31 +37,29 @@ def needed(name: str, package: str | None = None) -> Any:
     return module
 
 
-@cache
+@memoized(8)
 def numcodecs_file(name: str, shows: str) -> Any:
-    """The library file of a module of numcodecs as ctypes sees it, numcodecs itself not imported; None without one.
+    """The library file of a module of numcodecs as ctypes sees it, numcodecs itself not imported. Raises NotUsable.
 
     2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up every codec it has, 25 ms before the first chunk.
 
     `shows`: one of the functions that it shows. Other libraries may have brought functions of the same names to where
     all libraries of the process look first (a graphics driver its own libzstd); then one half of the file would work
-    with the other one's, on memory laid out otherwise. So its own are preferred, and where that cannot be had for
-    certain (it was loaded before, by another way, beside such a library), it is None.
+    with the other one's, on memory laid out otherwise. So its own are preferred; where that cannot be had for certain
+    (it was loaded before, by another way, beside such a library), it is not used.
     """
-    try:
-        import ctypes
+    import ctypes
 
-        package = find_spec("numcodecs")
-        for folder in (package.submodule_search_locations if package is not None else None) or ():
-            for suffix in EXTENSION_SUFFIXES:
-                path = os.path.join(folder, name + suffix)
-                if os.path.exists(path):
-                    prefer = 0 if _is_loaded(path) else getattr(os, "RTLD_DEEPBIND", 0)
-                    if prefer or os.name != "posix" or not hasattr(ctypes.CDLL(None), shows):
-                        return ctypes.CDLL(path, mode=ctypes.DEFAULT_MODE | prefer)
-    except Exception:  # a broken installation is as good as none
-        pass
-    return None
+    package = find_spec("numcodecs")
+    for folder in (package.submodule_search_locations if package is not None else None) or ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = os.path.join(folder, name + suffix)
+            if os.path.exists(path):
+                prefer = 0 if _is_loaded(path) else getattr(os, "RTLD_DEEPBIND", 0)
+                if prefer or os.name != "posix" or not hasattr(ctypes.CDLL(None), shows):
+                    return ctypes.CDLL(path, mode=ctypes.DEFAULT_MODE | prefer)
+                raise NotUsable("another library of the process has functions of the same names")
+    raise NotUsable(f"numcodecs has no library file {name!r}")
 
 
 def _is_loaded(path: str) -> bool:
@@ -76,7 +75,7 @@ def _is_loaded(path: str) -> bool:
 
 
 def pointer(data: Any) -> Any:
-    """Where bytes-like data lies, for a C function that takes it as `c_void_p`. Whoever calls keeps the data alive."""
+    """The address of bytes-like data for a C function that takes a `c_void_p`. The caller keeps the data alive."""
     if isinstance(data, bytes):
         return data
     if not isinstance(data, np.ndarray):

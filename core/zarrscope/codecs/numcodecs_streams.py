@@ -1,4 +1,13 @@
-"""The other bytes→bytes codecs of numcodecs: bz2, lzma, lz4, shuffle, base64 and checksums (spec C.1, F.3, F.5)."""
+"""Further bytes→bytes codecs of numcodecs: bz2, lzma, lz4, shuffle, base64 and checksums (spec C.1, F.3, F.5).
+
+Specification: https://numcodecs.readthedocs.io/en/stable/
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "numcodecs.shuffle", "configuration": {"elementsize": 2}},
+        {"name": "numcodecs.bz2", "configuration": {"level": 1}},
+        {"name": "numcodecs.adler32", "configuration": {}}]}
+"""
 
 from __future__ import annotations
 
@@ -10,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.compress import Checksummed
-from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
-from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.native import needed
 from zarrscope.codecs.settings import Settings
 
 LZMA_MEMORY = 1 << 29
@@ -45,7 +54,7 @@ class Streamed(BytesToBytes):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-@codec("numcodecs.bz2", v2="bz2", draft="bz2", n5="bzip2")
+@codec("numcodecs.bz2")
 class Bz2(Streamed):
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -58,7 +67,7 @@ class Bz2(Streamed):
         return bz2.compress(data, self.level)
 
 
-@codec("numcodecs.lzma", v2="lzma", draft="lzma", n5="xz")
+@codec("numcodecs.lzma")
 class Lzma(Streamed):
     """`format` 1 is .xz, 2 the old .lzma, 3 a raw stream that only `filters` explain."""
 
@@ -91,7 +100,7 @@ class Lzma(Streamed):
         return lzma.compress(data, form, self.check, self.preset, self.filters)
 
 
-@codec("numcodecs.lz4", v2="lz4", draft="lz4", needs="numcodecs")
+@codec("numcodecs.lz4")
 class Lz4(BytesToBytes):
     """An LZ4 block after its decoded size as a little-endian int32: neither the LZ4 frame nor Java's format."""
 
@@ -125,7 +134,7 @@ class Lz4(BytesToBytes):
         return bytes(needed("numcodecs.lz4").compress(data, self.acceleration))
 
 
-@codec("numcodecs.shuffle", v2="shuffle")
+@codec("numcodecs.shuffle")
 class Shuffle(BytesToBytes):
     """The first bytes of all elements, then the second ones …"""
 
@@ -150,7 +159,7 @@ class Shuffle(BytesToBytes):
         return self._turned(data, len(data) // self.elementsize)
 
 
-@codec("numcodecs.base64", v2="base64")
+@codec("numcodecs.base64")
 class Base64(BytesToBytes):
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -165,7 +174,7 @@ class Base64(BytesToBytes):
         return base64.standard_b64encode(data)
 
 
-@codec("numcodecs.crc32", v2="crc32")
+@codec("numcodecs.crc32")
 class Crc32(Checksummed):
     place = "start"
 
@@ -173,7 +182,7 @@ class Crc32(Checksummed):
         return zlib.crc32(data).to_bytes(4, "little")
 
 
-@codec("numcodecs.adler32", v2="adler32")
+@codec("numcodecs.adler32")
 class Adler32(Checksummed):
     place = "start"
 
@@ -181,14 +190,14 @@ class Adler32(Checksummed):
         return zlib.adler32(data).to_bytes(4, "little")
 
 
-@codec("numcodecs.fletcher32", v2="fletcher32", needs="numcodecs")
+@codec("numcodecs.fletcher32")
 class Fletcher32(Checksummed):
     def digest(self, data: Buffer) -> bytes:
         # HDF5 pads an odd number of bytes; numcodecs gives the checksum only behind a copy of the data.
         return bytes(needed("numcodecs.fletcher32").Fletcher32().encode(bytes(data)))[-4:]
 
 
-@codec("numcodecs.jenkins_lookup3", v2="jenkins_lookup3", needs="numcodecs")
+@codec("numcodecs.jenkins_lookup3")
 class JenkinsLookup3(Checksummed):
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)

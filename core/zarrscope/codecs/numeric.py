@@ -1,5 +1,12 @@
 """Array→array codecs that change values: those of numcodecs (v2 filters) and their registered successors.
 
+Specification: https://numcodecs.readthedocs.io/en/stable/; cast_value, scale_offset and bitround:
+https://github.com/zarr-developers/zarr-extensions/tree/main/codecs
+
+    {"data_type": "int32", "codecs": [
+        {"name": "numcodecs.delta", "configuration": {"dtype": "<i4"}},
+        {"name": "bytes", "configuration": {"endian": "little"}}]}
+
 The dtypes in configurations ("<i4") name types; their byte order is the `bytes` codec's business and is dropped here.
 Decoding is exactly the arithmetic of the writer (spec C.1): x/scale+offset, cumulative sums, a cast.
 """
@@ -10,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.codecs.kinds import ArraySpec, ArrayToArray, Elements, codec
+from zarrscope.codecs.codec import ArraySpec, ArrayToArray, Elements, codec
+from zarrscope.codecs.limits import MAX_CHUNK_BYTES
 from zarrscope.codecs.settings import Settings
-from zarrscope.dtype import Fill, data_type, from_numpy
 from zarrscope.errors import BadChunk, Refused, ZarrscopeError
-from zarrscope.fill import parse_fill
+from zarrscope.model.dtype import Fill, data_type
+from zarrscope.model.fill_value import parse_fill
+from zarrscope.model.typestr import from_numpy
 
 
 def named_dtype(settings: Settings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
@@ -40,7 +49,7 @@ class Elementwise(ArrayToArray):
         dtype = decoded.dtype if made == decoded.numpy else from_numpy(made)
         self.encoded = ArraySpec(decoded.shape, dtype, Fill(np.zeros((), made)[()], defined=False))
 
-    def follow_fill(self) -> None:
+    def encode_fill(self) -> None:
         """The fill value of the encoded elements is the encoded fill value, where it can be encoded."""
         item = np.empty(1, self.decoded.numpy)
         item[0] = self.decoded.fill.value
@@ -69,7 +78,7 @@ class BitRound(Identity):
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
         self.keepbits = settings.integer("keepbits", low=0, high=128)
-        self.follow_fill()
+        self.encode_fill()
 
     def encode(self, array: Elements) -> Elements:
         if array.dtype.kind == "c":
@@ -93,12 +102,12 @@ class BitRound(Identity):
         return np.where(np.isfinite(array), rounded, array)
 
 
-@codec("numcodecs.bitround", v2="bitround")
+@codec("numcodecs.bitround")
 class NumcodecsBitRound(BitRound):
     pass
 
 
-@codec("numcodecs.quantize", v2="quantize")
+@codec("numcodecs.quantize")
 class Quantize(Elementwise):
     """Floats rounded to `digits` decimal places by a power of two."""
 
@@ -109,7 +118,7 @@ class Quantize(Elementwise):
             raise settings.fault("dtype", "must be a floating-point type")
         exponent = -settings.integer("digits", low=-400, high=400)
         self.scale = 2.0 ** np.ceil(np.log2(10.0**-exponent))
-        self.follow_fill()
+        self.encode_fill()
 
     def decode(self, array: Elements) -> Elements:
         return array.astype(self.decoded.numpy)
@@ -119,12 +128,12 @@ class Quantize(Elementwise):
         return made.astype(self.made)
 
 
-@codec("numcodecs.astype", v2="astype")
+@codec("numcodecs.astype")
 class AsType(Elementwise):
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, named_dtype(settings, "encode_dtype", None))
         named_dtype(settings, "decode_dtype", decoded.numpy)
-        self.follow_fill()
+        self.encode_fill()
 
     def decode(self, array: Elements) -> Elements:
         with np.errstate(all="ignore"):
@@ -135,7 +144,7 @@ class AsType(Elementwise):
             return array.astype(self.made)
 
 
-@codec("numcodecs.fixedscaleoffset", v2="fixedscaleoffset")
+@codec("numcodecs.fixedscaleoffset")
 class FixedScaleOffset(Elementwise):
     """Encoded round((x − offset) · scale), decoded x / scale + offset, in floating point."""
 
@@ -146,7 +155,7 @@ class FixedScaleOffset(Elementwise):
         self.scale = settings.number("scale", default=1)
         if self.scale == 0:
             raise settings.fault("scale", "must not be 0")
-        self.follow_fill()
+        self.encode_fill()
 
     def decode(self, array: Elements) -> Elements:
         with np.errstate(all="ignore"):
@@ -161,7 +170,7 @@ class FixedScaleOffset(Elementwise):
             return np.around(made).astype(self.made)
 
 
-@codec("numcodecs.delta", v2="delta")
+@codec("numcodecs.delta")
 class Delta(ArrayToArray):
     """Differences of neighbours in C order."""
 
@@ -195,7 +204,7 @@ class Delta(ArrayToArray):
         return made.view(self.made).reshape(self.encoded.shape)
 
 
-@codec("numcodecs.packbits", v2="packbits")
+@codec("numcodecs.packbits")
 class NumcodecsPackBits(ArrayToArray):
     """Booleans, most significant bit first, behind one byte that counts the bits of padding (spec D.6)."""
 
@@ -217,7 +226,7 @@ class NumcodecsPackBits(ArrayToArray):
         return np.concatenate([np.array([self.padding], np.uint8), np.packbits(array.reshape(-1))])
 
 
-@codec("numcodecs.categorize", v2="categorize")
+@codec("numcodecs.categorize")
 class Categorize(Elementwise):
     """Strings as numbers: 1 is the first label, 0 (and any number beyond the labels) none of them, the empty string."""
 
@@ -230,9 +239,11 @@ class Categorize(Elementwise):
             raise settings.fault("labels", "must be a list of strings")
         if self.made.kind not in "iu" or len(labels) > np.iinfo(self.made).max:
             raise settings.fault("astype", f"{self.made} cannot number {len(labels)} labels")
+        if (len(labels) + 2) * self.decoded.numpy.itemsize > MAX_CHUNK_BYTES:
+            raise settings.unfit(f"has {len(labels):,} labels, too many for the data type {decoded.dtype.name!r}")
         self.labels = tuple(labels)
         self.table = np.array(["", *labels, ""], dtype=self.decoded.numpy)
-        self.follow_fill()
+        self.encode_fill()
 
     def decode(self, array: Elements) -> Elements:
         count = len(self.labels)
@@ -260,7 +271,7 @@ class ScaleOffset(Elementwise):
         self.scale = self._number(settings, "scale", 1)
         if self.scale == 0:
             raise settings.fault("scale", "must not be 0")
-        self.follow_fill()
+        self.encode_fill()
 
     def _number(self, settings: Settings, member: str, default: int) -> Any:
         if not settings.has(member):
@@ -316,7 +327,7 @@ class CastValue(Elementwise):
             raise settings.fault("scalar_map", "must be an object with encode and decode")
         self.to_encoded = self._pairs(settings, maps.get("encode"), decoded, self.encoded)
         self.to_decoded = self._pairs(settings, maps.get("decode"), self.encoded, decoded)
-        self.follow_fill()
+        self.encode_fill()
 
     def _pairs(self, settings: Settings, pairs: Any, source: ArraySpec, target: ArraySpec) -> list[tuple[Any, Any]]:
         if pairs is None:

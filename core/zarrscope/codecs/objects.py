@@ -1,5 +1,9 @@
 """v2's object codecs beside the vlen ones: vlen-array, json2, msgpack2; and pickle, which is refused (F.11, F.12).
 
+Specification: https://numcodecs.readthedocs.io/en/stable/
+
+    {"dtype": "|O", "filters": [{"id": "json2"}], "compressor": {"id": "zlib", "level": 1}}
+
 Payload of json2 and msgpack2: a list of the items, then the dtype and the shape. Both of those are checked against what
 the array's metadata say before anything is made of the items.
 """
@@ -13,15 +17,19 @@ from typing import Any
 import numpy as np
 
 from zarrscope.codecs.array import VariableLength
-from zarrscope.codecs.kinds import MAX_CHUNK_BYTES, ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
-from zarrscope.codecs.libraries import needed
+from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.limits import MAX_CHUNK_BYTES
+from zarrscope.codecs.native import needed
+from zarrscope.codecs.objectsizes import VIEW, check_json, unpacked
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk, Unsupported
 
 
-@codec("numcodecs.vlen-array", v2="vlen-array", needs="numcodecs")
+@codec("numcodecs.vlen-array")
 class VlenArray(VariableLength):
     """Items are 1-D arrays of one dtype."""
+
+    item_size = VIEW
 
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -91,20 +99,21 @@ class Itemised(ArrayToBytes):
         return self.compose([*items, array.dtype.str if array.dtype.kind != "O" else "|O", list(array.shape)])
 
 
-@codec("numcodecs.json2", v2="json2")
+@codec("numcodecs.json2")
 class Json2(Itemised):
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
 
     def parse(self, data: Buffer) -> Any:
+        check_json(self.name, data)
         return json.loads(bytes(data).decode(self.encoding))
 
     def compose(self, items: list[Any]) -> bytes:
         return json.dumps(items, separators=(",", ":"), sort_keys=True).encode(self.encoding)
 
 
-@codec("numcodecs.msgpack2", v2="msgpack2", needs="msgpack")
+@codec("numcodecs.msgpack2")
 class Msgpack2(Itemised):
     def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -113,7 +122,8 @@ class Msgpack2(Itemised):
         self.use_single_float = settings.boolean("use_single_float", default=False)
 
     def parse(self, data: Buffer) -> Any:
-        items = needed("msgpack").unpackb(bytes(data), raw=self.raw, strict_map_key=False)
+        unpack = needed("msgpack").unpackb
+        items = unpacked(self.name, data, unpack, raw=self.raw, strict_map_key=False)
         if self.raw and isinstance(items, list) and len(items) > 1 and isinstance(items[-2], bytes):
             items[-2] = items[-2].decode("ascii", "replace")
         return items
@@ -123,7 +133,7 @@ class Msgpack2(Itemised):
         return bytes(packed)
 
 
-@codec("numcodecs.pickle", v2="pickle", reads=False, writes=False)
+@codec("numcodecs.pickle")
 class Pickle(ArrayToBytes):
     """Never: a pickle runs whatever its writer wanted."""
 

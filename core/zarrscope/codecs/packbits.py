@@ -1,5 +1,10 @@
 """packbits: elements of few bits, packed from the least significant bit of each byte (spec C.1, D.6).
 
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/packbits
+
+    {"data_type": "bool", "codecs": [
+        {"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}]}
+
 `first_bit` and `last_bit` choose which bits of each element are kept, counted from its least significant one; where the
 highest kept bit of a signed integer is not its last, it stands for the sign. The bits that fill the last byte are
 counted in a byte of their own, first or last, or nowhere.
@@ -10,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from zarrscope.codecs.array import SMALL
-from zarrscope.codecs.kinds import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
+from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
 from zarrscope.codecs.settings import Settings
 from zarrscope.errors import BadChunk
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-import zarrscope.codecs.kinds as limits
-from zarrscope.codecs.kinds import (
+from zarrscope.codecs import limits
+from zarrscope.codecs.codec import (
     ArraySpec,
     ArrayToArray,
     ArrayToBytes,
@@ -24,18 +24,17 @@ from zarrscope.codecs.kinds import (
     Elements,
     Octets,
 )
-from zarrscope.codecs.lookup import resolve
+from zarrscope.codecs.registry import resolve
 from zarrscope.codecs.settings import Budget, Settings
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
-from zarrscope.metadata import CodecSpec, Configuration
-from zarrscope.reader import Held, Room, Source
+from zarrscope.errors.visible import visible
+from zarrscope.model.buffers import Arena, BytesSource, RangeReadable
+from zarrscope.model.metadata import CodecSpec, Configuration
+from zarrscope.runtime.tuning import TINY_BYTES
 
-if TYPE_CHECKING:
-    from zarrscope.codecs.sharding import Shard
 
-
-class Window(NamedTuple):
-    """The bytes of a chunk that a selection needs, decoded by themselves: the elements of `shape`, and what is taken.
+class DecodeWindow(NamedTuple):
+    """The decoded bytes of a chunk that a selection needs: they hold elements of `shape`, of which it takes `take`.
 
     `shape` and `take` are in the order of axes in which the elements are stored.
     """
@@ -47,13 +46,11 @@ class Window(NamedTuple):
     size: int
 
 
-TINY_BYTES = 32 * 1024
-"""Chunks that decode to no more than this are tiny."""
 PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 
 
 class CodecPipeline:
-    """`spec` decoded, `encoded` stored; `shard` set when inner chunks can be read by their byte ranges.
+    """`spec` decoded, `encoded` stored; sharding.shard_of tells whether inner chunks can be read by themselves.
 
     Raises BadMetadata or Unsupported with a pointer that begins with `at` ("/codecs/1/configuration/level").
     `implicit`: a list without an array→bytes codec means little-endian bytes (interim texts, spec A.7).
@@ -112,17 +109,24 @@ class CodecPipeline:
         order = self._order()
         self.axes = None if order is None or order == tuple(range(len(order))) else order
         """The axes in the order in which they are stored, slowest first; None where that is C order, or none at all."""
-        self._unturned = None if order is None else tuple(1 + order.index(axis) for axis in range(len(order)))
-        """Where each axis is in many stored chunks, one behind the other."""
+        self._batch_axes = None if order is None else tuple(1 + order.index(axis) for axis in range(len(order)))
+        """The order of axes that turns a batch of stored chunks into a batch of decoded ones."""
         self.encoded: BytesSpec = here
         alone = not self._arrays and not self._bytes
-        self.shard: Shard | None = getattr(serializer, "shard", None) if alone else None
+        self.alone: ArrayToBytes | None = serializer if alone else None
+        """The codec that makes bytes of the elements, where no other stands around it."""
+
+    def need_encoding(self) -> None:
+        """Raises Unsupported where a codec decodes here, but does not encode."""
+        codecs: tuple[Codec, ...] = (*self._arrays, self._serializer, *self._bytes)
+        for codec in codecs:
+            codec.need_encoding()
 
     def _order(self) -> tuple[int, ...] | None:
         """The axes of the elements in the order in which they are stored; None where codecs do more than turn them."""
         order: tuple[slice, ...] | None = tuple(slice(axis, axis + 1, 1) for axis in range(len(self.spec.shape)))
         for step in self._arrays:
-            order = step.follow(order) if order is not None else None
+            order = step.map_selection(order) if order is not None else None
         return None if order is None else tuple(part.start for part in order)
 
     def _make(self, item: CodecSpec, here: ArraySpec | BytesSpec, budget: Budget, implicit: bool) -> list[Codec]:
@@ -188,7 +192,7 @@ class CodecPipeline:
             if self._bytes:
                 at = self._bytes[0]
                 if self._serializer.plain and at.decoded.size:
-                    array = self._straight(data, at, inner)
+                    array = self._decode_in_place(data, at, inner)
                 else:
                     data = at.decode(data)
             at = self._serializer
@@ -204,13 +208,27 @@ class CodecPipeline:
                         codec=at.name,
                     )
         except Exception as error:
-            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
         if out is None:
             return array
         out[...] = array
         return out
 
-    def laid_out(self, memory: Octets) -> Elements:
+    def decode_view(self, data: Buffer) -> Elements:
+        """As `decode`, read-only: where elements are stored as they are, they stay in `data`. Only without
+        array→array codecs, and of elements that need no fixing up."""
+        at: Codec = self._serializer
+        try:
+            for at in reversed(self._bytes):
+                data = at.decode(data)
+            at = self._serializer
+            if self._serializer.plain and len(data) == self._serializer.encoded.size:
+                return np.frombuffer(data, self.dtype).reshape(self.spec.shape)
+            return self._serializer.decode(data, None)
+        except Exception as error:
+            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+
+    def empty_chunk(self, memory: Octets) -> Elements:
         """A chunk in `memory`, its axes in the order of the stored ones, so that `decode` fills it without a copy."""
         spec, stored = self.spec, self._serializer.decoded
         inner: Elements | None = memory.view(self.dtype).reshape(spec.shape)
@@ -223,19 +241,19 @@ class CodecPipeline:
             array = at.decode(array)
         return array
 
-    def _straight(self, data: Buffer, codec: BytesToBytes, out: Elements | None) -> Elements:
+    def _decode_in_place(self, data: Buffer, codec: BytesToBytes, out: Elements | None) -> Elements:
         """Decompresses right into the elements' memory."""
         spec = self._serializer.decoded
         target = out if out is not None and out.flags.c_contiguous else np.empty(spec.shape, spec.numpy)
         codec.decode_into(data, target.reshape(-1).view(np.uint8))
-        self._serializer.settle(target)
+        self._serializer.fix_up(target)
         if out is not None and target is not out:
             out[...] = target
         return target
 
     # ------------------------------------------------------------------ decoding a part, and many
-    def window(self, selection: tuple[slice, ...]) -> Window | None:
-        """What to decode for `selection` of a chunk; None where decoding all of it is as quick, or the only way.
+    def window(self, selection: tuple[slice, ...]) -> DecodeWindow | None:
+        """The part of a chunk to decode for `selection`; None where decoding all of it is as fast, or the only way.
 
         Elements stored as they are need no decoding: all of them are a window, too.
         """
@@ -243,7 +261,7 @@ class CodecPipeline:
             return None
         followed: tuple[slice, ...] | None = selection
         for step in self._arrays:
-            followed = step.follow(followed) if followed is not None else None
+            followed = step.map_selection(followed) if followed is not None else None
         if followed is None:
             return None
         spec = self._serializer.decoded
@@ -256,12 +274,14 @@ class CodecPipeline:
         length = prod(shape[axis + 1 :]) * self.dtype.itemsize
         start = (row * shape[axis] + low) * length
         size = (high - low) * length
-        if self._bytes and (not self._bytes[0].decoded.size or not self._bytes[0].pays(start, start + size)):
+        if self._bytes and (
+            not self._bytes[0].decoded.size or not self._bytes[0].supports_partial(start, start + size)
+        ):
             return None
         take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
-        return Window(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
+        return DecodeWindow(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
 
-    def decode_window(self, source: Source, window: Window, out: Octets) -> Elements:
+    def decode_window(self, source: RangeReadable, window: DecodeWindow, out: Octets) -> Elements:
         """The elements that the window takes, in memory of `out`, which is `window.size` long, or of the source.
 
         Raises BadChunk as `decode` does, for damage that lies in what is decoded, and wherever the chunk was cut.
@@ -270,10 +290,10 @@ class CodecPipeline:
         at: Codec = self._serializer
         try:
             for at in reversed(self._bytes[1:]):
-                source = Held(at.decode(source.read(0, source.size)))
+                source = BytesSource(at.decode(source.read(0, source.size)))
             if self._bytes:
                 at = self._bytes[0]
-                at.part(source, out, window.start)
+                at.decode_partial(source, out, window.start)
             else:
                 self._serializer.check_length(source.size)
                 found = source.read(window.start, window.stop)
@@ -281,39 +301,46 @@ class CodecPipeline:
                     self._serializer.check_length(window.start + len(found))
                 out = np.frombuffer(found, np.uint8)
             at = self._serializer
-            array = self._settled(out.view(self._serializer.decoded.numpy).reshape(window.shape))[window.take]
+            array = self._fixed_up(out.view(self._serializer.decoded.numpy).reshape(window.shape))[window.take]
             for at in reversed(self._arrays):
                 array = at.decode(array)
         except Exception as error:
-            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
         return array
 
     @property
-    def copies(self) -> bool:
+    def is_flat(self) -> bool:
+        """Whether no codec moves or changes elements before they become bytes."""
+        return not self._arrays and not self._serializer.needs_fix_up
+
+    @property
+    def copies_only(self) -> bool:
         """Whether elements are stored as they are: decoding copies, and only the window that is asked for."""
         return self._serializer.plain and not self._bytes
 
     @property
-    def quick(self) -> bool:
+    def fast(self) -> bool:
         """Whether decoding takes little longer than copying."""
-        return self._serializer.plain and len(self._bytes) == 1 and self._bytes[0].quick
+        return self._serializer.plain and len(self._bytes) == 1 and self._bytes[0].fast
 
     @property
-    def batches(self) -> bool:
-        """Whether there is `decode_batch`, and the chunks are tiny: it is worth while for these."""
-        if self._unturned is None or not self._serializer.plain or not self._bytes:
+    def decodes_many(self) -> bool:
+        """Whether the chunks are so small that `decode_many` is worth while, and the codecs allow it."""
+        if self._batch_axes is None or not self._serializer.plain or not self._bytes:
             return False
         return 0 < (self._bytes[0].decoded.size or 0) <= TINY_BYTES
 
     @property
-    def cuts(self) -> bool:
-        """Whether there are `cut` and `decode_cuts`."""
-        return self._unturned is not None and self._serializer.plain and len(self._bytes) == 1 and self._bytes[0].cuts
+    def reads_blocks(self) -> bool:
+        """Whether the codecs allow `read_blocks` and `decode_blocks`."""
+        if self._batch_axes is None or not self._serializer.plain or len(self._bytes) != 1:
+            return False
+        return self._bytes[0].reads_blocks
 
-    def decode_batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Elements:
-        """Many chunks at once, where `batches`: an array of one axis more, in memory of `out`, or of the codec.
+    def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Elements:
+        """Many chunks as an array with one axis more, in memory of `out` or of the codec; only where `decodes_many`.
 
-        `room`: where they were read to, if anywhere. Raises BadChunk.
+        `arena`: the memory that holds the encoded chunks, if any. Raises BadChunk.
         """
         self._check_size()
         at: Codec = self._serializer
@@ -321,55 +348,60 @@ class CodecPipeline:
             for at in reversed(self._bytes[1:]):
                 chunks = [at.decode(data) for data in chunks]
             at = self._bytes[0]
-            decoded = at.batch(chunks, out, room)
+            decoded = at.decode_many(chunks, out, arena)
             at = self._serializer
             stored = self._serializer.decoded
             array = decoded.view(stored.numpy).reshape(len(chunks), *stored.shape)
-            self._serializer.settle(array)
+            self._serializer.fix_up(array)
         except Exception as error:
-            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
-        return array.transpose(0, *self._unturned) if self.axes is not None and self._unturned else array
+            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+        return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 
-    def cut(self, source: Source, window: Window) -> Any:
-        """What `decode_cuts` needs of a chunk for the window, where `cuts`; None: all of it. Raises BadChunk."""
-        try:
-            return self._bytes[0].cut(source, window.start, window.stop)
-        except Exception as error:
-            raise _blamed(error, self._bytes[0])  # noqa: B904 - it is that error, or has it as its cause
-
-    def decode_cuts(self, cuts: Sequence[Any], window: Window, memory: Callable[[int], Octets], room: Room) -> Elements:
-        """What the window takes of many chunks: an array of one axis more. `memory(size)` may be of any content.
+    def read_blocks(self, source: RangeReadable, window: DecodeWindow) -> Any:
+        """The encoded blocks of a chunk that hold the window, where `reads_blocks`; None: decode the whole chunk.
 
         Raises BadChunk.
         """
+        try:
+            return self._bytes[0].read_blocks(source, window.start, window.stop)
+        except Exception as error:
+            raise _naming_codec(error, self._bytes[0])  # noqa: B904 - it is that error, or has it as its cause
+
+    def decode_blocks(
+        self, parts: Sequence[Any], window: DecodeWindow, memory: Callable[[int], Octets], arena: Arena
+    ) -> Elements:
+        """The window of many chunks as an array with one axis more; `parts` are results of `read_blocks`.
+
+        `memory(size)` gives memory to decode into, of any content. Raises BadChunk.
+        """
         self._check_size()
         at: Codec = self._bytes[0]
-        first, n, size = cuts[0], len(cuts), window.size
+        first, n, size = parts[0], len(parts), window.size
         try:
-            if self._bytes[0].alike(cuts):
+            if self._bytes[0].can_merge(parts):
                 decoded = memory(n * first.size)
-                self._bytes[0].join(cuts, decoded, room)
+                self._bytes[0].decode_blocks(parts, decoded, arena)
                 out = decoded.reshape(n, first.size)[:, window.start - first.start :][:, :size]
             else:
                 out = np.empty((n, size), np.uint8)
-                for i, cut in enumerate(cuts):
-                    decoded = memory(cut.size)
-                    self._bytes[0].join([cut], decoded, room)
-                    out[i] = decoded[window.start - cut.start :][:size]
+                for i, part in enumerate(parts):
+                    decoded = memory(part.size)
+                    self._bytes[0].decode_blocks([part], decoded, arena)
+                    out[i] = decoded[window.start - part.start :][:size]
             at = self._serializer
-            if self._serializer.settles:
+            if self._serializer.needs_fix_up:
                 out = np.ascontiguousarray(out)
-            array = self._settled(out.view(self._serializer.decoded.numpy).reshape(n, *window.shape))
+            array = self._fixed_up(out.view(self._serializer.decoded.numpy).reshape(n, *window.shape))
         except Exception as error:
-            raise _blamed(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
         array = array[(slice(None), *window.take)]
-        return array.transpose(0, *self._unturned) if self.axes is not None and self._unturned else array
+        return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 
-    def _settled(self, array: Elements) -> Elements:
-        if self._serializer.settles:
+    def _fixed_up(self, array: Elements) -> Elements:
+        if self._serializer.needs_fix_up:
             if not array.flags.writeable:
                 array = array.copy()
-            self._serializer.settle(array)
+            self._serializer.fix_up(array)
         return array
 
     def _check_size(self) -> None:
@@ -377,17 +409,16 @@ class CodecPipeline:
         if size > limits.MAX_CHUNK_BYTES:
             raise BadChunk(
                 f"A chunk of this array decodes to {size:,} bytes; the limit is {limits.MAX_CHUNK_BYTES:,}",
-                advice="Read it by smaller pieces, or raise zarrscope.codecs.kinds.MAX_CHUNK_BYTES.",
+                advice="Read it by smaller pieces, or raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
             )
 
     # ------------------------------------------------------------------ encoding
     def encode(self, array: Elements) -> bytes:
         """The bytes to store. `array` has the chunk's shape; its values are cast to the array's data type."""
-        return bytes(self.lend(array))
+        return bytes(self.encode_view(array))
 
-    def lend(self, array: Elements, room: Room | None = None) -> Buffer:
-        """As `encode`; where nothing has to be done to them the bytes are the memory of `array` itself, so they are to
-        be used before that changes. They may lie in `room` as well."""
+    def encode_view(self, array: Elements, arena: Arena | None = None) -> Buffer:
+        """As `encode`, but the result may be a view of `array` or lie in `arena`: use it before either changes."""
         if self.skipped:
             raise Unsupported(
                 f"Chunks cannot be written: the codec {self.skipped[0]!r} is not known here",
@@ -398,47 +429,49 @@ class CodecPipeline:
             raise ValueError(f"the elements have shape {array.shape}, the chunk {self.spec.shape}")
         for step in self._arrays:
             array = step.encode(array)
-        lends = not self._bytes or self._bytes[0].takes_views
-        data: Any = self._serializer.lend(array) if lends else self._serializer.encode(array)
+        lends = not self._bytes or self._bytes[0].accepts_views
+        data: Any = self._serializer.encode_view(array) if lends else self._serializer.encode(array)
         for i, codec in enumerate(self._bytes):
-            views = all(after.takes_views for after in self._bytes[i + 1 : i + 2])
-            if room is None or not views or codec.most(len(data)) is None:
+            views = all(after.accepts_views for after in self._bytes[i + 1 : i + 2])
+            if arena is None or not views or codec.max_encoded_size(len(data)) is None:
                 data = codec.encode(data)
             else:
-                (data,) = _encoded(codec, np.frombuffer(data, np.uint8).reshape(1, -1), (0,), room)
+                (data,) = _encoded(codec, np.frombuffer(data, np.uint8).reshape(1, -1), (0,), arena)
         return data  # type: ignore[no-any-return]
 
-    def lend_each(self, chunks: Elements, which: Sequence[int], room: Room) -> list[Buffer]:
-        """As `lend` for those asked for of many chunks, along the first axis of contiguous elements, with fewer turns
-        of Python's lock. What it gives is in `room`, or nobody else's."""
+    def encode_many(self, chunks: Elements, which: Sequence[int], arena: Arena) -> list[Buffer]:
+        """As `encode_view`, for the chunks `which` along the first axis of `chunks`, which is contiguous.
+
+        It takes Python's lock less often than encoding one by one. Each result lies in `arena`, or is a copy.
+        """
         if len(self._bytes) == 1 and chunks.dtype == self.dtype and not self._arrays and not self.skipped and which:
             (codec,) = self._bytes
-            if self._serializer.lends and codec.most(0) is not None:
-                return _encoded(codec, chunks.reshape(len(chunks), -1).view(np.uint8), which, room)
-        lent = (self.lend(chunks[i], room) for i in which)
-        return [data if room.offset(data) is not None else bytes(data) for data in lent]
+            if self._serializer.encodes_views and codec.max_encoded_size(0) is not None:
+                return _encoded(codec, chunks.reshape(len(chunks), -1).view(np.uint8), which, arena)
+        lent = (self.encode_view(chunks[i], arena) for i in which)
+        return [data if arena.offset(data) is not None else bytes(data) for data in lent]
 
     def __repr__(self) -> str:
-        return f"<CodecPipeline {' '.join(codec.name for codec in self.codecs)}>"
+        return visible(f"<CodecPipeline {' '.join(codec.name for codec in self.codecs)}>")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.specs, self.spec)
 
 
-def _encoded(codec: BytesToBytes, chunks: Octets, which: Sequence[int], room: Room) -> list[Buffer]:
-    """What the codec makes of each in `room`."""
-    most = (codec.most(chunks.shape[1]) or 0) * len(which)
-    piece, start = room.take(most), 0
+def _encoded(codec: BytesToBytes, chunks: Octets, which: Sequence[int], arena: Arena) -> list[Buffer]:
+    """The encoded bytes of each chunk, in `arena`."""
+    most = (codec.max_encoded_size(chunks.shape[1]) or 0) * len(which)
+    piece, start = arena.take(most), 0
     made: list[Buffer] = []
-    for size in codec.encode_each(chunks, which, piece):
+    for size in codec.encode_many(chunks, which, piece):
         made.append(piece[start : start + size])
         start += size
-    room.leave(most - start)
+    arena.leave(most - start)
     return made
 
 
-def _blamed(error: Exception, codec: Codec) -> ZarrscopeError:
-    """Any failure of decoding as a BadChunk that names the codec; those of the library otherwise as they are."""
+def _naming_codec(error: Exception, codec: Codec) -> ZarrscopeError:
+    """A failure of decoding as a BadChunk that names the codec; other errors of this package unchanged."""
     if isinstance(error, BadChunk):
         error.codec = error.codec or codec.name
         return error

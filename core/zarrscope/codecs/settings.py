@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.model.metadata import CodecSpec, Configuration
 
 MAX_CODECS = 64
 MAX_DEPTH = 4
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Budget:
-    """How many codecs one array has had so far, nested ones included."""
+    """Counts the codecs of one array, nested ones included, against the limit."""
 
     def __init__(self, depth: int = 0, total: list[int] | None = None) -> None:
         self.depth = depth

@@ -1,12 +1,17 @@
 """sharding_indexed: a chunk made of chunks, with an index of where each lies (v3 codec; spec A.6.1, C.1, F.13).
 
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-indexed/index.html
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [2, 3],
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+            "index_location": "end"}}]}
+
 A shard is the encoded inner chunks in any order, gaps allowed, and an index at its end or start: per inner chunk, in C
 order, offset and length as uint64, both 2^64−1 for a chunk that is not there. An inner chunk that is not there is all
 fill value. The 2022 storage transformer is the same with `index_codecs` of little-endian bytes and no checksum.
-
-    {"name": "sharding_indexed", "configuration": {"chunk_shape": [32, 32], "codecs": [{"name": "bytes"}, …],
-     "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-     "index_location": "end"}}
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.codecs.kinds import (
+from zarrscope.codecs.codec import (
     ArraySpec,
     ArrayToBytes,
     Buffer,
@@ -29,39 +34,90 @@ from zarrscope.codecs.kinds import (
 )
 from zarrscope.codecs.pipeline import PLAIN, CodecPipeline
 from zarrscope.codecs.settings import Settings
-from zarrscope.dtype import DataType, Fill
 from zarrscope.errors import BadChunk, BadMetadata
-from zarrscope.store import ByteRange
+from zarrscope.model.dtype import DataType, Fill
+from zarrscope.model.selection import ChunkIndex
+from zarrscope.model.storage import ByteRange
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_ENTRIES = 1 << 24
+SLACK = 64 * 1024
+"""This many bytes behind an inner chunk are read as well, so that its codec can tell what is wrong."""
 NOWHERE = (1 << 64) - 1
 NAME = "sharding_indexed"
 
-Index = tuple[int, ...]
+
+_PIECE = 1 << 20
+"""Index entries that are processed at once: the intermediate arrays take ten times their memory."""
+_MOST_OVERLAPS = 1000
+"""At most this many overlaps are reported per shard."""
 
 
 class ShardIndex:
-    """Where each inner chunk lies within its shard, in bytes from the shard's start; checked when asked (F.13)."""
+    """The byte range of each inner chunk within its shard, from the shard's start; checked on access (F.13)."""
 
-    __slots__ = ("_at_start", "_index_size", "_size", "entries")
+    __slots__ = ("_at_start", "_index_size", "_most", "_size", "entries")
 
-    def __init__(self, entries: npt.NDArray[np.uint64], index_size: int, at_start: bool, size: int | None) -> None:
+    def __init__(
+        self, entries: npt.NDArray[np.uint64], index_size: int, at_start: bool, size: int | None, most: int = NOWHERE
+    ) -> None:
+        """`most`: no inner chunk is encoded to more bytes."""
         self.entries = entries
         """uint64, grid + (2,): offset and length."""
         self._index_size = index_size
         self._at_start = at_start
         self._size = size
+        self._most = most
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
         """Which inner chunks are there, in the shape of the grid."""
-        present: npt.NDArray[np.bool_] = ~(self.entries == NOWHERE).all(axis=-1)
+        present: npt.NDArray[np.bool_] = (self.entries[..., 0] != NOWHERE) | (self.entries[..., 1] != NOWHERE)
         return present
 
-    def locate(self, index: Index) -> ByteRange | None:
+    def judged(self, region: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Two masks of these entries in C order: those that are valid, and those that are present but invalid (`locate`
+        says why)."""
+        pairs = region.reshape(-1, 2)
+        good, bad = np.empty(len(pairs), bool), np.empty(len(pairs), bool)
+        for at in range(0, len(pairs), _PIECE):
+            here = slice(at, at + _PIECE)
+            good[here], bad[here] = self._judged(pairs[here, 0], pairs[here, 1])
+        return good, bad
+
+    def _judged(
+        self, offsets: npt.NDArray[np.uint64], lengths: npt.NDArray[np.uint64]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        far = np.uint64((1 << 63) - 1)
+        high = far if self._size is None else np.uint64(self._size - (0 if self._at_start else self._index_size))
+        low = np.uint64(self._index_size if self._at_start else 0)
+        good: npt.NDArray[np.bool_] = (
+            (offsets >= low) & (offsets <= high) & (lengths <= high - np.minimum(offsets, high))
+        )
+        good &= lengths <= np.uint64(min(self._most, NOWHERE))
+        return good, ~good & ((offsets != NOWHERE) | (lengths != NOWHERE))
+
+    def overlaps(self) -> list[tuple[int, int, bool]]:
+        """Pairs of overlapping inner chunks by their numbers in C order: (the first, the one that begins within it,
+        whether both are the same bytes). Invalid entries are skipped."""
+        numbers = np.flatnonzero(self.present)
+        offsets, lengths = self.entries.reshape(-1, 2)[numbers].T
+        good = (lengths > 0) & (offsets < np.uint64(1 << 62)) & (lengths < np.uint64(1 << 62))
+        numbers, starts, ends = numbers[good], offsets[good], offsets[good] + lengths[good]
+        order = np.lexsort((numbers, starts))
+        numbers, starts, ends = numbers[order], starts[order], ends[order]
+        reach = np.maximum.accumulate(ends)
+        furthest = np.maximum.accumulate(np.where(ends == reach, np.arange(len(ends)), 0))
+        found = []
+        for at in (np.flatnonzero(starts[1:] < reach[:-1]) + 1)[:_MOST_OVERLAPS].tolist():
+            other = furthest[at - 1]
+            same = bool(starts[other] == starts[at] and ends[other] == ends[at])
+            found.append((int(numbers[other]), int(numbers[at]), same))
+        return found
+
+    def locate(self, index: ChunkIndex) -> ByteRange | None:
         """The bytes of an inner chunk; None when it is not there. Raises BadChunk for an entry that cannot be true.
 
         Without the shard's size an entry past the end is not seen here: reading it gives too few bytes.
@@ -78,20 +134,18 @@ class ShardIndex:
         return ByteRange(offset, length)
 
     def locate_many(self, indices: Sequence[Sequence[int]]) -> list[tuple[int, int] | None]:
-        """Where the inner chunks of a region lie, from and to, in C order; `indices` per axis. Raises as `locate`."""
+        """The byte ranges (start, stop) of the inner chunks of a region, in C order; `indices` per axis. Raises as
+        `locate`."""
         if all(len(some) == 1 for some in indices):
             found = self.locate(tuple(some[0] for some in indices))
             return [None if found is None else found.span(1 << 63)]
         region = self.entries[np.ix_(*indices)].reshape(-1, 2)
         offsets, lengths = region[:, 0], region[:, 1]
-        absent = (offsets == NOWHERE) & (lengths == NOWHERE)
-        far = np.uint64((1 << 63) - 1)
-        high = far if self._size is None else np.uint64(self._size - (0 if self._at_start else self._index_size))
-        low = np.uint64(self._index_size if self._at_start else 0)
-        good = (offsets >= low) & (offsets <= high) & (lengths <= high - np.minimum(offsets, high))
-        for wrong in np.flatnonzero(~(good | absent))[:1]:
+        good, bad = self.judged(region)
+        for wrong in np.flatnonzero(bad)[:1]:
             at = np.unravel_index(int(wrong), [len(some) for some in indices])
             self.locate(tuple(some[int(i)] for some, i in zip(indices, at, strict=True)))
+        absent = ~good
         pairs = zip(offsets.tolist(), lengths.tolist(), absent.tolist(), strict=True)
         return [None if missing else (start, start + length) for start, length, missing in pairs]
 
@@ -108,17 +162,19 @@ class ShardIndex:
             return "the index itself lies there"
         if offset + length > high:
             return f"the chunks end at byte {high:,}"
+        if length > self._most:
+            return f"a chunk encodes to {self._most:,} bytes at most"
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardIndex, (self.entries, self._index_size, self._at_start, self._size)
+        return ShardIndex, (self.entries, self._index_size, self._at_start, self._size, self._most)
 
 
 class Shard:
     """How to read and write one inner chunk without the others."""
 
     def __init__(
-        self, grid: Index, inner: CodecPipeline, index: CodecPipeline, at_start: bool, spec: ArraySpec
+        self, grid: ChunkIndex, inner: CodecPipeline, index: CodecPipeline, at_start: bool, spec: ArraySpec
     ) -> None:
         self.grid = grid
         """Inner chunks per shard, per axis."""
@@ -142,9 +198,11 @@ class Shard:
                 "it is cut off",
                 codec=NAME,
             )
-        return ShardIndex(self._index.decode(data), self.index_size, self.at_start, size)
+        most = self.inner.encoded.limit + SLACK
+        entries = self._index.decode_view(data) if self._index.is_flat else self._index.decode(data)
+        return ShardIndex(entries, self.index_size, self.at_start, size, most)
 
-    def split(self, data: Buffer) -> dict[Index, memoryview]:
+    def split(self, data: Buffer) -> dict[ChunkIndex, memoryview]:
         """The encoded inner chunks of a whole shard, those that are there."""
         whole = memoryview(data)
         if len(whole) < self.index_size:
@@ -163,12 +221,12 @@ class Shard:
             chunks[index] = whole[part.start : part.start + part.length]
         return chunks
 
-    def assemble(self, chunks: Mapping[Index, Buffer]) -> bytes:
+    def assemble(self, chunks: Mapping[ChunkIndex, Buffer]) -> bytes:
         """A shard of these encoded inner chunks, in C order, and its index: the others stay absent."""
         return b"".join(self.parts(chunks))
 
-    def parts(self, chunks: Mapping[Index, Buffer]) -> list[Buffer]:
-        """As `assemble`, the pieces that make the shard one after the other."""
+    def parts(self, chunks: Mapping[ChunkIndex, Buffer]) -> list[Buffer]:
+        """As `assemble`, but yields the pieces whose concatenation is the shard."""
         entries = np.full((*self.grid, 2), NOWHERE, np.uint64)
         at = self.index_size if self.at_start else 0
         parts: list[Buffer] = []
@@ -180,11 +238,11 @@ class Shard:
         encoded = self._index.encode(entries)
         return [encoded, *parts] if self.at_start else [*parts, encoded]
 
-    def indices(self) -> Iterator[Index]:
+    def indices(self) -> Iterator[ChunkIndex]:
         """All inner chunks in C order."""
         return product(*map(range, self.grid))
 
-    def place(self, index: Index) -> tuple[slice, ...]:
+    def place(self, index: ChunkIndex) -> tuple[slice, ...]:
         """The elements of the shard that an inner chunk holds."""
         return tuple(slice(i * n, (i + 1) * n) for i, n in zip(index, self.inner.spec.shape, strict=True))
 
@@ -224,6 +282,9 @@ class Sharding(ArrayToBytes):
         self.shard = Shard(grid, inner, index, at_start, decoded)
         self.encoded = BytesSpec(None, inner.encoded.limit * prod(grid) + index.encoded.size)
 
+    def need_encoding(self) -> None:
+        self.shard.inner.need_encoding()
+
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         shard = self.shard
         if out is None:
@@ -243,3 +304,8 @@ class Sharding(ArrayToBytes):
             if not is_fill(part, self.decoded.fill):
                 chunks[index] = shard.inner.encode(part)
         return shard.assemble(chunks)
+
+
+def shard_of(pipeline: CodecPipeline) -> Shard | None:
+    """How to read inner chunks of what the pipeline decodes by their byte ranges; None where that cannot be done."""
+    return pipeline.alone.shard if isinstance(pipeline.alone, Sharding) else None

@@ -1,8 +1,14 @@
 """Zstandard (RFC 8878): frames one after the other, each with or without its content size (spec F.6).
 
+Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zstd (RFC 8878)
+
+    {"data_type": "uint16", "codecs": [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "zstd", "configuration": {"level": 3, "checksum": true}}]}
+
 libzstd decodes by one call that knows no more room than the chunk has (czstd.py), or zstandard where that is not to be
-had. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, its one-shot
-calls return only the first of several frames, and a frame may announce any size.
+had. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, also within
+its checksum, its one-shot calls return only the first of several frames, and a frame may announce any size.
 """
 
 from __future__ import annotations
@@ -14,16 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrscope.codecs import czstd
-from zarrscope.codecs.kinds import Buffer, BytesSpec, BytesToBytes, Octets, codec
-from zarrscope.codecs.libraries import library, needed
+from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
+from zarrscope.codecs.native import library, needed
 from zarrscope.codecs.settings import Settings
-from zarrscope.reader import Room, Source
+from zarrscope.model.buffers import Arena, RangeReadable
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
 
 
-class Frame(NamedTuple):
+class ZstdFrame(NamedTuple):
     """One frame: its place in the data, its content size where it says so, and a size that it cannot pass."""
 
     start: int
@@ -33,11 +39,11 @@ class Frame(NamedTuple):
     window: int | None
     """How far back its blocks look, as a frame without a content size tells it; None where it needs a dictionary."""
     blocks: tuple[int, ...]
-    """Where each block begins."""
+    """The offset of each block."""
 
 
-def frames(data: Buffer) -> Iterator[Frame]:
-    """The frames of the data, skippable ones left out. Raises ValueError where they are cut off or are none."""
+def frames(data: Buffer) -> Iterator[ZstdFrame]:
+    """The frames in the data, without skippable ones. Raises ValueError when a frame is truncated or invalid."""
     start = 0
     while start < len(data):
         magic = bytes(data[start : start + 4])
@@ -53,7 +59,7 @@ def frames(data: Buffer) -> Iterator[Frame]:
         start = frame.stop
 
 
-def _frame(data: Buffer, start: int) -> Frame:
+def _frame(data: Buffer, start: int) -> ZstdFrame:
     descriptor = _number(data, start + 4, 1)
     single = descriptor >> 5 & 1
     width = (single, 2, 4, 8)[descriptor >> 6]
@@ -73,10 +79,10 @@ def _frame(data: Buffer, start: int) -> Frame:
         raise ValueError("the frame is cut off")
     if size is not None and size > most:
         raise ValueError(f"the frame announces {size:,} bytes, its blocks hold at most {most:,}")
-    return Frame(start, at, size, most if size is None else size, window, tuple(blocks))
+    return ZstdFrame(start, at, size, most if size is None else size, window, tuple(blocks))
 
 
-def _beginning(data: Buffer, frame: Frame, count: int) -> bytes:
+def _beginning(data: Buffer, frame: ZstdFrame, count: int) -> bytes:
     """The first `count` blocks of a frame, fewer than it has, as a frame of their own that says nothing of its size."""
     first, last, stop = frame.blocks[0], frame.blocks[count - 1], frame.blocks[count]
     header = bytes((*MAGIC, 0, max(0, frame.window or 0)))
@@ -96,8 +102,8 @@ def _size(data: Buffer) -> int | None:
     return int.from_bytes(data[at : at + width], "little") + 256 * (width == 2)
 
 
-def _joined(chunks: Sequence[Buffer], room: Room) -> Buffer:
-    whole, at = room.take(sum(map(len, chunks))), 0
+def _joined(chunks: Sequence[Buffer], arena: Arena) -> Buffer:
+    whole, at = arena.take(sum(map(len, chunks))), 0
     for data in chunks:
         whole[at : (at := at + len(data))] = data
     return whole
@@ -112,11 +118,11 @@ def _number(data: Buffer, start: int, width: int) -> int:
 _local = threading.local()
 
 
-@codec("zstd", v3="numcodecs.zstd", v2="zstd", draft="zstd", n5="zstd", needs=("numcodecs", "zstandard"))
+@codec("zstd")
 class Zstd(BytesToBytes):
     """Level 0 is the library's default, 3."""
 
-    takes_views = True
+    accepts_views = True
 
     def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -129,6 +135,13 @@ class Zstd(BytesToBytes):
             self.check_size(self._decoded(functions, data, out), out.size)
             return
         zstandard = needed("zstandard")
+        if _size(data) == out.size and _decoded_each(zstandard, (data,), out):
+            return
+        try:
+            for _ in frames(data):
+                pass  # its stream reader takes a frame without all of its checksum for a whole one
+        except ValueError as error:
+            raise self.damaged(error) from None
         try:
             with _decompressor(zstandard).stream_reader(data, read_across_frames=True, closefd=False) as reader:
                 self.check_size(_fill(reader, out), out.size)
@@ -144,12 +157,12 @@ class Zstd(BytesToBytes):
         except czstd.ZstdFailure as error:
             raise (self.too_long(out.size) if error.too_long else self.damaged(error)) from None
 
-    def pays(self, start: int, stop: int) -> bool:
+    def supports_partial(self, start: int, stop: int) -> bool:
         """A block is decoded whole or not at all, and all before it with it."""
         blocks = -(-stop // LARGEST_BLOCK) * LARGEST_BLOCK
         return 5 * blocks <= 4 * (self.decoded.size or 0)
 
-    def part(self, source: Source, out: Octets, start: int) -> None:
+    def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
         """One plane of a chunk of 64³ ("XY plane, 64^3"): only the blocks up to the last one that is needed.
 
         That the chunk is whole is known from the headers of its frames.
@@ -160,9 +173,11 @@ class Zstd(BytesToBytes):
         except ValueError as error:
             raise self.damaged(error) from None
         functions, stop = czstd.functions(), start + out.size
-        if functions is None or len(found) != 1 or found[0].size is None or found[0].window is None:
-            return super().part(source, out, start)
+        if len(found) != 1 or found[0].size is None or found[0].window is None:
+            return super().decode_partial(source, out, start)
         self.check_size(found[0].size, size)
+        if functions is None:
+            return self._stream_partial(data, out, start)
         wanted = -(-stop // LARGEST_BLOCK)
         while wanted < len(found[0].blocks):
             beginning = np.empty(wanted * LARGEST_BLOCK, np.uint8)
@@ -171,9 +186,19 @@ class Zstd(BytesToBytes):
                 out[:] = beginning[start:stop]
                 return None
             wanted *= 2  # blocks may be smaller than they can be
-        return super().part(source, out, start)
+        return super().decode_partial(source, out, start)
 
-    def batch(self, chunks: Sequence[Buffer], out: Octets, room: Room) -> Octets:
+    def _stream_partial(self, data: Buffer, out: Octets, start: int) -> None:
+        """From a whole frame, without the shortcut."""
+        zstandard, beginning = needed("zstandard"), np.empty(start + out.size, np.uint8)
+        try:
+            with _decompressor(zstandard).stream_reader(data, closefd=False) as reader:
+                self.check_size(_fill(reader, beginning), beginning.size)
+        except zstandard.ZstdError as error:
+            raise self.damaged(error) from None
+        out[:] = beginning[start:]
+
+    def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
         """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
         Chunks that do not begin with a frame of their whole size are decoded one by one.
 
@@ -181,14 +206,17 @@ class Zstd(BytesToBytes):
         would take the next one's beginning for its own end, and what follows is no frame.
         """
         size, functions = out.size // len(chunks), czstd.functions()
-        if functions is None or not all(_size(data) == size for data in chunks):
-            return super().batch(chunks, out, room)
+        if not all(_size(data) == size for data in chunks):
+            return super().decode_many(chunks, out, arena)
+        if functions is None:
+            done = _decoded_each(needed("zstandard"), chunks, out)
+            return out if done else super().decode_many(chunks, out, arena)
         try:
-            if czstd.decompress(functions, _joined(chunks, room), out) == out.size:
+            if czstd.decompress(functions, _joined(chunks, arena), out) == out.size:
                 return out
         except czstd.ZstdFailure:
             pass
-        return super().batch(chunks, out, room)  # tells which one is damaged
+        return super().decode_many(chunks, out, arena)  # tells which one is damaged
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -220,6 +248,22 @@ class Zstd(BytesToBytes):
             return bytes(_compressor(zstandard, self.level or 3, self.checksum).compress(data))
         zstd = needed("numcodecs.zstd")
         return bytes(zstd.compress(data, self.level, self.checksum))
+
+
+def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool:
+    """Whether each chunk is one whole frame and all fill `out`, one after the other: else nothing is said of `out`."""
+    decompressor, at = _decompressor(zstandard), 0
+    size = out.size // len(chunks)
+    try:
+        for data in chunks:
+            found = decompressor.decompress(data, allow_extra_data=False)
+            if len(found) != size:
+                return False
+            out[at : at + size] = np.frombuffer(found, np.uint8)
+            at += size
+    except zstandard.ZstdError:
+        return False
+    return True
 
 
 def _fill(reader: Any, out: Octets) -> int:

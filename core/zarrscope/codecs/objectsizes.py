@@ -1,0 +1,102 @@
+"""Estimates the memory of a chunk's objects before they are made, because one byte may become a hundred.
+
+Each count is of CPython's objects and rather too high. What cannot be too much, by the length of the chunk alone, is
+not counted at all: that is nearly every chunk.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from zarrscope.codecs import limits
+from zarrscope.codecs.codec import Buffer
+from zarrscope.errors import BadChunk
+
+POINTER = 8
+TEXT = 80
+"""An object of text or bytes, without what is in it."""
+VIEW = 120
+"""A numpy array, without its elements."""
+NUMBER = 40
+LIST = 64
+DICT = 232
+WORST = 100
+"""The bytes of memory that one byte of JSON or msgpack may need."""
+
+
+def too_much(codec: str, size: int) -> BadChunk:
+    return BadChunk(
+        f"{codec}: the objects in this chunk would take more than {size:,} bytes of memory; "
+        f"the limit is {limits.MAX_CHUNK_BYTES:,}",
+        codec=codec,
+        advice="If the chunk is to be trusted, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+    )
+
+
+def need_room(codec: str, size: int) -> None:
+    """Raises BadChunk where objects of so many bytes are more than a chunk may hold."""
+    if size > limits.MAX_CHUNK_BYTES:
+        raise too_much(codec, size)
+
+
+def check_items(codec: str, data: Buffer, count: int, *, text: bool, each: int = TEXT) -> None:
+    """Checks the size of a vlen chunk with `count` items, each preceded by its length. Raises BadChunk."""
+    payload = len(data) - 4 - 4 * count
+    certain = len(data) + POINTER * count
+    need_room(codec, certain)
+    width = 4 if text else 1
+    # Empty text and empty bytes are one object each, however often they come.
+    filled = min(count, payload) if each == TEXT else count
+    if certain + each * filled + width * payload <= limits.MAX_CHUNK_BYTES:
+        return
+    at, size, view = 4, certain, memoryview(data)
+    for _ in range(count):
+        length = int.from_bytes(view[at : at + 4], "little")
+        if length or each != TEXT:
+            item = view[at + 4 : at + 4 + length]
+            size += each + len(item) * (_width(item) if text else 1)
+            need_room(codec, size)
+        at += 4 + length
+
+
+def _width(item: memoryview) -> int:
+    """Bytes of memory for each byte of UTF-8, at most."""
+    highest = int(np.frombuffer(item, np.uint8).max(initial=0))
+    return 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
+
+
+def check_json(codec: str, data: Buffer) -> None:
+    """Raises BadChunk where the values of this JSON take too much."""
+    if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
+        return
+    value = bytes(data)
+    size = len(value) * (3 if value.isascii() else 5)
+    size += (POINTER + NUMBER) * value.count(b",") + LIST * value.count(b"[") + DICT * value.count(b"{")
+    need_room(codec, size + TEXT * value.count(b'"') // 2)
+
+
+def unpacked(codec: str, data: Buffer, unpack: Any, **options: Any) -> Any:
+    """The value of a msgpack text, made as far as there is room. Raises BadChunk."""
+    if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
+        return unpack(bytes(data), **options)
+    need_room(codec, 2 * len(data))
+    size = 2 * len(data)
+
+    def made(found: Any) -> Any:
+        nonlocal size
+        size += sys.getsizeof(found) + NUMBER * len(found)
+        need_room(codec, size)
+        return found
+
+    most = limits.MAX_CHUNK_BYTES // (POINTER + TEXT)
+    try:
+        return unpack(
+            bytes(data), list_hook=made, object_hook=made, max_array_len=most, max_map_len=most // 4, **options
+        )
+    except ValueError as error:
+        if "exceeds max_" in str(error):  # before the list is made
+            raise too_much(codec, limits.MAX_CHUNK_BYTES) from None
+        raise

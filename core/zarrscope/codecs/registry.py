@@ -1,0 +1,100 @@
+"""From the name of a codec to its class: the table first, then installed plugins, then a sentence that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from zarrscope.codecs.codec import CLASSES, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass
+from zarrscope.errors import Unsupported
+from zarrscope.model import codec_table
+from zarrscope.model.codec_table import CodecRow, codec_name, codec_row
+from zarrscope.model.metadata import CodecSpec, ExtensionOutcome, ExtensionReport
+from zarrscope.model.plugins import loaded
+
+REGISTRY_PAGE = "https://github.com/zarr-developers/zarr-extensions"
+
+
+def every_codec() -> dict[str, CodecRow]:
+    """The rows of the table that have a class, in the order in which tables show them."""
+    return {name: row for name, row in codec_table.CODECS.items() if row.module or name in CLASSES}
+
+
+def resolve(name: str) -> CodecClass:
+    """The class of the codec of this name. Raises Unsupported, saying what to install or where to look."""
+    row = codec_row(name)
+    if row is None or not row.module:
+        row = codec_row(codec_name("v3", name))
+    if row is None and name.startswith("imagecodecs_"):
+        from zarrscope.codecs.imagecodecs import image_codec
+
+        return image_codec(name)
+    if row is not None and row.module:
+        return _class(row)
+    return _plugged_in(name)
+
+
+def _class(row: CodecRow) -> CodecClass:
+    if not row.installed:
+        raise Unsupported(
+            f"The codec {row.name!r} needs a package that is not installed",
+            feature=f"codec {row.name}",
+            advice=f"Run: pip install {row.package or row.needs[0]}",
+        )
+    if row.name not in CLASSES:
+        import_module(row.module)
+    return CLASSES[row.name]
+
+
+CORE = frozenset({"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"})
+"""Codecs that the specification itself defines, or every reader has: nothing to report."""
+
+
+def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:
+    """Reports of an array's codecs that are not core codecs, nested ones included, and how each is handled."""
+    found: list[ExtensionReport] = []
+    for spec in specs:
+        for member in ("codecs", "index_codecs"):
+            nested = spec.configuration.get(member)
+            if isinstance(nested, list):
+                inner = [n for n in nested if isinstance(n, Mapping) and isinstance(n.get("name"), str)]
+                found += codec_reports(
+                    [CodecSpec(n["name"], must_understand=n.get("must_understand") is not False) for n in inner]
+                )
+        if spec.name in CORE:
+            continue
+        try:
+            resolve(spec.name)
+            known, advice = True, ""
+        except Unsupported as error:
+            known, advice = False, error.advice or ""
+        outcome = (
+            ExtensionOutcome.USED
+            if known
+            else ExtensionOutcome.REFUSED
+            if spec.must_understand
+            else ExtensionOutcome.IGNORED
+        )
+        found.append(ExtensionReport("codec", spec.spelled or spec.name, known, spec.must_understand, outcome, advice))
+    return tuple(dict.fromkeys(found))
+
+
+def _plugged_in(name: str) -> CodecClass:
+    """A class that no decorator registered."""
+    made: Any = loaded("codecs", name)
+    if made is None:
+        raise Unsupported(
+            f"The codec {name!r} is not known here",
+            feature=f"codec {name}",
+            advice=f"See {REGISTRY_PAGE} for what it is; packages may offer codecs as entry points 'zarrscope.codecs'.",
+        )
+    if not (isinstance(made, type) and issubclass(made, ArrayToArray | ArrayToBytes | BytesToBytes)):
+        raise Unsupported(
+            f"The package that adds {name!r} gives no codec class",
+            feature=f"codec {name}",
+            advice="Report it to the makers of that package.",
+        )
+    made.name = made.name or name
+    CLASSES[name] = made
+    return made
