@@ -1,14 +1,14 @@
-"""Where the units of reading lie: whole chunks under their own keys, or inner chunks within shards (nested ones too).
+"""Where the chunks of an array are stored: under keys of their own, or within shards (nested ones too).
 
-A *unit* is the smallest part of an array that can be fetched and decoded by itself: the grid's chunk, or, where the
-array→bytes codec is an addressable sharding_indexed, the inner chunk of the innermost such shard. Units are numbered by
-one grid over the whole array. `fetch` turns unit indices into encoded bytes with few requests: shard indexes first (all
-at once), then byte ranges, those close together in one request; or the whole shard at one go when most of it is wanted.
+A *chunk* is the smallest part of an array that is encoded by itself. It is a cell of the metadata's chunk grid (a *grid
+chunk*), or, where that is stored as a shard, an inner chunk of the innermost shard. Chunks are numbered by one grid
+over the whole array. `fetch` turns chunk indices into encoded bytes with few requests: first all shard indexes, then
+byte ranges, nearby ones merged into one request; or a whole shard in one request when most of it is wanted.
 
-Promises: nothing is asked twice in one fetch; a range that comes short is a BadChunk, never wrong data; a shard index
-is parsed once while it stays the same. A local index is read anew each time (someone may have rewritten the shard); a
-remote one is remembered, and asked again when what it points at does not decode. Specification: sharding-indexed codec
-v1.0; dialects.md A.6.1, F.13.
+Promises: one fetch requests nothing twice; a range that comes short is a BadChunk, never wrong data; a shard index is
+parsed once while it stays the same. The index of a local shard is read each time, because another process may have
+rewritten the shard; that of a remote one is cached, and read again when a chunk that it locates does not decode.
+Specification: sharding-indexed codec v1.0; reference.md A.6.1, F.13.
 """
 
 from __future__ import annotations
@@ -16,42 +16,46 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from zarrscope.errors import BadChunk, ZarrscopeError
-from zarrscope.metadata import ArrayMetadata, RegularEdges
-from zarrscope.reader import Reader, Room
-from zarrscope.store import Answer, Buffer, ByteRange, Request, Store, never
+from zarrscope.model.buffers import Arena
+from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
+from zarrscope.model.selection import ChunkIndex
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Request, never
+from zarrscope.runtime.tuning import (
+    LOCAL_GAP,
+    MAX_BLOCK,
+    MAX_GAP,
+    MAX_WHOLE,
+    MIN_BLOCK,
+    RANGES_AT_ONCE,
+    SHARD_INDEX_BYTES,
+)
+from zarrscope.stores.store import Store
+from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
-    from zarrscope.selection import Edges
+    from zarrscope.model.selection import Edges
 
-Index = tuple[int, ...]
-Payload = bytes | memoryview | ZarrscopeError | None
-"""A unit's encoded bytes; None when nothing is stored (fill value); or why it could not be had."""
+EncodedChunk = bytes | memoryview | ZarrscopeError | None
+"""The encoded bytes of a chunk; None when none are stored (fill value); or the error of fetching them."""
 
-Ask = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
-"""As Store.get_many."""
+GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
+"""The signature of Store.get_many."""
 
-MAX_GAP = 64 * 1024
-"""Two ranges of one value that lie closer than this are fetched together: cheaper than another round trip."""
-LOCAL_GAP = 8 * 1024
-"""The same for a file: cheaper than another call of the system."""
-MAX_BLOCK = 8 * 1024 * 1024
-"""… but not into more than this at once, so that decoding begins before all has come."""
-MIN_BLOCK = 128 * 1024
-AT_ONCE = 64
-"""From afar what is wanted comes in about so many blocks side by side, each between the two sizes: many connections
-carry more than one, and decoding begins with the first (2026-11-21, tests/bench/run.py "http", shards)."""
-MAX_WHOLE = 8 * 1024 * 1024
-"""A remote shard that decodes to at most this is fetched whole when at least half of its units are wanted: one round
-trip less, and what is not wanted comes in less time than that takes."""
-MAX_INDEX_CACHE = 32 * 1024 * 1024
+SLACK = 64 * 1024
+"""This many bytes behind a chunk are read as well, so that its codec can tell what is wrong."""
+MAX_STORED_SIZE = 2 << 30
+"""The largest stored value that is read when its expected size is unknown."""
+MOST_INNER_SHARDS = 1 << 14
+"""Inner shards of one shard that are checked at most for overlapping chunks."""
 
 
-class _Place(NamedTuple):
+class _ShardPlace(NamedTuple):
     """A shard: its key, its span within the stored value (None: all of it), and its tier (0 is the outermost)."""
 
     key: str
@@ -60,80 +64,97 @@ class _Place(NamedTuple):
 
 
 class Locator:
-    """The units of one array in one store. Safe from any thread."""
+    """The chunks of one array in one store. Safe from any thread."""
 
     def __init__(self, store: Store, metadata: ArrayMetadata, pipeline: CodecPipeline | None) -> None:
-        """`pipeline` None: the array cannot be decoded; its units are the chunks of its grid."""
+        """`pipeline` None: the array cannot be decoded; its chunks are those of its grid."""
         self.store = store
         self.metadata = metadata
+        from zarrscope.codecs.sharding import shard_of
+
         tiers: list[Shard] = []
         inner = pipeline
-        while inner is not None and inner.shard is not None:
-            tiers.append(inner.shard)
-            inner = inner.shard.inner
+        while inner is not None and (shard := shard_of(inner)) is not None:
+            tiers.append(shard)
+            inner = shard.inner
         self.tiers = tuple(tiers)
         self.pipeline = inner
-        """Decodes one unit, where all units are alike (see `shape_of`)."""
+        """Decodes one chunk, where all chunks have the same shape (see `stored_chunk_shape`)."""
+        whole = (
+            pipeline.encoded.limit
+            if pipeline is not None and isinstance(metadata.grid, RegularGrid)
+            else MAX_STORED_SIZE
+        )
+        self.max_stored_size = whole + SLACK
+        """No stored grid chunk is larger, whatever its elements are: larger values are not read."""
         ndim = metadata.ndim
-        # units per inner chunk of tier t, along each axis; the last tier's inner chunk is the unit
+        # Chunks per inner chunk of tier t, along each axis; the inner chunk of the last tier is the chunk.
         spans = [(1,) * ndim]
         for shard in reversed(self.tiers):
             spans.append(tuple(a * b for a, b in zip(spans[-1], shard.grid, strict=True)))
-        self._units_per_inner = tuple(reversed(spans[:-1]))
-        self.units_per_chunk: Index = spans[-1]
-        """How many units make up one chunk of the grid, along each axis."""
+        self.chunks_per_inner = tuple(reversed(spans[:-1]))
+        self.chunks_per_shard: ChunkIndex = spans[-1]
+        """Chunks per grid chunk, along each axis; 1 without shards."""
         outer = metadata.grid.chunk_shape
-        self.unit_shape: Index = tuple(c // n for c, n in zip(outer, self.units_per_chunk, strict=True))
-        self._indexes: OrderedDict[_Place, tuple[bytes, ShardIndex]] = OrderedDict()
+        self.chunk_shape: ChunkIndex = tuple(c // n for c, n in zip(outer, self.chunks_per_shard, strict=True))
+        self._indexes: OrderedDict[_ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
         self._indexes_size = 0
         self._guard = threading.Lock()
 
-    # ------------------------------------------------------------------ the grid of units
+    # ------------------------------------------------------------------ the grid of chunks
     def edges(self, axis: int) -> Edges:
         length = self.metadata.shape[axis]
         if self.tiers:
-            return RegularEdges(self.unit_shape[axis], length)
+            return RegularEdges(self.chunk_shape[axis], length)
         return self.metadata.grid.edges(axis, length)
 
     @property
-    def extent(self) -> Index:
-        """How many units along each axis."""
+    def grid_shape(self) -> ChunkIndex:
+        """The number of chunks along each axis."""
         if self.tiers:
-            return tuple(0 if n == 0 else -(-n // c) for n, c in zip(self.metadata.shape, self.unit_shape, strict=True))
-        return self.metadata.grid.extent(self.metadata.shape)
+            return tuple(
+                0 if n == 0 else -(-n // c) for n, c in zip(self.metadata.shape, self.chunk_shape, strict=True)
+            )
+        return self.metadata.grid.grid_shape(self.metadata.shape)
 
-    def shape_of(self, unit: Index) -> Index:
-        """The decoded shape of a unit, its part over the array's edge included."""
-        return self.unit_shape if self.tiers else self.metadata.grid.shape_at(unit)
+    def stored_chunk_shape(self, chunk: ChunkIndex) -> ChunkIndex:
+        """The decoded shape of a chunk, including the part that lies beyond the array's edge."""
+        return self.chunk_shape if self.tiers else self.metadata.grid.shape_at(chunk)
 
-    def chunk_of(self, unit: Index) -> Index:
-        """The chunk of the grid (so the key) that holds a unit."""
-        return tuple(u // n for u, n in zip(unit, self.units_per_chunk, strict=True)) if self.tiers else unit
+    def grid_index(self, chunk: ChunkIndex) -> ChunkIndex:
+        """The index of the grid chunk, and so of the key, that holds a chunk."""
+        return tuple(u // n for u, n in zip(chunk, self.chunks_per_shard, strict=True)) if self.tiers else chunk
 
-    def key(self, unit: Index) -> str:
-        return self.metadata.keys.key(self.chunk_of(unit))
+    def key(self, chunk: ChunkIndex) -> str:
+        return self.metadata.keys.key(self.grid_index(chunk))
 
     # ------------------------------------------------------------------ fetching
-    def fetch(self, units: Iterable[Index], cancelled: Callable[[], bool] = never) -> Iterator[tuple[Index, Payload]]:
-        """(unit, payload), in order of completion. Ends early once `cancelled()`."""
+    def fetch(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+        """(chunk, payload), in order of completion. Ends early once `cancelled()`."""
         if self.tiers and self.store.remote:
-            yield from self._fetch_sharded(list(units), cancelled, self.store.get_many)
+            yield from self._fetch_sharded(
+                list(chunks), cancelled, partial(self.store.get_many, limit=self.max_stored_size)
+            )
             return
         if self.tiers:
-            yield from self._fetch_held(units, cancelled)
+            yield from self._fetch_held(chunks, cancelled)
             return
-        wanted = list(units)
+        wanted = list(chunks)
         key = self.metadata.keys.key
-        for i, answer in self.store.get_many([(key(unit), None) for unit in wanted], cancelled):
+        for i, answer in self.store.get_many([(key(chunk), None) for chunk in wanted], cancelled, self.max_stored_size):
             yield wanted[i], answer
 
-    def _fetch_held(self, units: Iterable[Index], cancelled: Callable[[], bool]) -> Iterator[tuple[Index, Payload]]:
-        """One shard after the other, each held while it is read: one that replaces it meanwhile has other places."""
-        by_key: dict[str, list[Index]] = {}
-        for unit in units:
-            by_key.setdefault(self.key(unit), []).append(unit)
+    def _fetch_held(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+        """Reads one shard after another, keeping each file open: a shard that replaces it has another index."""
+        by_key: dict[str, list[ChunkIndex]] = {}
+        for chunk in chunks:
+            by_key.setdefault(self.key(chunk), []).append(chunk)
         for wanted in by_key.values():
-            reader = self.store.reader(Room())
+            reader = self.store.bulk.reader(Arena(), self.max_stored_size)
 
             def ask(
                 requests: Sequence[Request], cancelled: Callable[[], bool], reader: Reader = reader
@@ -155,40 +176,40 @@ class Locator:
                 return
 
     def _fetch_sharded(
-        self, units: list[Index], cancelled: Callable[[], bool], ask: Ask
-    ) -> Iterator[tuple[Index, Payload]]:
-        by_place: dict[_Place, list[Index]] = {}
-        for unit in units:
-            by_place.setdefault(_Place(self.key(unit), None, 0), []).append(unit)
-        found: list[tuple[str, list[tuple[int, int, Index]]]] = []
+        self, chunks: list[ChunkIndex], cancelled: Callable[[], bool], ask: GetMany
+    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+        by_place: dict[_ShardPlace, list[ChunkIndex]] = {}
+        for chunk in chunks:
+            by_place.setdefault(_ShardPlace(self.key(chunk), None, 0), []).append(chunk)
+        found: list[tuple[str, list[tuple[int, int, ChunkIndex]]]] = []
         while by_place:
-            beneath: dict[_Place, list[Index]] = {}
+            beneath: dict[_ShardPlace, list[ChunkIndex]] = {}
             for place, index, whole in self._load_indexes(by_place, cancelled, ask):
                 wanted = by_place[place]
                 if index is None or isinstance(index, ZarrscopeError):
-                    yield from ((unit, index) for unit in wanted)
+                    yield from ((chunk, index) for chunk in wanted)
                     continue
-                ranges: list[tuple[int, int, Index]] = []
-                for unit in wanted:
+                ranges: list[tuple[int, int, ChunkIndex]] = []
+                for chunk in wanted:
                     try:
-                        span = self._locate(place, index, unit)
+                        span = self._locate(place, index, chunk)
                     except ZarrscopeError as error:
-                        yield unit, error.located(store=self.store.url, key=place.key)
+                        yield chunk, error.located(store=self.store.url, key=place.key)
                         continue
                     if span is None:
-                        yield unit, None
+                        yield chunk, None
                     elif place.tier + 1 < len(self.tiers):
-                        beneath.setdefault(_Place(place.key, span, place.tier + 1), []).append(unit)
+                        beneath.setdefault(_ShardPlace(place.key, span, place.tier + 1), []).append(chunk)
                     elif whole is not None:
-                        yield unit, self._cut(whole, span, place.key, unit)
+                        yield chunk, self._cut(whole, span, place.key, chunk)
                     else:
-                        ranges.append((*span, unit))
+                        ranges.append((*span, chunk))
                 found.append((place.key, ranges))
             if cancelled():
                 return
             by_place = beneath
         size = sum(stop - start for _, ranges in found for start, stop, _ in ranges)
-        most = min(MAX_BLOCK, max(MIN_BLOCK, size // AT_ONCE)) if self.store.remote else MAX_BLOCK
+        most = min(MAX_BLOCK, max(MIN_BLOCK, size // RANGES_AT_ONCE)) if self.store.remote else MAX_BLOCK
         blocks = [block for key, ranges in found for block in _coalesce(key, ranges, most)]
         # reading on by the length of an index that lies at the end tells where the shard's chunks must have ended
         outer = self.tiers[0]
@@ -197,39 +218,121 @@ class Locator:
         for i, answer in ask(requests, cancelled):
             block = blocks[i]
             if isinstance(answer, ZarrscopeError):
-                yield from ((unit, answer) for _, _, unit in block.parts)
+                yield from ((chunk, answer) for _, _, chunk in block.parts)
                 continue
             view = memoryview(answer or b"")
             if len(view) < block.stop - block.start + margin:
                 view = view[: max(0, len(view) - margin)]
-            for start, stop, unit in block.parts:
-                yield unit, self._cut(view, (start - block.start, stop - block.start), block.key, unit)
+            for start, stop, chunk in block.parts:
+                yield chunk, self._cut(view, (start - block.start, stop - block.start), block.key, chunk)
 
-    def _cut(self, value: memoryview, span: tuple[int, int], key: str, unit: Index) -> Payload:
+    def _cut(self, value: memoryview, span: tuple[int, int], key: str, chunk: ChunkIndex) -> EncodedChunk:
         start, stop = span
         if stop > len(value):
             return BadChunk(
-                f"The shard ends before chunk {unit}: its index points to bytes that are not there",
+                f"The shard ends before chunk {chunk}: its index points to bytes that are not there",
                 codec="sharding_indexed",
-                index=unit,
+                index=chunk,
                 store=self.store.url,
                 key=key,
                 advice="The shard was cut short or is being written; its other chunks can still be read.",
             )
         return value[start:stop]
 
+    def index_at(self, reader: Reader, tier: int, span: tuple[int, int] | None) -> ShardIndex | None:
+        """The index of a shard of this tier, at `span` of the value that the reader is at (None: all of it); None when
+        nothing is stored. It may lie in the reader's memory. Raises BadChunk, Unreadable."""
+        shard, size = self.tiers[tier], reader.size
+        part = shard.index_range
+        if span is not None:
+            size = span[1] - span[0]
+            start, stop = part.span(size)
+            part = ByteRange(span[0] + start, stop - start)
+        encoded = reader.part(part)
+        return None if encoded is None else shard.decode_index(encoded, size)
+
+    def overlaps(self, chunk: ChunkIndex) -> list[tuple[int, int, bool]]:
+        """Pairs of inner chunks of a shard of the grid, by their numbers, that have bytes in common, and whether they
+        have all of them; none where its index cannot be read. For shards in shards see `inner_overlaps`."""
+        shard, key = self.tiers[0], self.metadata.keys.key(chunk)
+        place = _ShardPlace(key, None, 0)
+        index = self._remembered(place)
+        if index is None or not self.store.remote:
+            reader = self.store.bulk.reader(Arena(), self.max_stored_size)
+            try:
+                reader.seek(key)
+                encoded = reader.part(shard.index_range)
+                if encoded is None:
+                    return []
+                index = self._parsed(place, shard, encoded, None)
+            except ZarrscopeError:
+                return []
+            finally:
+                reader.close()
+        return index.overlaps()
+
+    def inner_overlaps(
+        self, chunk: ChunkIndex, cancelled: Callable[[], bool] = never
+    ) -> list[tuple[tuple[int, ...], list[tuple[int, int, bool]]]]:
+        """As `overlaps`, of the shards within a shard of the grid: (the numbers that lead to one, from the outermost;
+        its pairs). At most MOST_INNER_SHARDS are looked at, one after the other."""
+        if len(self.tiers) < 2:
+            return []
+        key = self.metadata.keys.key(chunk)
+        found: list[tuple[tuple[int, ...], list[tuple[int, int, bool]]]] = []
+        pending: list[tuple[tuple[int, ...], tuple[int, int] | None]] = [((), None)]
+        reader = self.store.bulk.reader(Arena(), self.max_stored_size)
+        try:
+            reader.seek(key)
+            for _ in range(MOST_INNER_SHARDS):
+                if not pending or cancelled():
+                    break
+                path, span = pending.pop(0)
+                try:
+                    index = self._index_within(reader, key, len(path), span)
+                except ZarrscopeError:
+                    continue  # reading its inner chunks tells it
+                if index is None:
+                    continue
+                if path and (pairs := index.overlaps()):
+                    found.append((path, pairs))
+                if len(path) + 1 < len(self.tiers):
+                    low = span[0] if span is not None else 0
+                    for number in index.present.ravel().nonzero()[0].tolist():
+                        start, length = index.entries.reshape(-1, 2)[number].tolist()
+                        if start + length < 1 << 62:
+                            pending.append(((*path, number), (low + start, low + start + length)))
+        finally:
+            reader.close()
+        return found
+
+    def _index_within(self, reader: Reader, key: str, tier: int, span: tuple[int, int] | None) -> ShardIndex | None:
+        """The index of a shard of this tier in the value that the reader is at; None when it is not there."""
+        shard, part = self.tiers[tier], self.tiers[tier].index_range
+        if span is not None:
+            start, stop = part.span(span[1] - span[0])
+            part = ByteRange(span[0] + start, stop - start)
+        encoded = reader.part(part)
+        size = None if span is None else span[1] - span[0]
+        return None if encoded is None else self._parsed(_ShardPlace(key, span, tier), shard, encoded, size)
+
     # ------------------------------------------------------------------ reading with a Reader, shards of one tier
     def spans(self, reader: Reader, key: str, inner: Sequence[Sequence[int]]) -> list[tuple[int, int] | None] | None:
-        """Where a region of inner chunks lies in the shard `key`, as ShardIndex.locate_many; None without the shard."""
+        """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many; None without the
+        shard."""
         shard = self.tiers[0]
         reader.seek(key)
         encoded = reader.part(shard.index_range)
-        return None if encoded is None else self._parsed(_Place(key, None, 0), shard, encoded, None).locate_many(inner)
+        return (
+            None
+            if encoded is None
+            else self._parsed(_ShardPlace(key, None, 0), shard, encoded, None).locate_many(inner)
+        )
 
     def read_spans(
-        self, reader: Reader, key: str, units: Sequence[Index], spans: Sequence[tuple[int, int] | None]
+        self, reader: Reader, key: str, chunks: Sequence[ChunkIndex], spans: Sequence[tuple[int, int] | None]
     ) -> list[Buffer | None]:
-        """The units' bytes, from the shard `key`, which the reader is at; those close together by one request.
+        """The chunks' bytes, from the shard `key`, which the reader is at; those close together by one request.
 
         Raises BadChunk, Unreadable, Refused."""
         shard = self.tiers[0]
@@ -244,7 +347,7 @@ class Locator:
                 n += 1
             block = memoryview(self._block(reader, start, stop, tail))
             for (low, high), i in order[:n]:
-                data = self._cut(block, (low - start, high - start), key, units[i])
+                data = self._cut(block, (low - start, high - start), key, chunks[i])
                 if isinstance(data, ZarrscopeError):
                     raise data
                 found[i] = data
@@ -262,19 +365,20 @@ class Locator:
 
     # ------------------------------------------------------------------ shard indexes
     def _load_indexes(
-        self, places: dict[_Place, list[Index]], cancelled: Callable[[], bool], ask: Ask
-    ) -> Iterator[tuple[_Place, ShardIndex | ZarrscopeError | None, memoryview | None]]:
-        """(shard, its index, the shard's whole value where that was fetched at one go)."""
+        self, places: dict[_ShardPlace, list[ChunkIndex]], cancelled: Callable[[], bool], ask: GetMany
+    ) -> Iterator[tuple[_ShardPlace, ShardIndex | ZarrscopeError | None, memoryview | None]]:
+        """Yields (shard, its index, the whole shard where that was fetched). A remote shard that decodes to at most
+        this is fetched whole when at least half of its chunks are wanted: one round"""
         remote = self.store.remote
-        asked: list[tuple[_Place, bool]] = []
+        asked: list[tuple[_ShardPlace, bool]] = []
         requests: list[tuple[str, ByteRange | None]] = []
-        for place, units in places.items():
+        for place, chunks in places.items():
             shard = self.tiers[place.tier]
             known = self._remembered(place) if remote else None
             if known is not None:
                 yield place, known, None
                 continue
-            whole = remote and place.span is None and len(self.tiers) == 1 and self._better_whole(len(units))
+            whole = remote and place.span is None and len(self.tiers) == 1 and self._better_whole(len(chunks))
             if whole:
                 part = None
             elif place.span is None:
@@ -301,12 +405,12 @@ class Locator:
     def _better_whole(self, wanted: int) -> bool:
         dtype = self.metadata.dtype
         size = prod(self.metadata.grid.chunk_shape) * max(1, dtype.itemsize)
-        return 2 * wanted >= prod(self.units_per_chunk) and size <= MAX_WHOLE
+        return 2 * wanted >= prod(self.chunks_per_shard) and size <= MAX_WHOLE
 
-    def _locate(self, place: _Place, index: ShardIndex, unit: Index) -> tuple[int, int] | None:
-        """The span, in the stored value, of the inner chunk of this shard that is or holds `unit`."""
-        per_inner, grid = self._units_per_inner[place.tier], self.tiers[place.tier].grid
-        found = index.locate(tuple(u // n % g for u, n, g in zip(unit, per_inner, grid, strict=True)))
+    def _locate(self, place: _ShardPlace, index: ShardIndex, chunk: ChunkIndex) -> tuple[int, int] | None:
+        """The span, in the stored value, of the inner chunk of this shard that is or holds `chunk`."""
+        per_inner, grid = self.chunks_per_inner[place.tier], self.tiers[place.tier].grid
+        found = index.locate(tuple(u // n % g for u, n, g in zip(chunk, per_inner, grid, strict=True)))
         if found is None:
             return None
         start, length = found.start or 0, found.length or 0
@@ -314,8 +418,12 @@ class Locator:
             return start, start + length
         return place.span[0] + start, place.span[0] + start + length
 
-    def _parsed(self, place: _Place, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
-        encoded = bytes(encoded)  # they compare, and outlive the room of a Reader
+    def _parsed(self, place: _ShardPlace, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
+        if (
+            len(encoded) > SHARD_INDEX_BYTES and not self.store.remote
+        ):  # used at once: two copies would take more than it
+            return shard.decode_index(encoded, size)
+        encoded = bytes(encoded)  # they compare, and outlive the arena of a Reader
         with self._guard:
             known = self._indexes.get(place)
             if known is not None and known[0] == encoded:
@@ -326,12 +434,12 @@ class Locator:
             old = self._indexes.pop(place, None)
             self._indexes[place] = (encoded, index)
             self._indexes_size += len(encoded) - (len(old[0]) if old else 0)
-            while self._indexes_size > MAX_INDEX_CACHE and len(self._indexes) > 1:
+            while self._indexes_size > SHARD_INDEX_BYTES and len(self._indexes) > 1:
                 _, (dropped, _) = self._indexes.popitem(last=False)
                 self._indexes_size -= len(dropped)
         return index
 
-    def _remembered(self, place: _Place) -> ShardIndex | None:
+    def _remembered(self, place: _ShardPlace) -> ShardIndex | None:
         with self._guard:
             known = self._indexes.get(place)
             return known[1] if known else None
@@ -346,23 +454,23 @@ class Locator:
             return bool(stale)
 
 
-class _Block:
+class _RangeBlock:
     """Neighbouring ranges of one value, fetched as one."""
 
-    def __init__(self, key: str, start: int, stop: int, parts: list[tuple[int, int, Index]]) -> None:
+    def __init__(self, key: str, start: int, stop: int, parts: list[tuple[int, int, ChunkIndex]]) -> None:
         self.key = key
         self.start = start
         self.stop = stop
         self.parts = parts
 
 
-def _coalesce(key: str, ranges: Sequence[tuple[int, int, Index]], most: int) -> list[_Block]:
-    blocks: list[_Block] = []
-    for start, stop, unit in sorted(ranges, key=lambda r: r[:2]):
+def _coalesce(key: str, ranges: Sequence[tuple[int, int, ChunkIndex]], most: int) -> list[_RangeBlock]:
+    blocks: list[_RangeBlock] = []
+    for start, stop, chunk in sorted(ranges, key=lambda r: r[:2]):
         last = blocks[-1] if blocks else None
         if last and start - last.stop <= MAX_GAP and max(stop, last.stop) - last.start <= most:
             last.stop = max(last.stop, stop)
-            last.parts.append((start, stop, unit))
+            last.parts.append((start, stop, chunk))
         else:
-            blocks.append(_Block(key, start, stop, [(start, stop, unit)]))
+            blocks.append(_RangeBlock(key, start, stop, [(start, stop, chunk)]))
     return blocks

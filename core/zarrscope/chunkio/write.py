@@ -23,96 +23,176 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zarrscope.background import shared
+from zarrscope.chunkio.stored_chunks import stored_chunks
+from zarrscope.codecs.sharding import shard_of
 from zarrscope.errors import BadChunk, Conflict, ZarrscopeError
-from zarrscope.locator import Index
-from zarrscope.reader import Room
-from zarrscope.selection import Piece, Selection
-from zarrscope.store import ABSENT, Buffer
+from zarrscope.model.buffers import Arena
+from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection, ScatteredChunkSelection, inner_pieces
+from zarrscope.model.selection import ChunkIndex, ChunkSelection, Selection
+from zarrscope.model.storage import ABSENT, Buffer
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import SLAB_BYTES
 
 if TYPE_CHECKING:
-    from zarrscope.array import Array
+    from zarrscope.chunkio.source import ArraySource
     from zarrscope.codecs import CodecPipeline
     from zarrscope.codecs.sharding import Shard
 
 ATTEMPTS = 100
 """How often a write at a border is tried again when others keep changing the same chunk."""
-SLAB_BYTES = 8 << 20
-"""The inner chunks of a shard are gathered and encoded so many decoded bytes at a time: one slab per thread."""
 
 
-def write(array: Array, selection: Selection, values: ArrayLike) -> None:
+def write(
+    array: ArraySource, selection: Selection | OrthogonalSelection | CoordinateSelection, values: ArrayLike
+) -> None:
     """Stores `values`, broadcast to the selection. Raises as Array.__setitem__ says."""
     array.need_writing()
+    array.need_unchanged(writing=True)
     grid = array.metadata.grid
-    pipeline = array.pipeline_of(grid.chunk_shape)
+    pipeline = array.grid_chunk_pipeline(grid.chunk_shape)
     array.check_size(grid.chunk_shape)
-    array.settle_keys(selection)
+    array.choose_keys(selection)
     given = _broadcast(array, values, selection)
     edges = [grid.edges(axis, n) for axis, n in enumerate(array.shape)]
-    alone = selection.size <= prod(pipeline.spec.shape) and pipeline.shard is None
-    scratch = _Scratch(array)
+    alone = selection.size <= prod(pipeline.spec.shape) and shard_of(pipeline) is None
+    scratch = _ArenaPool(array)
 
     def work() -> Iterator[Callable[[], None]]:
-        for piece in selection.pieces(edges):
+        for piece in selection.chunk_selections(edges):
             values = given[piece.target] if piece.target else given
-            chunk = _Chunk(array, array.pipeline_of(grid.shape_at(piece.chunk)), piece, values, scratch)
+            chunk = _ChunkWriter(array, array.grid_chunk_pipeline(grid.shape_at(piece.chunk)), piece, values, scratch)
             yield from chunk.steps()
 
     shared().share(work(), lambda step: step(), threads=1 if alone else None)
 
 
-def erase_outside(array: Array, shape: tuple[int, ...]) -> None:
-    """Erases the chunks that lie wholly outside `shape`."""
+def keys_outside(array: ArraySource, shape: tuple[int, ...]) -> Iterator[str]:
+    """The keys of the chunks that lie wholly outside `shape`: of those stored where that can be listed, and of all that
+    there may be elsewhere. Raises Unreadable, Refused, before the first is given."""
     keys, grid = array.metadata.keys, array.metadata.grid
-    before, after = grid.extent(array.shape), grid.extent(shape)
+    before, after = grid.grid_shape(array.shape), grid.grid_shape(shape)
     kept = [min(b, a) for b, a in zip(before, after, strict=True)]
+    if kept == list(before):
+        return iter(())
+    stored = stored_chunks(array)
+    if stored is not None:
+        return (keys.key(chunk) for chunk in stored if any(i >= n for i, n in zip(chunk, kept, strict=True)))
+    return _keys_between(array, kept, before)
+
+
+def erase_outside(array: ArraySource, outside: Iterator[str], undo: Callable[[], object]) -> None:
+    """Erases the chunks at these keys. Where not even one can be erased the shape is to be as it was: `undo`."""
+    erased = False
+    try:
+        for key in outside:
+            array.store.erase(key)
+            erased = True
+    except ZarrscopeError:
+        if not erased:
+            undo()
+        raise
+
+
+def _keys_between(array: ArraySource, kept: list[int], before: ChunkIndex) -> Iterator[str]:
+    keys = array.metadata.keys
     for axis in range(array.ndim):  # axis by axis, so that only chunks that go are visited, and each once
         spans = [range(kept[i]) if i < axis else range(before[i]) for i in range(array.ndim)]
         spans[axis] = range(kept[axis], before[axis])
-        array.store.erase_values(keys.key(chunk) for chunk in product(*spans))
+        yield from (keys.key(chunk) for chunk in product(*spans))
 
 
-def _broadcast(array: Array, values: ArrayLike, selection: Selection) -> NDArray[Any]:
-    dtype = array.dtype
-    if dtype.hasobject and dtype.names is None and not isinstance(values, np.ndarray):
-        given = np.empty((), object) if isinstance(values, str | bytes) else np.asarray(values, object)
-        if isinstance(values, str | bytes):
-            given[()] = values
+def _broadcast(
+    array: ArraySource, values: ArrayLike, selection: Selection | OrthogonalSelection | CoordinateSelection
+) -> NDArray[Any]:
+    """`values` in the array's type and the shape of the selection: what numpy's own assignment would store."""
+    given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
+    while hasattr(values, "__array__") and given.ndim > len(selection.shape) and given.shape[0] == 1:
+        given = given[
+            0
+        ]  # of an array numpy drops the axes that come before; lists are as deep as the selection at most
+    return np.broadcast_to(given, selection.shape).reshape(selection.full_shape)
+
+
+def _elements(
+    dtype: np.dtype[Any], values: ArrayLike, selection: Selection | OrthogonalSelection | CoordinateSelection
+) -> NDArray[Any]:
+    """Raises OverflowError, ValueError or TypeError as numpy does for what does not fit.
+
+    Numpy checks what comes as numbers of Python or as its own scalars, and casts arrays, whatever becomes of their
+    values; a single element takes things that several do not (a boolean any object).
+    """
+    if isinstance(values, np.ndarray) and values.dtype == dtype:
+        return values
+    if selection.scalar or isinstance(values, np.generic):
+        element = np.zeros(1, dtype)
+        element[0] = values
+        return element.reshape(())
+    if not hasattr(values, "__array__"):
+        try:
+            return np.asarray(values, dtype)
+        except (OverflowError, TypeError):
+            if np.asarray(values, object).ndim > len(selection.shape):
+                raise ValueError("the lists are nested deeper than the selection has axes") from None
+            raise
+    source = np.asarray(values)
+    made = np.empty(source.shape, dtype)
+    made[...] = source
+    return made
+
+
+def _items(array: ArraySource, values: ArrayLike) -> NDArray[Any]:
+    """Text, bytes or objects. Raises ValueError where an item is of another kind, as numpy's StringDType does."""
+    if isinstance(values, str | bytes | bytearray | memoryview):
+        given = np.empty((), object)
+        given[()] = values
     else:
-        given = np.asarray(values)
-    if given.dtype != dtype and not (dtype.hasobject and given.dtype.kind in "OSUT"):
-        given = given.astype(dtype)
-    return np.broadcast_to(given, selection.shape).reshape(selection.extent)
+        given = np.asarray(values if hasattr(values, "__array__") else np.asarray(values, object))
+    kind = array.metadata.dtype.name
+    if kind not in _ITEMS:
+        return given.astype(object) if given.dtype != array.dtype else given
+    types, plain = _ITEMS[kind]
+    if given.dtype.kind in plain:
+        return given.astype(object)
+    found: Any = given.dtype
+    if given.dtype.kind == "O":
+        found = next((type(item).__name__ for item in given.flat if not isinstance(item, types)), None)
+        if found is None:
+            return given
+    raise ValueError(f"{array.path} holds {_HOLDS[kind]}, and {found} is none: convert the values first")
+
+
+_ITEMS: dict[str, tuple[tuple[type, ...], str]] = {"string": ((str,), "UT"), "bytes": ((bytes, bytearray), "S")}
+"""Type of values → what an item may be, and the kinds of numpy's arrays that hold nothing else."""
+_HOLDS = {"string": "text", "bytes": "bytes"}
 
 
 @dataclass
-class _Chunk:
-    """What one write does to one chunk of the grid: `values` go to `piece.source` of it."""
+class _ChunkWriter:
+    """Writes one grid chunk: `values` replace `piece.source` of it."""
 
-    array: Array
+    array: ArraySource
     pipeline: CodecPipeline
-    piece: Piece
+    piece: ChunkSelection | ScatteredChunkSelection
     values: NDArray[Any]
-    scratch: _Scratch
+    scratch: _ArenaPool
 
     @property
     def key(self) -> str:
         return self.array.metadata.keys.key(self.piece.chunk)
 
     @property
-    def shape(self) -> Index:
+    def shape(self) -> ChunkIndex:
         return self.pipeline.spec.shape
 
     def steps(self) -> Iterator[Callable[[], None]]:
-        """The work, in parts that may be done side by side."""
-        shard = self.pipeline.shard
+        """The steps of the work, which may run in parallel."""
+        shard = shard_of(self.pipeline)
         if not self.piece.covers:
             yield self.change
         elif shard is None or not self.shape:
             yield self.replace
         else:
-            yield from _Slabs(self, shard).steps()
+            yield from _ShardWriter(self, shard).steps()
 
     # ------------------------------------------------------------------ all of it
     def replace(self) -> None:
@@ -125,13 +205,13 @@ class _Chunk:
         if self.is_blank(chunk):
             self.array.store.erase(self.key)
         else:
-            with self.scratch.room() as room:
+            with self.scratch.arena() as arena:
                 with self.named():
-                    encoded = self.pipeline.lend(chunk, room)
-                self.array.store.put(self.key, encoded)
+                    encoded = self.pipeline.encode_view(chunk, arena)
+                self.array.store.bulk.put(self.key, encoded)
 
-    def memory(self, shape: Index) -> NDArray[Any]:
-        """Of this thread, until it asks again. What it holds is undefined."""
+    def memory(self, shape: ChunkIndex) -> NDArray[Any]:
+        """Memory of this thread, of undefined content, valid until the next call."""
         kept: NDArray[Any] | None = getattr(self.scratch.threads, "kept", None)
         if kept is None or kept.shape != shape:
             kept = self.scratch.threads.kept = np.empty(shape, self.array.dtype)
@@ -140,9 +220,9 @@ class _Chunk:
     # ------------------------------------------------------------------ a part of it
     def change(self) -> None:
         store, key = self.array.store, self.key
-        with store.turn(key):
+        with store.lock(key):
             for _ in range(ATTEMPTS):
-                found = store.get_versioned(key)
+                found = store.get_versioned(key, self.array.locator.max_stored_size)
                 value = self.changed(None if found is None else found[0])
                 if value is None:
                     return
@@ -154,9 +234,10 @@ class _Chunk:
         raise lost
 
     def changed(self, stored: bytes | None) -> bytes | None:
-        """What is to be stored in the place of `stored`; None where nothing is, and nothing needs to be."""
-        if self.pipeline.shard is not None and self.shape:
-            return self._changed_shard(self.pipeline.shard, stored)
+        """The value to store in place of `stored`; None when nothing is stored and nothing needs to be."""
+        shard = shard_of(self.pipeline)
+        if shard is not None and self.shape:
+            return self._changed_shard(shard, stored)
         if stored is None:
             chunk = np.full(self.shape, self.array.fill_value, self.array.dtype)
         else:
@@ -169,16 +250,14 @@ class _Chunk:
             return self.pipeline.encode(chunk)
 
     def _changed_shard(self, shard: Shard, stored: bytes | None) -> bytes | None:
-        chunks: dict[Index, Buffer] = {}
+        chunks: dict[ChunkIndex, Buffer] = {}
         size = shard.inner.spec.shape
-        touched = [_touched(part, n) for part, n in zip(self.piece.source, size, strict=True)]
         with self.named():
             if stored is not None:
                 chunks.update(shard.split(stored))
-            for parts in product(*touched):
-                index, source, target = (tuple(each) for each in zip(*parts, strict=True))
+            for index, source, target, covers in self._inner(size):
                 values = self.values[target]
-                if values.shape == size:  # its old content does not matter, be it damaged
+                if covers:  # its old content does not matter, be it damaged
                     inner = np.empty(size, self.array.dtype)
                 elif index in chunks:
                     inner = _own(shard.inner.decode(chunks[index]))
@@ -193,9 +272,20 @@ class _Chunk:
             return None
         return shard.assemble(chunks)
 
+    def _inner(self, size: ChunkIndex) -> Iterator[tuple[ChunkIndex, Any, Any, bool]]:
+        """(inner chunk, positions in it, positions in the values, whether that is all of it) of those touched."""
+        if isinstance(self.piece, ScatteredChunkSelection):
+            for inner in inner_pieces(self.piece.places, self.shape, size):
+                yield inner.chunk, inner.source, inner.target, False
+            return
+        touched = [_touched(part, n) for part, n in zip(self.piece.source, size, strict=True)]
+        for parts in product(*touched):
+            index, source, target = (tuple(each) for each in zip(*parts, strict=True))
+            yield index, source, target, self.values[target].shape == size
+
     # ------------------------------------------------------------------ both
     def is_blank(self, chunk: NDArray[Any]) -> bool:
-        """Nothing but the fill value; never where that is undefined."""
+        """Whether all values are the fill value; False where that is undefined."""
         first = self.scratch.first
         if first is not None and chunk.size and chunk[(0,) * chunk.ndim].tobytes() != first:
             return False  # nearly every chunk is told by its first element
@@ -205,7 +295,7 @@ class _Chunk:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Errors of codecs say which chunk they met."""
+        """Adds the chunk to the errors of codecs."""
         try:
             yield
         except BadChunk as error:
@@ -216,33 +306,33 @@ class _Chunk:
             raise self.array.located(error, self.key)  # noqa: B904 - it is that error
 
 
-class _Scratch:
-    """What one write has for all its chunks: memory above all, for fresh memory costs as much as what is put there."""
+class _ArenaPool:
+    """Memory that the chunks of one write share: allocating it anew costs as much as filling it."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: ArraySource) -> None:
         self.first: bytes | None = None
         """The fill value as it lies in memory, where all values of the type have one size."""
         if not array.dtype.hasobject and array.dtype.itemsize and array.metadata.fill.defined:
             self.first = np.full((), array.metadata.fill.value, array.dtype).tobytes()
         self.threads = threading.local()
         """`kept`: where a thread gathers."""
-        self._rooms: list[Room] = []
+        self._arenas: list[Arena] = []
 
-    def take(self) -> Room:
-        """Where nobody else has what was encoded, until it is given back."""
-        return self._rooms.pop() if self._rooms else Room()
+    def take(self) -> Arena:
+        """An arena for encoded chunks, owned by the caller until `give`."""
+        return self._arenas.pop() if self._arenas else Arena()
 
-    def give(self, room: Room) -> None:
-        room.clear()
-        self._rooms.append(room)
+    def give(self, arena: Arena) -> None:
+        arena.clear()
+        self._arenas.append(arena)
 
     @contextmanager
-    def room(self) -> Iterator[Room]:
-        room = self.take()
+    def arena(self) -> Iterator[Arena]:
+        arena = self.take()
         try:
-            yield room
+            yield arena
         finally:
-            self.give(room)
+            self.give(arena)
 
 
 def _gather(values: NDArray[Any], chunk: NDArray[Any]) -> None:
@@ -276,19 +366,18 @@ def _touched(part: slice, size: int) -> Iterator[tuple[int, slice, slice]]:
         done += n
 
 
-class _Slabs:
+class _ShardWriter:
     """A shard that is written whole: its inner chunks in slabs, each gathered at once and encoded by one thread."""
 
-    def __init__(self, chunk: _Chunk, shard: Shard) -> None:
+    def __init__(self, chunk: _ChunkWriter, shard: Shard) -> None:
         self.chunk, self.shard = chunk, shard
-        turned = (
-            slice(None, None, -1 if part.step is not None and part.step < 0 else 1) for part in chunk.piece.source
-        )
+        source: Any = chunk.piece.source  # slices: scattered elements never cover a chunk
+        turned = (slice(None, None, -1 if part.step is not None and part.step < 0 else 1) for part in source)
         self.values = chunk.values[tuple(turned)]
         """In stored order: those of a chunk that is covered may come backwards."""
-        self.encoded: dict[Index, Buffer] = {}
-        self._rooms: list[Room] = []
-        """Where they lie."""
+        self.encoded: dict[ChunkIndex, Buffer] = {}
+        self._arenas: list[Arena] = []
+        """The arenas that hold the encoded chunks."""
         self._guard = threading.Lock()
         self._left = 0
 
@@ -316,12 +405,12 @@ class _Slabs:
         chunk, shard = self.chunk, self.shard
         gathered = self._gathered(slab)
         if gathered is not None:
-            room = chunk.scratch.take()
-            self._rooms.append(room)
+            arena = chunk.scratch.take()
+            self._arenas.append(arena)
             with chunk.named():
                 indices = list(product(*slab))
                 which = [i for i, inner in enumerate(gathered) if not chunk.is_blank(inner)]
-                encoded = shard.inner.lend_each(gathered, which, room)
+                encoded = shard.inner.encode_many(gathered, which, arena)
                 made = {indices[i]: data for i, data in zip(which, encoded, strict=True)}
             self.encoded.update(made)
         with self._guard:
@@ -330,12 +419,12 @@ class _Slabs:
         if last:
             store = chunk.array.store
             if self.encoded:
-                store.put(chunk.key, *shard.parts(self.encoded))
+                store.bulk.put(chunk.key, *shard.parts(self.encoded))
             else:
                 store.erase(chunk.key)
             self.encoded = {}
-            for room in self._rooms:
-                chunk.scratch.give(room)
+            for arena in self._arenas:
+                chunk.scratch.give(arena)
 
     def _gathered(self, slab: tuple[range, ...]) -> NDArray[Any] | None:
         """The inner chunks of the slab one after the other; None where the values do not reach."""

@@ -1,0 +1,74 @@
+"""The memory that a selection is read into.
+
+Refused where it cannot fit, zeros where that saves filling, and with its axes in the order in which chunks have them.
+In an application large results lie in memory that is used again (runtime/memory.py).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.errors import Refused
+from zarrscope.model.selection import Selection
+from zarrscope.runtime import memory
+from zarrscope.runtime.tuning import ZEROED_BYTES
+
+if TYPE_CHECKING:
+    from zarrscope.chunkio.source import ArraySource
+
+
+def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[Any], bool]:
+    """Memory for the selected elements, in the shape of `selection.extent`; and whether it holds the fill value.
+
+    Raises what is wrong with the array; Refused where the result cannot fit.
+    """
+    array.grid_chunk_pipeline(
+        array.metadata.grid.chunk_shape
+    )  # raises what is wrong with the array before anything is read
+    extent = selection.full_shape
+    size = prod(extent) * array.dtype.itemsize
+    try:
+        if size > _memory():
+            raise MemoryError
+        axes = array.chunk_pipeline(array.locator.chunk_shape).axes
+        # In memory as in the chunks: turning them over takes longer than decoding them ("v2 F order", full).
+        shape = extent if axes is None else tuple(extent[axis] for axis in axes)
+        out, blank = _memory_for(shape, array.dtype, size, fill_is_zero(array))
+        return (out if axes is None else out.transpose([axes.index(axis) for axis in range(array.ndim)])), blank
+    except (MemoryError, ValueError):
+        raise array.located(
+            Refused(
+                f"The selection of shape {extent} needs {size / 2**30:,.1f} GiB of memory, and this machine has "
+                f"{_memory() / 2**30:,.1f} GiB",
+                advice="Read a smaller region at a time.",
+            )
+        ) from None
+
+
+def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, zero: bool) -> tuple[NDArray[Any], bool]:
+    kept = None if dtype.hasobject else memory.take(size)
+    if kept is not None:
+        return kept.view(dtype).reshape(shape), False
+    zeroed = zero and size >= ZEROED_BYTES
+    return (np.zeros if zeroed else np.empty)(shape, dtype), zeroed
+
+
+def fill_is_zero(array: ArraySource) -> bool:
+    """Whether memory of zeros is memory of fill values."""
+    dtype = array.dtype
+    return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
+
+
+@cache
+def _memory() -> int:
+    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 46

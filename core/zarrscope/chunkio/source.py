@@ -1,0 +1,78 @@
+"""The interface of an array for reading and writing its chunks: store, metadata and codecs.
+
+nodes.Array is one; this package knows no node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from zarrscope.chunkio.locator import EncodedChunk, Locator
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
+from zarrscope.model.selection import ChunkIndex, Selection
+from zarrscope.model.storage import Buffer, never
+from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zarrscope.codecs import CodecPipeline
+
+
+class ArraySource(Protocol):
+    """An array as its chunks are read and written."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def metadata(self) -> ArrayMetadata: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    @property
+    def fill_value(self) -> Any: ...
+
+    @property
+    def locator(self) -> Locator: ...
+
+    def grid_chunk_pipeline(self, shape: ChunkIndex) -> CodecPipeline:
+        """The codecs for a chunk of `shape`."""
+
+    def chunk_pipeline(self, shape: ChunkIndex) -> CodecPipeline:
+        """The codecs of one chunk; in a shard, of an inner chunk."""
+
+    def fetch(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+        """(chunk, encoded bytes | None | error), in order of completion."""
+
+    def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]: ...
+
+    def check_size(self, shape: ChunkIndex) -> None:
+        """Raises Refused for chunks that are too large to decode."""
+
+    def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
+        """Before writing: finds out under which keys the chunks lie."""
+
+    def need_writing(self) -> None: ...
+
+    def need_unchanged(self, *, writing: bool) -> None: ...
+
+    def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError: ...
+
+    def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError: ...

@@ -1,0 +1,56 @@
+"""Notifies caches when the values of an array are written, and identifies arrays that show the same chunks."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from zarrscope.chunkio.source import ArraySource
+
+
+class Watcher(Protocol):
+    """Notified when values of an array are written, so that caches drop them."""
+
+    def invalidate(self, array: ArraySource) -> None: ...
+
+    def forget_beneath(self, url: str, path: str) -> None:
+        """The node at `path` of the store `url` was erased or moved, and all beneath it."""
+
+
+watchers: WeakSet[Any] = WeakSet()
+"""Every Watcher of this process."""
+
+
+def forget_beneath(url: str, path: str) -> None:
+    """Tells every watcher that arrays at `path` and beneath may have been replaced."""
+    for watcher in list(watchers):
+        watcher.forget_beneath(url, path)
+
+
+class ArrayIdentity:
+    """Equal for Array objects that show the same chunks: the same store, path and metadata, and the same rule for
+    chunks that the store denies. Hashed once, compared fast."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, url: str, path: str, metadata: object, assumes: bool) -> None:
+        self._parts = (url, path, metadata, assumes)
+        self._hash = hash(self._parts)
+
+    @property
+    def twin(self) -> ArrayIdentity:
+        """The same array with the other rule for chunks that the store denies."""
+        url, path, metadata, assumes = self._parts
+        return ArrayIdentity(url, path, metadata, not assumes)
+
+    def lies_beneath(self, url: str, path: str) -> bool:
+        """Whether the array lies at `path` or beneath it."""
+        return self._parts[0] == url and f"{self._parts[1]}/".startswith(f"{path.rstrip('/')}/")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ArrayIdentity) and self._hash == other._hash and self._parts == other._parts
+        )
