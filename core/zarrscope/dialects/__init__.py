@@ -3,8 +3,9 @@
 A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
 consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
 
-`DIALECTS` lists them in probing order; `detect` finds the one of a hierarchy from the documents at its root, fetched
-under the keys `PROBES`. protocol.py says what every dialect promises; pipeline.py knows how codecs translate.
+`DIALECTS` lists them in probing order, those of other packages last; `detect` finds the one of a hierarchy from the
+documents at its root, fetched under the keys `PROBES`. protocol.py says what every dialect promises; detection.py has
+the table; pipeline.py knows how codecs translate.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,10 @@ from zarrscope.dialects.detection import (
     dialect_named,
     late_probes,
     opened_as,
+    plugin_faults,
+    written_dialects,
 )
-from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Kind, Node, Source
+from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Node, NodeKind, StoredDocument
 
 if TYPE_CHECKING:
     from zarrscope.dialects.detection import DIALECTS
@@ -40,12 +43,14 @@ __all__ = [
     "Dialect",
     "Erasure",
     "Insight",
-    "Kind",
     "Node",
-    "Source",
+    "NodeKind",
+    "StoredDocument",
     "detect",
     "detect_listed",
     "dialect_named",
     "late_probes",
     "opened_as",
+    "plugin_faults",
+    "written_dialects",
 ]

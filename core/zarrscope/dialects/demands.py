@@ -1,39 +1,52 @@
-"""What a document demands beyond its format, reported as data: pieces that are missing here, extensions, odd members.
+"""Reports of what a document demands beyond the core of its format: missing codecs or types, extensions, unknown
+members.
 
 Reports never end the reading of a document: the node opens and shows its metadata, and its `problem` says what is
-missing (metadata.py). Specification: the seeds' `extensions` and must_understand; spec A.4, D.3.1.
+missing (model/metadata.py). Specification: `extensions` and must_understand of the drafts and ZEP 9; spec A.4, D.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from zarrscope.dialects.reading import Members, token
-from zarrscope.metadata import Configuration, ExtensionReport, Json, Outcome
+from zarrscope.model.json_value import JSON
+from zarrscope.model.metadata import Configuration, ExtensionOutcome, ExtensionReport
 
 
 def missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
     """A piece that nothing can be read without."""
-    return ExtensionReport(point, name, False, True, Outcome.REFUSED, advice, pointer)
+    return ExtensionReport(point, name, False, True, ExtensionOutcome.REFUSED, advice, pointer)
 
 
-def extension_reports(members: Members, notes: list[str], *, lenient: bool) -> list[ExtensionReport]:
-    """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4)."""
-    value = members.get("extensions", list, type(None)) or []
-    reports: list[ExtensionReport] = []
-    for i, item in enumerate(value):
-        pointer = members.at("extensions") + token(i)
+def _at_once(read: Callable[..., Any], *arguments: Any) -> Any:
+    return read(*arguments)
+
+
+def extension_reports(
+    members: Members, notes: list[str], *, lenient: bool, attempt: Callable[..., Any] = _at_once
+) -> list[ExtensionReport]:
+    """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4).
+
+    `attempt`: as Defects has it, so that an odd item hides no other; else the first is raised.
+    """
+
+    def report(item: JSON, pointer: str) -> ExtensionReport:
         one = Members(item, pointer, "extension")
         name = one.need("extension", str)
         must = one.get("must_understand", bool, default=True)
         configuration = one.any("configuration")
         settings = configuration if isinstance(configuration, Mapping) else {n: one.value[n] for n in one.left()}
-        reports.append(_unknown("extension", name, pointer, notes, must=must, lenient=lenient, settings=settings))
-    return reports
+        return _unknown("extension", name, pointer, notes, must=must, lenient=lenient, settings=settings)
+
+    value = attempt(members.get, "extensions", list, type(None)) or []
+    found = [attempt(report, item, members.at("extensions") + token(i)) for i, item in enumerate(value)]
+    return [each for each in found if each is not None]
 
 
 def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient: bool) -> list[ExtensionReport]:
-    """Members nobody asked for: fatal where the text says so (D.3.1), else a note."""
+    """Reports unknown members: an error where the specification says so (D.3.1), else a note."""
     reports: list[ExtensionReport] = []
     for name in members.left():
         value = members.value[name]
@@ -53,7 +66,7 @@ def _unknown(
     *,
     must: bool = True,
     lenient: bool = False,
-    settings: Mapping[str, Json] | None = None,
+    settings: Mapping[str, JSON] | None = None,
 ) -> ExtensionReport:
     """The report of something not understood: refused when it must be, unless opened leniently."""
     if must and lenient:
@@ -63,7 +76,7 @@ def _unknown(
         name,
         understood=False,
         required=must,
-        outcome=Outcome.REFUSED if must and not lenient else Outcome.IGNORED,
+        outcome=ExtensionOutcome.REFUSED if must and not lenient else ExtensionOutcome.IGNORED,
         advice="It may change what the data mean; open it leniently to look anyway." if must else "",
         pointer=pointer,
         configuration=Configuration(settings),

@@ -1,4 +1,9 @@
-"""Which dialect a hierarchy speaks: one algorithm over the documents at its root (spec A.1).
+"""Which dialect a hierarchy speaks: one table, and one loop over it (spec A.1).
+
+Each dialect has keys at the root that are its signs; it is asked whether it recognizes the documents when one of them
+is there. Adding one takes a row here, a class in the module that the row names, and an example in
+tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have their `signs` on the
+class, and come last.
 
 Pure: the hierarchy fetches `PROBES` side by side and hands over what is there. A zarr.json that is no JSON (a server
 may answer any address with a web page) does not end the search; it is the fault when nothing else is found.
@@ -7,183 +12,212 @@ may answer any address with a web page) does not end the search; it is the fault
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects.protocol import Detected, Dialect
-from zarrscope.dtype import spell
-from zarrscope.errors import BadMetadata, NotFound, Unsupported
-from zarrscope.jsontext import CONSOLIDATED_LIMIT, parse_json
-from zarrscope.plugins import plugin, registered
+from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.frozen import frozen
+from zarrscope.model.plugins import failing, plugin, registered
 
 if TYPE_CHECKING:
     DIALECTS: tuple[Dialect, ...]
-    """All dialects, strict, in the order in which they are looked for."""
+    """All dialects, strict, in the order in which they are looked for: built in, then plugged in."""
+
+
+@frozen
+class DialectRow:
+    """One dialect: where it is, and which keys at the root are its signs."""
+
+    name: str
+    place: str
+    """The module and what in it makes the dialect; "" for that of another package."""
+    signs: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    """Other keys worth fetching together with the signs."""
+    late: bool = False
+    """Rare: its signs are fetched only when those of the others were not found."""
+    writes: bool = True
+
+    def make(self) -> Dialect:
+        """The dialect, strict. Raises Unsupported where another package fails."""
+        if self.place:
+            module, _, made = self.place.partition(":")
+            found: Dialect = getattr(import_module(f"zarrscope.dialects.{module}"), made)()
+            return found
+        make = plugin("dialects", self.name)
+        if make is None:
+            raise Unsupported(f"The dialect {self.name!r} is not installed", feature=f"dialect {self.name}")
+        made_there: Dialect = make()
+        return made_there
+
+
+TABLE: tuple[DialectRow, ...] = (
+    DialectRow("v3", "v3:V3", ("zarr.json",)),
+    DialectRow("draft-2022-05", "drafts:draft_2022_05", ("zarr.json",)),
+    DialectRow("draft-2020", "drafts:draft_2020", ("zarr.json",)),
+    DialectRow("draft-2019-06", "drafts:draft_2019_06", ("zarr.json",)),
+    DialectRow("v2", "v2:V2", (".zgroup", ".zarray", ".zmetadata"), beside=(".zattrs",)),
+    DialectRow("n5", "n5:N5", ("attributes.json",)),
+    DialectRow("v1", "v1:V1", ("meta",), late=True, writes=False),
+    DialectRow("draft-2019-05", "drafts:draft_2019_05", ("root.group.json", "root.array.json"), late=True),
+)
+"""Every dialect of zarrscope itself, in the order in which they are looked for."""
+_BUILT_IN = {row.name: row for row in TABLE}
+
+
+def _keys(late: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for row in TABLE if row.late == late for key in (*row.signs, *row.beside)))
+
+
+PROBES: tuple[str, ...] = _keys(late=False)
+"""Keys at the root that tell dialects apart."""
+
+LATE_PROBES: tuple[str, ...] = _keys(late=True)
+"""Keys to fetch when the first found nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    """Makes `DIALECTS` on demand, because opening a hierarchy should import only its own dialect."""
+    if name == "DIALECTS":
+        return (*_all(), *(row.make() for row in _plugged()))
+    raise AttributeError(f"module 'zarrscope.dialects.detection' has no attribute {name!r}")
 
 
 @cache
 def _all() -> tuple[Dialect, ...]:
-    from zarrscope.dialects.drafts import DRAFTS
-    from zarrscope.dialects.n5 import N5
-    from zarrscope.dialects.v1 import V1
-    from zarrscope.dialects.v2 import V2
-    from zarrscope.dialects.v3 import V3
-
-    return (V3(), *DRAFTS[:3], V2(), N5(), V1(), DRAFTS[3])
+    return tuple(row.make() for row in TABLE)
 
 
-def __getattr__(name: str) -> Any:
-    """`DIALECTS` on demand: who opens a hierarchy imports the one dialect that it speaks."""
-    if name == "DIALECTS":
-        return _all()
-    raise AttributeError(f"module 'zarrscope.dialects.detection' has no attribute {name!r}")
+def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
+    """The rows of other packages. Those that do not load are left out, and told in `faults`."""
+    for name in registered("dialects"):
+        if name in _BUILT_IN:
+            continue
+        try:
+            row = DialectRow(name, "", (), late=True)
+            made: Any = row.make()
+            signs = getattr(made, "signs", ())
+            yield replace(row, signs=(signs,) if isinstance(signs, str) else tuple(signs))
+        except Unsupported as error:
+            if faults is not None:
+                faults.append(error)
 
 
-PROBES: tuple[str, ...] = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs", "attributes.json")
-"""Keys at the root that tell dialects apart."""
-
-LATE_PROBES: tuple[str, ...] = ("meta", "root.group.json", "root.array.json")
-"""Keys to fetch when the first found nothing: v1 and the draft of May 2019."""
+def plugin_faults() -> list[Unsupported]:
+    """Why dialects of other packages were not looked for."""
+    faults: list[Unsupported] = []
+    for _ in _plugged(faults):
+        pass
+    return faults
 
 
 def late_probes() -> tuple[str, ...]:
     """`LATE_PROBES`, and the keys that tell dialects of other packages apart."""
-    return (*LATE_PROBES, *(key for dialect in _plugged() for key in dialect.signs))
+    others = (key for row in _plugged() for key in row.signs)
+    return tuple(dict.fromkeys((*LATE_PROBES, *(key for key in others if key not in PROBES))))
 
 
-def _plugged() -> Iterator[Any]:
-    for name in registered("dialects"):
-        make = plugin("dialects", name)
-        if make is not None:
-            yield make()
+def written_dialects() -> tuple[str, ...]:
+    """The ids of the dialects that can be written: today's, the drafts, those of other packages."""
+    names = sorted((row.name for row in TABLE if row.writes), key=lambda name: name.startswith("draft"))
+    return (*names, *(name for name in registered("dialects") if name not in _BUILT_IN))
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the dialect of that id is one of zarrscope itself."""
+    return name in _BUILT_IN
 
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
-    """The dialect of that id, as new hierarchies are written. Raises NotFound."""
-    for dialect in _named(name):
-        if dialect.name == name:
-            return opened_as(dialect, lenient=lenient)
-    names = ", ".join(dialect.name for dialect in _all())
-    raise NotFound(f"There is no dialect {name!r}", advice=f"The dialects are {names}.")
-
-
-def _named(name: str) -> Iterator[Dialect]:
-    """Candidates, those that cost least first."""
-    if name == "v3":
-        from zarrscope.dialects.v3 import V3
-
-        yield V3()
-    elif name == "v2":
-        from zarrscope.dialects.v2 import V2
-
-        yield V2()
-    else:
-        yield from _all()
-        yield from _plugged()
+    """The dialect of that id, as new hierarchies are written. Raises NotFound; Unsupported where a package fails."""
+    row = _BUILT_IN.get(name)
+    if row is None and name in registered("dialects"):
+        row = DialectRow(name, "", ())
+    if row is None:
+        others = (other for other in registered("dialects") if other not in _BUILT_IN)
+        names = ", ".join((*_BUILT_IN, *others))
+        raise NotFound(f"There is no dialect {name!r}", advice=f"The dialects are {names}.")
+    return opened_as(row.make(), lenient=lenient)
 
 
 def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
     """The same dialect, opened `lenient` or not, with `fallbacks` or without, where it gives that choice."""
-    given = {each.name for each in fields(dialect)}  # type: ignore[arg-type]
-    chosen: Dialect = replace(dialect, **{k: v for k, v in choices.items() if k in given})  # type: ignore[type-var]
-    return chosen
+    given: list[str] = [each.name for each in fields(dialect)] if is_dataclass(dialect) else []
+    chosen = {k: v for k, v in choices.items() if k in given}
+    return replace(dialect, **chosen) if chosen else dialect  # type: ignore[type-var]
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The dialect of a hierarchy from the documents found under `PROBES` and `LATE_PROBES`; None when they tell none.
+    """The dialect of a hierarchy from the documents found under `PROBES` and `late_probes`; None when they tell none.
 
     Raises BadMetadata or Unsupported when there is a zarr.json that no dialect here can take, and nothing beside it.
     """
-    fault: BadMetadata | Unsupported | None = None
-    found: Dialect | None = None
-    warnings: tuple[str, ...] = ()
-    if "zarr.json" in documents:
+    fault: ZarrscopeError | None = None
+    found: list[Detected] = []
+    taken: set[str] = set()
+    """A document belongs to the first dialect that recognizes it."""
+    for row in _rows(found) if documents else ():
+        signs = [key for key in row.signs if key in documents and key not in taken]
+        if not signs:
+            continue
         try:
-            document = parse_json(documents["zarr.json"], key="zarr.json", limit=CONSOLIDATED_LIMIT)
-            found, warnings = _by_zarr_json(document, lenient)
+            recognized = _recognized(row, documents, lenient)
         except (BadMetadata, Unsupported) as error:
-            fault = error.located(key="zarr.json")
-    others: list[Dialect] = []
-    if any(key in documents for key in (".zgroup", ".zarray", ".zmetadata")):
-        from zarrscope.dialects.v2 import V2
-
-        others.append(V2(lenient=lenient))
-    if "attributes.json" in documents and _is_n5(documents["attributes.json"]):
-        from zarrscope.dialects.n5 import N5
-
-        others.append(N5(lenient=lenient))
-    if "meta" in documents and _is_v1(documents["meta"]):
-        from zarrscope.dialects.v1 import V1
-
-        others.append(V1(lenient=lenient))
-    if "root.group.json" in documents or "root.array.json" in documents:
-        from zarrscope.dialects.drafts import Draft
-        from zarrscope.dialects.layouts import DRAFT_2019_05
-
-        others.append(Draft(DRAFT_2019_05, lenient=lenient))
-    if found is None and not others and documents:
-        others += [each for each in _plugged() if any(key in documents for key in each.signs)]
-    if found is None:
-        if not others:
-            if fault is not None:
-                raise fault
-            return None
-        warnings = (f"zarr.json is passed over: {fault.message}",) if fault else ()
-        found = others.pop(0)
-    beside = (f"Documents of {other.title} lie beside those of {found.title}; the latter are shown" for other in others)
-    return Detected(found, tuple(other.name for other in others), (*warnings, *beside))
-
-
-def _is_n5(value: bytes) -> bool:
-    try:
-        return isinstance(parse_json(value, key="attributes.json"), Mapping)
-    except BadMetadata:
-        return False
-
-
-def _is_v1(value: bytes) -> bool:
-    try:
-        document = parse_json(value, key="meta")
-    except BadMetadata:
-        return False
-    return isinstance(document, Mapping) and document.get("zarr_format") == 1
-
-
-def _by_zarr_json(document: Any, lenient: bool) -> tuple[Dialect, tuple[str, ...]]:
-    if not isinstance(document, Mapping):
-        raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
-    from zarrscope.dialects.extensions import refuse_phase_3
-
-    refuse_phase_3(document)
-    if "zarr_format" not in document:
-        raise BadMetadata(
-            f"zarr.json has no zarr_format; it holds {', '.join([*document][:8]) or 'nothing'}",
-            pointer="",
-            advice="This is hardly the document of a Zarr hierarchy.",
-        )
-    form = document["zarr_format"]
-    if type(form) is int and form == 3:
-        from zarrscope.dialects.v3 import V3
-
-        return V3(lenient=lenient), ()
-    if isinstance(form, str):
-        from zarrscope.dialects.drafts import from_bootstrap
-
-        return from_bootstrap(document, lenient=lenient)
-    raise Unsupported(
-        f"zarr_format {spell(form)} in zarr.json is none that zarrscope knows",
-        feature=f"zarr_format {spell(form)}",
-        pointer="/zarr_format",
-        advice="Zarr v3 has the number 3; the drafts before it an address at purl.org.",
+            fault = fault or error.located(key=signs[0])
+            continue
+        if recognized is not None:
+            taken.update(signs)
+            found.append(recognized)
+    if not found:
+        odd = _recognized_odd(documents, lenient)
+        if odd is None and fault is not None:
+            raise fault
+        return odd
+    first, *others = found
+    warnings = (f"{fault.key} is passed over: {fault.message}",) if fault else ()
+    beside = (
+        f"Documents of {other.dialect.title} lie beside those of {first.dialect.title}; the latter are shown"
+        for other in others
     )
+    also = tuple(other.dialect.name for other in others)
+    return Detected(first.dialect, also, (*warnings, *first.warnings, *beside))
+
+
+def _rows(found: list[Detected]) -> Iterator[DialectRow]:
+    """The table; then, where nothing in it was found, what other packages add: who has none is not kept waiting."""
+    yield from TABLE
+    if not found:
+        yield from _plugged()
+
+
+def _recognized_odd(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
+    for row in TABLE:
+        if any(key in documents for key in row.signs):
+            found = opened_as(row.make(), lenient=lenient).recognize_odd(documents)
+            if found is not None:
+                return found
+    return None
+
+
+def _recognized(row: DialectRow, documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
+    try:
+        return opened_as(row.make(), lenient=lenient).recognize(documents)
+    except ZarrscopeError:
+        raise
+    except Exception as error:
+        if row.place:
+            raise
+        raise failing("dialects", row.name, error) from error
 
 
 def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
     """The last resort, a draft of May 2019 whose root has no document: `documents` are some found beneath "meta/"."""
     for key, value in documents.items():
-        from zarrscope.dialects.drafts import Draft
-        from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05
+        from zarrscope.dialects.layouts import CORE_URI
 
         try:
             document = parse_json(value, key=key)
@@ -191,5 +225,5 @@ def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> D
             continue
         form = document.get("zarr_format") if isinstance(document, Mapping) else None
         if isinstance(form, str) and CORE_URI.fullmatch(form):
-            return Detected(Draft(DRAFT_2019_05, lenient=lenient))
+            return Detected(dialect_named("draft-2019-05", lenient=lenient))
     return None

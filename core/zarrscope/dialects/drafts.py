@@ -11,7 +11,8 @@
     data/root/g/a/c0/1          the chunk in row 0, column 1
 
 This is the draft of 2020, which zarr-python 2.12 to 2.18 wrote; layouts.py holds what the others do differently.
-Specification: the seeds 000 (May 2019), 002 and 004 (June 2019), 003 (2022); spec A.3 to A.6, D.1 to D.3, H.
+Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and
+89f92f9 (2022); spec A.3 to A.6, D.1 to D.3.
 
 The sharding storage transformer of 2022 becomes a sharding_indexed codec: shards are byte for byte what that codec
 reads with a plain index at the end, so arrays have one way of reading shards, not two (H.8). The rejected rival, a
@@ -23,26 +24,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
-from zarrscope.dialects import draft_arrays
+from zarrscope.dialects import draft_arrays, draft_writing
+from zarrscope.dialects.defects import Defects, need_sound
 from zarrscope.dialects.demands import extension_reports, missing, unknown_members
-from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, Layout
-from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
+from zarrscope.dialects.extensions import refuse_phase_3
+from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, DraftLayout
+from zarrscope.dialects.protocol import DIMENSIONS, Child, Detected, Dialect, Erasure, Node, NodeKind, StoredDocument
 from zarrscope.dialects.reading import Members, attributes_of, load, stays_inside, token, within
-from zarrscope.dialects.writing import check_plain_name, copies, document
-from zarrscope.dtype import spell
+from zarrscope.dialects.writing import check_plain_name, consolidated_json, document
 from zarrscope.errors import BadMetadata, Refused, Unsupported
-from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.metadata import (
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parse_json
+from zarrscope.model.dtype import spell
+from zarrscope.model.metadata import (
     ArrayMetadata,
     ChunkKeys,
+    ExtensionOutcome,
     ExtensionReport,
     GroupMetadata,
-    Outcome,
 )
-from zarrscope.plugins import plugin
-from zarrscope.store import Entry
+from zarrscope.model.plugins import plugin
+from zarrscope.model.storage import Entry
 
 BOOTSTRAP = "zarr.json"
 _CONSOLIDATED = "meta/root/consolidated/.zmetadata"
@@ -50,14 +54,14 @@ _NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
 
 
 @dataclass(frozen=True)
-class Draft(Dialect):
-    layout: Layout = DRAFT_2022_05
+class DraftDialect(Dialect):
+    layout: DraftLayout = DRAFT_2022_05
     suffix: str | None = None
-    """What the bootstrap document says; None: the layout's own."""
+    """The suffix that the bootstrap document states; None: that of the layout."""
     lenient: bool = False
     fallbacks: bool = True
     extensions: tuple[ExtensionReport, ...] = ()
-    """What the bootstrap document demands: it holds for every node."""
+    """The extensions that the bootstrap document demands of every node."""
     encoding: str = ""
     """The metadata encoding when it is not JSON: then only keys can be understood."""
 
@@ -86,21 +90,33 @@ class Draft(Dialect):
         return self.layout.filters_in
 
     @property
-    def copies_alone(self) -> str | None:
-        return self.layout.copies_alone
+    def consolidated_group(self) -> str | None:
+        return self.layout.consolidated_group
 
     @property
     def ending(self) -> str:
         return self.layout.suffix if self.suffix is None else self.suffix
 
+    # ------------------------------------------------------------------ at the root
+    def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
+        """The bootstrap document tells the layout; the draft of May 2019 has none, its root's document suffices."""
+        if self.layout == DRAFT_2019_05:
+            return Detected(self)
+        document = parse_json(documents[BOOTSTRAP], key=BOOTSTRAP, limit=CONSOLIDATED_LIMIT)
+        if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
+            return None
+        refuse_phase_3(document)
+        found, warnings = from_bootstrap(document, lenient=self.lenient)
+        return Detected(found, warnings=warnings) if found.layout == self.layout else None
+
     # ------------------------------------------------------------------ keys
-    def key(self, path: str, kind: Kind) -> str:
+    def key(self, path: str, kind: NodeKind) -> str:
         inner = path.strip("/")
         if not inner:
             return f"{self.layout.root}{kind}{self.ending}"
         return f"{self.layout.meta}/{inner}.{kind}{self.ending}"
 
-    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+    def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         if kind is not None:
             return (self.key(path, kind),)
         keys = (self.key(path, "array"), self.key(path, "group"))
@@ -110,7 +126,8 @@ class Draft(Dialect):
 
     @property
     def _nameless_root(self) -> str:
-        """Where xtensor-zarr puts an array at the root: a node without a name (A.5). It is read, never written.
+        """The key at which xtensor-zarr stores an array at the root: a node without a name (A.5). It is read, never
+        written.
 
         2026-11-21: chunks of zarrita's root array, at data/root//c0, are found where the store is a file system, which
         takes the two slashes for one; elsewhere a key with an empty part stays refused (F.8).
@@ -144,22 +161,22 @@ class Draft(Dialect):
                 seen.add(name)
                 yield Child(name, "group", GroupMetadata(self.name, implicit=True, extensions=self.extensions))
 
-    def _name(self, key: str, kind: Kind) -> str | None:
+    def _name(self, key: str, kind: NodeKind) -> str | None:
         name = key.removesuffix(f".{kind}{self.ending}")
         return name if name != key and name else None
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """Shards get the plain index at their end that the sharding transformer of 2022 has."""
-        return draft_arrays.with_plain_index(metadata)
+        return draft_writing.with_plain_index(metadata)
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         layout = self.layout
         return ChunkKeys(self.data(path), layout.stem, separator or layout.separator, layout.scalar)
 
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+    def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
         return self.key(path, kind), "/attributes"
 
-    def erase(self, path: str, kind: Kind) -> Erasure:
+    def erase(self, path: str, kind: NodeKind) -> Erasure:
         keys = [self.key(path, "array"), self.key(path, "group")]
         prefixes = [self.listing(path), self.data(path)]
         inner = path.strip("/")
@@ -180,9 +197,9 @@ class Draft(Dialect):
             raise Refused(f"{name!r} ends like the key of a document", advice="Choose another ending.")
 
     # ------------------------------------------------------------------ reading
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+    def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         notes: list[str] = []
-        kinds: tuple[Kind, ...] = ("array", "group")
+        kinds: tuple[NodeKind, ...] = ("array", "group")
         for kind in kinds:
             key = self.key(path, kind)
             if key in documents:
@@ -194,10 +211,12 @@ class Draft(Dialect):
                 return self._node(path, "array", self._nameless_root, documents, notes)
         return None
 
-    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         return "array" if self.key(path, "array") in documents else "group"
 
-    def _node(self, path: str, kind: Kind, key: str, documents: Mapping[str, Source], notes: list[str]) -> Node:
+    def _node(
+        self, path: str, kind: NodeKind, key: str, documents: Mapping[str, StoredDocument], notes: list[str]
+    ) -> Node:
         decode = plugin("metadata_encodings", self.encoding) if self.encoding else None
         source = documents[key]
         if decode is not None and isinstance(source, bytes):
@@ -212,20 +231,21 @@ class Draft(Dialect):
             )
         members = load(documents, key, notes)
         assert members is not None
+        defects = Defects(key)
         if not self.layout.bootstrap:
-            check_format(members, notes)
-        attributes = attributes_of(members)
+            defects.attempt(check_format, members, notes)
+        attributes = defects.attempt(attributes_of, members) or {}
         reports = [*self.extensions]
         metadata: ArrayMetadata | GroupMetadata
         if kind == "array":
-            metadata = draft_arrays.parse(self, path, members, attributes, notes, reports)
+            metadata = draft_arrays.parse(self, path, members, attributes, notes, reports, defects)
         else:
-            reports += extension_reports(members, notes, lenient=self.lenient)
+            reports += extension_reports(members, notes, lenient=self.lenient, attempt=defects.attempt)
             reports += unknown_members(members, notes, strict=self.layout.strict, lenient=self.lenient)
-            metadata = GroupMetadata(self.name, extensions=tuple(reports))
+            metadata = GroupMetadata(self.name, extensions=tuple(reports), defects=defects.found)
         return Node(path, metadata, attributes, tuple(notes))
 
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+    def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """zarr-python 2 collected all documents under meta/root/consolidated/.zmetadata."""
         members = load(documents, _CONSOLIDATED, [], limit=CONSOLIDATED_LIMIT)
         nodes = members.any("metadata") if members else None
@@ -234,12 +254,12 @@ class Draft(Dialect):
         own = {key: value for key, value in nodes.items() if key.startswith("meta/") and stays_inside(key)}
         return {key: value for key, value in own.items() if isinstance(value, Mapping)}
 
-    def copied_at(self, key: str) -> tuple[str, str] | None:
+    def consolidated_location(self, key: str) -> tuple[str, str] | None:
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
         """As zarr-python 2: the place of the copies is a group as well, and zarr.json is among them."""
-        inner = copies({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
+        inner = consolidated_json({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
         group = document({"attributes": {}}, indent=4)
         return {self.key("/consolidated", "group"): group, _CONSOLIDATED: text.encode()}
@@ -248,13 +268,14 @@ class Draft(Dialect):
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
+        need_sound(metadata)
         written: dict[str, bytes] = {}
         if not path.strip("/") and self.layout.bootstrap:
             written[BOOTSTRAP] = document(self.bootstrap(), indent=4)
         own = dict(attributes)
         form: dict[str, Any] = {} if self.layout.bootstrap else {"zarr_format": self.layout.format_uri}
         if isinstance(metadata, ArrayMetadata):
-            form |= draft_arrays.form(self, path, metadata, own)
+            form |= draft_writing.form(self, path, metadata, own)
             if metadata.dimension_names is not None and DIMENSIONS not in own:
                 names = metadata.dimension_names
                 own[DIMENSIONS] = [name if name is not None else f"dim_{i}" for i, name in enumerate(names)]
@@ -299,7 +320,7 @@ def check_format(members: Members, notes: list[str]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- from the bootstrap
-def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[Draft, tuple[str, ...]]:
+def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[DraftDialect, tuple[str, ...]]:
     """The draft that a zarr.json with a zarr_format in words stands for, and warnings (spec A.1)."""
     notes: list[str] = []
     members = Members(document, what="bootstrap document")
@@ -332,12 +353,15 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     if unknown and plugin("metadata_encodings", unknown) is None:
         advice = "Only JSON is understood: nodes are told by their keys, their documents shown as they are stored."
         report = missing("metadata encoding", unknown, "/metadata_encoding", advice)
-        reports.append(replace(report, outcome=Outcome.IGNORED) if lenient else report)
+        reports.append(replace(report, outcome=ExtensionOutcome.IGNORED) if lenient else report)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
-    return Draft(
+    return DraftDialect(
         layout, None if suffix == layout.suffix else suffix, lenient, extensions=tuple(reports), encoding=unknown
     ), tuple(notes)
 
 
-DRAFTS = (Draft(DRAFT_2022_05), Draft(DRAFT_2020), Draft(DRAFT_2019_06), Draft(DRAFT_2019_05))
+draft_2022_05 = partial(DraftDialect, DRAFT_2022_05)
+draft_2020 = partial(DraftDialect, DRAFT_2020)
+draft_2019_06 = partial(DraftDialect, DRAFT_2019_06)
+draft_2019_05 = partial(DraftDialect, DRAFT_2019_05)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zarrscope.dialects.reading import Members, token
-from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.frozen import frozen
-from zarrscope.metadata import ChunkGrid, CodecSpec, ExtensionReport, Outcome, RectilinearGrid, RegularGrid, Runs
-from zarrscope.plugins import plugin
+from zarrscope.model.dtype import spell
+from zarrscope.model.frozen import frozen
+from zarrscope.model.metadata import (
+    ChunkGrid,
+    CodecSpec,
+    ExtensionOutcome,
+    ExtensionReport,
+    RectilinearGrid,
+    RegularGrid,
+    Runs,
+)
+from zarrscope.model.plugins import plugin
+from zarrscope.model.schema import Schema, integer, one_of
 
 MAX_EDGES = 10_000_000
 """The most chunks along one axis that a rectilinear grid may list (spec F.22)."""
@@ -18,11 +27,16 @@ MAX_EDGES = 10_000_000
 
 def grid(spec: CodecSpec, settings: Members, shape: tuple[int, ...]) -> ChunkGrid | None:
     """The chunk grid of that name for an array of `shape`, or None when the name is unknown. Raises BadMetadata."""
-    if spec.name == "rectilinear":
-        return _rectilinear(settings, shape)
+    row = CHUNK_GRIDS.get(spec.name)
+    if row is not None:
+        return row.make(settings, shape)
     made = plugin("chunk_grids", spec.name)
     grid: ChunkGrid | None = None if made is None else made(spec.configuration, shape)
     return grid
+
+
+def _regular(settings: Members, shape: tuple[int, ...]) -> RegularGrid:
+    return RegularGrid(settings.chunk_shape("chunk_shape", shape))
 
 
 def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
@@ -69,14 +83,26 @@ def _is_length(value: Any) -> bool:
     return type(value) is int and 1 <= value < 2**63
 
 
-def grid_form(value: ChunkGrid) -> dict[str, Any]:
-    """How v3 writes a chunk grid."""
-    if isinstance(value, RegularGrid):
-        return {"name": "regular", "configuration": {"chunk_shape": [*value.chunk_shape]}}
-    shapes = [
-        axis if isinstance(axis, int) else [[*run] if run[1] > 1 else run[0] for run in axis] for axis in value.axes
-    ]
-    return {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}}
+@frozen
+class GridRow:
+    """One chunk grid: what makes it of its configuration and the array's shape, and what a document must hold."""
+
+    make: Callable[[Members, tuple[int, ...]], ChunkGrid]
+    members: Mapping[str, Schema]
+    """In the words of JSON Schema; all of them are required."""
+    per_axis: str
+    """The member with an entry for each axis."""
+
+
+CHUNK_GRIDS: dict[str, GridRow] = {
+    "regular": GridRow(_regular, {"chunk_shape": {"type": "array", "items": integer(1)}}, "chunk_shape"),
+    "rectilinear": GridRow(
+        _rectilinear,
+        {"kind": one_of("inline"), "chunk_shapes": {"type": "array", "items": {"type": ["integer", "array"]}}},
+        "chunk_shapes",
+    ),
+}
+"""The one table of chunk grids; those of other packages come by entry points "zarrscope.chunk_grids"."""
 
 
 def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
@@ -93,7 +119,7 @@ def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
         spec.name,
         understood=True,
         required=spec.must_understand,
-        outcome=Outcome.IGNORED if last == "consolidated-metadata" else Outcome.USED,
+        outcome=ExtensionOutcome.IGNORED if last == "consolidated-metadata" else ExtensionOutcome.USED,
         advice=advice,
         pointer=pointer,
         configuration=spec.configuration,
@@ -113,7 +139,7 @@ _EXPLAINED = {
 
 
 def explain(name: str) -> str:
-    """What a name outside the specification is, as far as its text tells; "" when it tells nothing."""
+    """An explanation of an extension name that is not in the core specification; "" when there is none."""
     if name == "@context" or name.startswith(ZARR_DEV + "v3/"):
         return _PHASE_3
     known = _EXPLAINED.get(name.rstrip("/").rpartition("/")[2])
@@ -157,11 +183,11 @@ class Inherited:
     target: str | None = None
     """The path that a reference leads to; None when it would leave the hierarchy."""
     resolved: tuple[ExtensionReport, ...] = ()
-    """What the reference stands for, as the target's document has it."""
+    """The extensions that the reference resolves to in the target's document."""
 
 
 def inherited(path: str, declared: Mapping[str, Sequence[ExtensionReport]]) -> list[Inherited]:
-    """What holds at `path` by its own document and by those of the groups above it.
+    """The extensions that apply at `path`: its own and those inherited from groups above.
 
     `declared` has the reports of every node on the way from the root. A reference in a document is a path from its
     node, clamped to the root; it stands for the extension of the same name there, of the name without "-ref", or, for

@@ -1,4 +1,5 @@
-"""What the four drafts of v3 (2019 to 2022) differ in, as data: keys, spellings, fill values (spec A.2-A.6, A.13)."""
+"""The differences between the four drafts of v3 (2019 to 2022) as data: keys, spellings, fill values (spec A.2-A.6,
+A.13)."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from zarrscope import fill as fills
-from zarrscope.fill import FillForm
+from zarrscope.model import fill_value as fills
+from zarrscope.model.fill_value import FillForm
 
 CORE_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?core/(\d+)\.(\d+)/?")
 CODEC_URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([A-Za-z0-9_-]+)(?:/\d+(?:\.\d+)*)?/?")
@@ -17,6 +18,8 @@ SHARDING_URI = re.compile(
 FILTERS_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?extensions/filters/\d+(?:\.\d+)*/?")
 CODEC_NAMES = ("gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd")
 """Codecs that the drafts, their companions or zarr-python 2 gave an address."""
+PLAIN_INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}]
+"""The codecs of a shard's index, in the form of v3: the drafts have no others."""
 
 DATA_TYPE_EXTENSIONS = re.compile(
     r"(?:https?://purl\.org/zarr/spec/(?:protocol/)?extensions/|https?://zarr-specs\.readthedocs\.io/\S*/extensions/)"
@@ -27,7 +30,7 @@ DATA_TYPE_EXTENSIONS = re.compile(
 
 
 @dataclass(frozen=True)
-class Layout:
+class DraftLayout:
     name: str
     title: str
     format_uri: str
@@ -57,13 +60,13 @@ class Layout:
     undefined_fill: bool = True
     filters_in: str | None = None
     """The attribute in which zarr-python 2 keeps filters."""
-    copies_alone: str | None = None
+    consolidated_group: str | None = None
     """The path of the group that zarr-python 2 makes for its consolidated copy."""
     case_blind: bool = False
     """Names of one group may not differ in upper and lower case only (D.1.6)."""
 
 
-DRAFT_2019_05 = Layout(
+DRAFT_2019_05 = DraftLayout(
     name="draft-2019-05",
     title="Zarr v3 draft of May 2019",
     format_uri="http://purl.org/zarr/spec/protocol/core/3.0",
@@ -84,7 +87,7 @@ DRAFT_2019_05 = Layout(
     datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
     case_blind=True,
 )
-DRAFT_2019_06 = Layout(
+DRAFT_2019_06 = DraftLayout(
     name="draft-2019-06",
     title="Zarr v3 draft of June 2019",
     format_uri="https://purl.org/zarr/spec/protocol/core/3.0",
@@ -105,7 +108,7 @@ DRAFT_2019_06 = Layout(
     datetime_uri="http://purl.org/zarr/spec/protocol/extensions/datetime-dtypes/1.0",
     case_blind=True,
 )
-DRAFT_2020 = Layout(
+DRAFT_2020 = DraftLayout(
     name="draft-2020",
     title="Zarr v3 draft of 2020",
     format_uri="https://purl.org/zarr/spec/protocol/core/3.0",
@@ -126,9 +129,9 @@ DRAFT_2020 = Layout(
     datetime_uri="https://zarr-specs.readthedocs.io/en/latest/extensions/data-types/datetime/v1.0.html",
     separator_always=True,
     filters_in="filters",
-    copies_alone="/consolidated",
+    consolidated_group="/consolidated",
 )
-DRAFT_2022_05 = Layout(
+DRAFT_2022_05 = DraftLayout(
     name="draft-2022-05",
     title="Zarr v3 draft of 2022",
     format_uri="https://purl.org/zarr/spec/core/3.0",

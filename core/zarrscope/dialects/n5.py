@@ -9,7 +9,7 @@ Canonical arrays are in C order, so shapes and chunk indices are the reverse of 
 (4, 6). Its codecs are a transpose into N5's order of axes and the registered n5_default, which knows the header.
 User attributes share the document with the dataset's own members. A missing block is zero.
 
-Specification: saalfeldlab/n5 README, 4.0.0; spec A.10.
+Specification: https://github.com/saalfeldlab/n5 (README, 4.0.0); spec A.10.
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+from zarrscope.dialects.defects import Defects, need_sound
 from zarrscope.dialects.demands import missing
-from zarrscope.dialects.pipeline import from_numcodecs, reversal
-from zarrscope.dialects.protocol import Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, glance, load, prefix_of, within
+from zarrscope.dialects.pipeline import from_numcodecs, reversal, told_by
+from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Node, NodeKind, StoredDocument
+from zarrscope.dialects.reading import Members, glance, load, prefix_of
 from zarrscope.dialects.writing import check_plain_name, document
-from zarrscope.dtype import DataType, Fill, data_type, spell, unknown
 from zarrscope.errors import BadMetadata, Refused, Unsupported
-from zarrscope.fill import undefined, zero
-from zarrscope.metadata import (
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.dtype import DataType, Fill, data_type, spell, unknown
+from zarrscope.model.fill_value import undefined, zero
+from zarrscope.model.metadata import (
     ArrayMetadata,
     ChunkKeys,
     CodecSpec,
     Configuration,
     ExtensionReport,
     GroupMetadata,
+    Origin,
     RegularGrid,
 )
-from zarrscope.store import Entry
+from zarrscope.model.storage import Entry
 
 DOCUMENT = "attributes.json"
 VERSION = "4.0.0"
@@ -47,7 +50,7 @@ _TYPES = (
 _OWN = ("n5", "dimensions", "blockSize", "dataType", "compression", "compressionType")
 """Members that are not user attributes, of datasets. A group has only n5."""
 _DATASET = ("dimensions", "blockSize", "dataType")
-"""What has all of these is a dataset."""
+"""A document with all of these members describes a dataset."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class N5(Dialect):
     nodes_beneath_arrays: ClassVar[bool] = True
 
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+    def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         return (prefix_of(path) + DOCUMENT,)
 
     def listing(self, path: str) -> str:
@@ -87,10 +90,10 @@ class N5(Dialect):
             raise Unsupported("N5 separates the indices of a block by a slash", feature=f"separator {separator!r}")
         return ChunkKeys(prefix_of(path), "", "/", "0", reverse=True)
 
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+    def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
         return prefix_of(path) + DOCUMENT, ""
 
-    def erase(self, path: str, kind: Kind) -> Erasure:
+    def erase(self, path: str, kind: NodeKind) -> Erasure:
         return Erasure(prefixes=(prefix_of(path),))
 
     def check_name(self, name: str) -> None:
@@ -99,50 +102,63 @@ class N5(Dialect):
             raise Refused(f"{name!r} would be taken for a document or a block", advice="Choose another name.")
 
     # ------------------------------------------------------------------ reading
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+    def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
+        try:
+            found = parse_json(documents[DOCUMENT], key=DOCUMENT)
+        except BadMetadata:
+            return None
+        return Detected(self) if isinstance(found, Mapping) else None
+
+    def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         key = prefix_of(path) + DOCUMENT
         notes: list[str] = []
         members = load(documents, key, notes)
         if members is None:
             return None
-        metadata: ArrayMetadata | GroupMetadata = GroupMetadata(self.name)
         own: tuple[str, ...] = ("n5",)
-        with within(key=key):
-            _check_version(members)
-            if all(name in members for name in _DATASET):
-                metadata, own = self._dataset(path, members), _OWN
+        defects = Defects(key)
+        defects.attempt(_check_version, members)
+        metadata: ArrayMetadata | GroupMetadata
+        if all(name in members for name in _DATASET):
+            metadata, own = self._dataset(path, members, defects), _OWN
+        else:
+            metadata = GroupMetadata(self.name, defects=defects.found)
         attributes = {name: value for name, value in members.value.items() if name not in own}
         return Node(path, metadata, attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         members = glance(documents, prefix_of(path) + DOCUMENT)
         return "array" if all(name in members for name in _DATASET) else "group"
 
-    def _dataset(self, path: str, members: Members) -> ArrayMetadata:
+    def _dataset(self, path: str, members: Members, defects: Defects) -> ArrayMetadata:
+        attempt = defects.attempt
         reports: list[ExtensionReport] = []
-        shape = members.ints("dimensions")[::-1]
-        if not shape:
-            raise BadMetadata("A dataset has at least one dimension", pointer="/dimensions")
-        blocks = members.ints("blockSize", minimum=1, maximum=2**31 - 1, length=len(shape))[::-1]
-        name = members.need("dataType", str)
+        shape = attempt(_shape, members)
+        blocks = attempt(_block_size, members, len(shape)) if shape is not None else None
+        name = attempt(members.need, "dataType", str)
         for member in ("codecs", "shardSize"):
             if member in members:
                 advice = "N5 5 brings shards and codec lists, which zarrscope does not read."
                 reports.append(missing("member", member, f"/{member}", advice))
+        dtype: DataType | None = None
         if name in _TYPES:
             dtype = data_type(name)
-        else:
+        elif name is not None:
             dtype = unknown(name)
             advice = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read."
             reports.append(missing("data type", name, "/dataType", advice))
-        ndim = len(shape)
-        return ArrayMetadata(
+        ndim = len(shape or ())
+        compression = attempt(_compression, members, dtype.itemsize if dtype is not None else 1)
+        codecs: tuple[CodecSpec, ...] | None = None
+        if shape is not None and dtype is not None and compression is not None:
+            codecs = (*told_by("/dimensions", *reversal(ndim)), _block(ndim, dtype, compression))
+        return defects.array(
             shape=shape,
             dtype=dtype,
-            grid=RegularGrid(blocks),
+            grid=RegularGrid(blocks) if blocks is not None else None,
             keys=self.chunk_keys(path, ndim),
-            codecs=(*reversal(ndim), _block(ndim, dtype, _compression(members, dtype.itemsize))),
-            fill=Fill(zero(dtype)) if dtype.numpy is not None else undefined(dtype),
+            codecs=codecs,
+            fill=None if dtype is None else Fill(zero(dtype)) if dtype.numpy is not None else undefined(dtype),
             dialect=self.name,
             dimension_names=_axes(members.any("axes"), ndim),
             extensions=tuple(reports),
@@ -152,6 +168,7 @@ class N5(Dialect):
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
+        need_sound(metadata)
         form: dict[str, Any] = {} if path.strip("/") else {"n5": VERSION}
         if isinstance(metadata, ArrayMetadata):
             form |= _dataset_form(metadata)
@@ -176,6 +193,17 @@ def _check_version(members: Members) -> None:
         raise Unsupported(f"N5 {version} is newer than 4", feature=f"N5 {version}", pointer="/n5")
 
 
+def _shape(members: Members) -> tuple[int, ...]:
+    shape = members.ints("dimensions")[::-1]
+    if not shape:
+        raise BadMetadata("A dataset has at least one dimension", pointer="/dimensions")
+    return shape
+
+
+def _block_size(members: Members, ndim: int) -> tuple[int, ...]:
+    return members.ints("blockSize", minimum=1, maximum=2**31 - 1, length=ndim)[::-1]
+
+
 def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
     """Names of axes, in N5's order in the document."""
     if isinstance(value, list) and len(value) == ndim and all(isinstance(name, str) for name in value):
@@ -187,8 +215,10 @@ def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> Code
     """n5_default, given an array in N5's order of axes: its header, and the values in C order, big-endian."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
     turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # n5_default wants it for 1-d, too
-    inner = (turn, values, *compression)
-    return CodecSpec("n5_default", Configuration({"codecs": [_form(spec) for spec in inner]}), spelled="N5 block")
+    inner = (*told_by("/dimensions", turn), *told_by("/dataType", values), *compression)
+    origin = Origin("", "", inner=tuple(spec.origin for spec in inner))
+    settings = Configuration({"codecs": [_form(spec) for spec in inner]})
+    return CodecSpec("n5_default", settings, spelled="N5 block", origin=origin)
 
 
 def _form(spec: CodecSpec) -> dict[str, Any]:
@@ -200,9 +230,17 @@ def _compression(members: Members, itemsize: int) -> tuple[CodecSpec, ...]:
     """The codec of `compression` {type, …}, or of compressionType in version 0."""
     value = members.get("compression", dict, type(None))
     if value is None:
+        origin = Origin("/compressionType", "/compressionType")
         value = {"type": members.get("compressionType", str, default="raw")}
+    else:
+        origin = Origin("/compression", "/compression", (("level", "/compression/blockSize"),))
     settings = Members(value, "/compression", "compression")
-    kind = settings.need("type", str)
+    found = _codec(settings, settings.need("type", str), itemsize)
+    renamed = origin.members if found and found[0].name == "numcodecs.bz2" else ()
+    return tuple(replace(spec, origin=replace(origin, members=renamed)) for spec in found)
+
+
+def _codec(settings: Members, kind: str, itemsize: int) -> tuple[CodecSpec, ...]:
     level = settings.any("level", -1)
     match kind:
         case "raw":

@@ -1,8 +1,9 @@
 """From the codecs of a dialect to the one canonical pipeline, and back: array→array*, one array→bytes, bytes→bytes*.
 
-Canonical names are those of v3, or "numcodecs." and the identifier of v2 (codecs.CODECS holds what each one does; this
-module only knows which kind each is). The byte order of v2 and the drafts becomes the `bytes` codec, their order "F" a
-transpose by the full reversal (spec D.4), filters stand before, compressors after it.
+Canonical names are those of v3, or "numcodecs." and the identifier of v2. model/codec_table.py says what each family of
+dialects calls a codec, of which kind it is and what its configuration may hold. The byte order of v2 and the
+drafts becomes the codec `bytes`; their order "F" becomes a transpose that reverses all axes (spec D.4). Filters come
+before `bytes`, compressors after it.
 """
 
 from __future__ import annotations
@@ -10,68 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import NamedTuple
 
 from zarrscope.dialects.reading import Members, token
-from zarrscope.dtype import DataType, data_type, parse_typestr, spell
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.model.codec_table import codec_id, codec_name, codec_row, completed, kind_of
+from zarrscope.model.dtype import DataType, data_type, spell
+from zarrscope.model.json_value import JSON
+from zarrscope.model.metadata import CodecSpec, Configuration, Origin
+from zarrscope.model.typestr import parse_typestr
 
-Json = Any
-Kind = Literal["array→array", "array→bytes", "bytes→bytes"]
 MAX_CODECS = 64
 MAX_SHARD_DEPTH = 4
 
-
-def _numcodecs(*names: str) -> set[str]:
-    return {f"numcodecs.{name}" for name in names}
-
-
-def _imagecodecs(names: str) -> set[str]:
-    return {f"imagecodecs_{name}" for name in names.split()}
-
-
-OBJECT_CODECS = {
-    "vlen-utf8": "string",
-    "vlen-bytes": "bytes",
-    "numcodecs.vlen-array": "object",
-    "numcodecs.json2": "object",
-    "numcodecs.msgpack2": "object",
-    "numcodecs.pickle": "object",
-    "numcodecs.categorize": "string",
-}
-"""What the elements of v2's "|O" are, by the object codec among the filters."""
-
-ARRAY_TO_ARRAY = (
-    {"transpose", "bitround", "scale_offset", "cast_value", "reshape"}
-    | _numcodecs("delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype", "categorize")
-    | _imagecodecs("bitorder cms delta quantize xor")
-)
-ARRAY_TO_BYTES = (
-    {"bytes", "sharding_indexed", "packbits", "zfp", "n5_default", "n5_block"}
-    | ({*OBJECT_CODECS} - {"numcodecs.categorize"})
-    | _numcodecs("zfpy", "pcodec")
-    | _imagecodecs("apng avif bmp dds exr gif heif htj2k jpeg jpeg2k jpegls jpegxl jpegxr jpegxs ljpeg png qoi spng")
-    | _imagecodecs("tiff webp wic b2nd eer lerc pcodec sperr sz3 zfp bcn brunsli dicomrle jetraw mozjpeg pglz rgbe")
-)
-BYTES_TO_BYTES = (
-    {"gzip", "zstd", "blosc", "crc32c", "conditional"}
-    | _numcodecs("blosc", "bz2", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3", "gzip")
-    | _numcodecs("lz4", "lzma", "shuffle", "zlib", "zstd")
-    | _imagecodecs("aec blosc blosc2 brotli bz2 deflate gzip isal lz4 lz4f lz4h5 lzf lzfse lzham lzma lzo lzw packbits")
-    | _imagecodecs("snappy szip zlib zlibng zopfli zstd")
-)
-_CORE_IN_V2 = {"gzip": "gzip", "zstd": "zstd", "blosc": "blosc", "vlen-utf8": "vlen-utf8", "vlen-bytes": "vlen-bytes"}
 _SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
-
-
-def kind_of(name: str) -> Kind | None:
-    """The kind of a codec by its canonical name; None for names unknown here."""
-    if name in ARRAY_TO_ARRAY:
-        return "array→array"
-    if name in ARRAY_TO_BYTES:
-        return "array→bytes"
-    return "bytes→bytes" if name in BYTES_TO_BYTES else None
 
 
 def bytes_codec(dtype: DataType, endian: str | None) -> CodecSpec:
@@ -86,14 +39,11 @@ def reversal(ndim: int) -> tuple[CodecSpec, ...]:
 
 
 # ---------------------------------------------------------------------------------------------- numcodecs → canonical
-def from_numcodecs(identifier: str, configuration: Mapping[str, Json], itemsize: int, spelled: str = "") -> CodecSpec:
+def from_numcodecs(identifier: str, configuration: Mapping[str, JSON], itemsize: int, spelled: str = "") -> CodecSpec:
     """A codec of numcodecs by its identifier, as v2 and the draft of 2020 name it. `itemsize` of what it is given."""
     settings = {name: value for name, value in configuration.items() if name != "id"}
-    core = _CORE_IN_V2.get(identifier)
-    if core is None:
-        name = identifier if identifier.startswith("imagecodecs_") else f"numcodecs.{identifier}"
-        return CodecSpec(name, Configuration(settings), spelled=spelled or identifier)
-    if core == "blosc":
+    name = codec_name("v2", identifier)
+    if name == "blosc":
         shuffle = settings.get("shuffle", 1)
         if shuffle == -1:
             shuffle = 2 if itemsize == 1 else 1
@@ -104,9 +54,9 @@ def from_numcodecs(identifier: str, configuration: Mapping[str, Json], itemsize:
             "typesize": max(1, itemsize),
             "blocksize": settings.get("blocksize", 0),
         }
-    elif core == "gzip":
+    elif name == "gzip":
         settings = {"level": settings.get("level", 1)}
-    return CodecSpec(core, Configuration(settings), spelled=spelled or identifier)
+    return CodecSpec(name, Configuration(settings), spelled=spelled or identifier)
 
 
 def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataType, str | None]:
@@ -126,50 +76,78 @@ def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataT
         return dtype, endian  # the codec itself will say what is wrong with its configuration
 
 
-Named = tuple[str, Mapping[str, Json], str]
-"""A codec of numcodecs: identifier, configuration, and how the document spells its name."""
+class NamedCodec(NamedTuple):
+    """A codec of numcodecs: identifier, configuration, how the document spells its name, and where it has it."""
+
+    identifier: str
+    configuration: Mapping[str, JSON]
+    spelled: str
+    origin: Origin
 
 
 def from_v2(
-    dtype: DataType, endian: str | None, ndim: int, order: str, filters: Sequence[Named], compressors: Sequence[Named]
+    dtype: DataType,
+    endian: str | None,
+    ndim: int,
+    order: str,
+    filters: Sequence[NamedCodec],
+    compressors: Sequence[NamedCodec],
+    *,
+    dtype_at: str = "/dtype",
+    order_at: str = "/order",
 ) -> tuple[DataType, tuple[CodecSpec, ...]]:
     """The canonical (data type, pipeline) of v2: order, then filters, then compressor.
 
     "|O" becomes the type that its object codec makes; without one, a type that is not supported.
     """
     if dtype.name == "object":
-        made = [OBJECT_CODECS[name] for name in map(_canonical_name, filters) if name in OBJECT_CODECS]
+        made = [made for made in map(_object_type, map(_canonical_name, filters)) if made]
         if not made:
             dtype = replace(dtype, numpy=None)
         elif made[0] != "object":
             dtype = data_type(made[0])
-    out: list[CodecSpec] = [*(reversal(ndim) if order == "F" else ())]
+    out = list(told_by(order_at, *(reversal(ndim) if order == "F" else ())))
     in_bytes = False
     stage, stage_endian = dtype, endian
     for named in (*filters, *compressors):
         kind = kind_of(_canonical_name(named))
         if not in_bytes and kind not in ("array→array", "array→bytes"):
             if not stage.variable:
-                out.append(bytes_codec(stage, stage_endian))
+                out += told_by(dtype_at, bytes_codec(stage, stage_endian))
             in_bytes = True
-        spec = from_numcodecs(named[0], named[1], stage.itemsize, named[2])
+        spec = from_numcodecs(named.identifier, named.configuration, stage.itemsize, named.spelled)
+        spec = replace(spec, origin=named.origin)
         out.append(spec)
         if kind == "array→array":
             stage, stage_endian = _output(spec, stage, stage_endian)
         in_bytes = in_bytes or kind == "array→bytes"
     if not in_bytes and not stage.variable:
-        out.append(bytes_codec(stage, stage_endian))
+        out += told_by(dtype_at, bytes_codec(stage, stage_endian))
     return dtype, tuple(out)
 
 
-def _canonical_name(named: Named) -> str:
-    return from_numcodecs(named[0], {}, 1).name
+def told_by(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
+    """The codecs that one member of the document stands for, all their settings with them."""
+    return tuple(
+        replace(spec, origin=Origin(place, place, tuple((name, place) for name in spec.configuration)))
+        for spec in codecs
+    )
+
+
+def _canonical_name(named: NamedCodec) -> str:
+    return codec_name("v2", named.identifier)
+
+
+def _object_type(name: str) -> str:
+    """The data type that the object codec of this name makes of v2's "|O"; "" where it is none."""
+    row = codec_row(name)
+    return "" if row is None else row.object_type
 
 
 # ---------------------------------------------------------------------------------------------- canonical → numcodecs
 def to_v2(
     codecs: Sequence[CodecSpec], dtype: DataType, ndim: int, title: str
-) -> tuple[str, str | None, list[dict[str, Json]], dict[str, Json] | None]:
+) -> tuple[str, str | None, list[dict[str, JSON]], dict[str, JSON] | None]:
     """(order, byte order, filters, compressor) that say the same. Raises Unsupported for what v2 cannot say."""
     rest = [*codecs]
     order, endian = "C", None
@@ -178,15 +156,15 @@ def to_v2(
             raise _cannot(title, rest[0], "only a full reversal of the axes can be written")
         order = "F"
         rest.pop(0)
-    before: list[dict[str, Json]] = []
-    after: list[dict[str, Json]] = []
+    before: list[dict[str, JSON]] = []
+    after: list[dict[str, JSON]] = []
     for i, spec in enumerate(rest):
         kind = kind_of(spec.name)
         if spec.name == "bytes":
             endian = _input_order(rest[:i]) or spec.configuration.get("endian")
         elif (
             kind == "array→bytes"
-            and spec.name not in OBJECT_CODECS
+            and codec_id("v2", spec.name) is None
             and not spec.name.startswith(("numcodecs.", "imagecodecs_"))
         ):
             raise _cannot(title, spec, "it has no codec of that kind")
@@ -194,8 +172,8 @@ def to_v2(
             config = to_numcodecs(spec)
             if config is None:
                 raise _cannot(title, spec, "numcodecs has no codec of that name")
-            (before if kind == "array→array" or (not after and spec.name in OBJECT_CODECS) else after).append(config)
-    if dtype.variable and not any(spec.name in OBJECT_CODECS for spec in rest):
+            (before if kind == "array→array" or (not after and _object_type(spec.name)) else after).append(config)
+    if dtype.variable and not any(_object_type(spec.name) for spec in rest):
         raise Unsupported(f"{title} needs an object codec such as vlen-utf8 for {dtype.name}", feature="object codec")
     compressor = after.pop() if after else None
     return order, endian, before + after, compressor
@@ -218,13 +196,14 @@ def _cannot(title: str, spec: CodecSpec, why: str) -> Unsupported:
     )
 
 
-def to_numcodecs(spec: CodecSpec) -> dict[str, Json] | None:
+def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
     """The configuration of numcodecs with its id, or None where numcodecs has no such codec."""
-    settings = dict(spec.configuration)
-    if spec.name.startswith("numcodecs."):
-        return {"id": spec.name.removeprefix("numcodecs."), **settings}
-    if spec.name.startswith("imagecodecs_"):
-        return {"id": spec.name, **settings}
+    settings = completed(spec.name, spec.configuration)[0]
+    identifier = codec_id("v2", spec.name)
+    if identifier is None and spec.name.startswith(("numcodecs.", "imagecodecs_")):
+        identifier = spec.name.removeprefix("numcodecs.")
+    if identifier is None:
+        return None
     if spec.name == "blosc":
         numbers = {word: number for number, word in _SHUFFLES.items()}
         settings.pop("typesize", None)
@@ -232,9 +211,7 @@ def to_numcodecs(spec: CodecSpec) -> dict[str, Json] | None:
     if spec.name == "zstd" and not settings.get("checksum"):
         # tensorstore rejects the member in v2, where it came late and means no checksum when it is missing
         settings.pop("checksum", None)
-    if spec.name in (*_CORE_IN_V2, "crc32c"):
-        return {"id": spec.name, **settings}
-    return None
+    return {"id": identifier, **settings}
 
 
 # ---------------------------------------------------------------------------------------------- v3 lists
@@ -250,14 +227,14 @@ def is_name(name: str) -> bool:
 _PREFIXED = "Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
-def extension(value: Json, pointer: str, what: str, *, ignorable: bool = True) -> CodecSpec:
+def extension(value: JSON, pointer: str, what: str, *, ignorable: bool = True) -> CodecSpec:
     """A named extension: "name", or {name, configuration, must_understand} (v3.1 "Extension definition").
 
     Also {type: …} and configuration members beside the name, which early writers put there. Raises BadMetadata.
     """
     if isinstance(value, str):
-        name: Json = value
-        configuration: Json = {}
+        name: JSON = value
+        configuration: JSON = {}
         must = True
     else:
         members = Members(value, pointer, what)
@@ -280,7 +257,7 @@ def extension(value: Json, pointer: str, what: str, *, ignorable: bool = True) -
 
 
 def from_v3(
-    value: Json, pointer: str, dtype: DataType | None, ndim: int, depth: int = 0, *, implicit: bool = False
+    value: JSON, pointer: str, dtype: DataType | None, ndim: int, depth: int = 0, *, implicit: bool = False
 ) -> tuple[CodecSpec, ...]:
     """The codecs of a v3 document, short-hands written out, former names replaced, nested lists alike (spec A.7).
 
@@ -323,31 +300,59 @@ def from_v3(
     return tuple(out)
 
 
+_INDEX_TYPE = data_type("uint64")
 _INDEX_CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
 
 def _sharding(
-    settings: Mapping[str, Json], pointer: str, dtype: DataType | None, ndim: int, depth: int
+    settings: Mapping[str, JSON], pointer: str, dtype: DataType | None, ndim: int, depth: int
 ) -> Configuration:
     """sharding_indexed with its nested codecs written out.
 
     Without index_codecs the index is taken as zarr.js wrote it in 2023, with a checksum: of a plain one, which the text
-    of that spring had, no store is known (2026-11; the rejected rival was the text, dialects.md A.7).
+    of that spring had, no store is known (2026-11; the rejected rival was the text, reference.md A.7).
     """
     members = dict(settings)
     inner = from_v3(members.get("codecs", []), pointer + "/codecs", dtype, ndim, depth + 1, implicit=True)
     index = members.get("index_codecs", _INDEX_CODECS)
-    outer = from_v3(index, pointer + "/index_codecs", None, ndim + 1, depth + 1)
+    outer = from_v3(index, pointer + "/index_codecs", _INDEX_TYPE, ndim + 1, depth + 1)
     return Configuration(
-        {**members, "codecs": [as_json(s) for s in inner], "index_codecs": [as_json(s) for s in outer]}
+        {**members, "codecs": [form_of(s) for s in inner], "index_codecs": [form_of(s) for s in outer]}
     )
 
 
-def as_json(spec: CodecSpec) -> dict[str, Json]:
-    """A codec as v3 documents write it, readable for every v3 reader: an object, with must_understand only if false."""
-    form: dict[str, Json] = {"name": spec.name}
+def form_of(spec: CodecSpec) -> dict[str, JSON]:
+    """A codec as a JSON object with the members that its document states."""
+    form: dict[str, JSON] = {"name": spec.name}
     if spec.configuration:
         form["configuration"] = dict(spec.configuration)
     if not spec.must_understand:
         form["must_understand"] = False
     return form
+
+
+def as_json(spec: CodecSpec, itemsize: int = 0) -> dict[str, JSON]:
+    """A codec as v3 documents write it, readable for every v3 reader: an object, with must_understand only if false.
+
+    Its configuration holds what model/codec_table.py asks of it; `itemsize` is of the elements, where that is known.
+    """
+    form: dict[str, JSON] = {"name": spec.name}
+    settings, needed = completed(spec.name, spec.configuration, itemsize)
+    for member in ("codecs", "index_codecs"):
+        if isinstance(settings.get(member), list | tuple):
+            inner = itemsize if member == "codecs" else 8
+            settings[member] = [as_json(_nested(item), inner) for item in settings[member]]
+    if needed:
+        form["configuration"] = settings
+    if not spec.must_understand:
+        form["must_understand"] = False
+    return form
+
+
+def _nested(item: JSON) -> CodecSpec:
+    """A codec in the configuration of another, however it was given."""
+    if isinstance(item, CodecSpec):
+        return item
+    if isinstance(item, str):
+        return CodecSpec(item)
+    return CodecSpec(item["name"], Configuration(item.get("configuration") or {}), item.get("must_understand", True))

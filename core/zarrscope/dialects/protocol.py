@@ -10,21 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.frozen import frozen
-from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
-from zarrscope.store import Entry
+from zarrscope.errors.visible import visible
+from zarrscope.model.frozen import frozen
+from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
+from zarrscope.model.schema import Fault
+from zarrscope.model.storage import Entry
 
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 """xarray's attribute for the names of dimensions."""
 
-Kind = Literal["array", "group"]
-Source = bytes | Mapping[str, Any]
+NodeKind = Literal["array", "group"]
+StoredDocument = bytes | Mapping[str, Any]
 """A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
 
 
 @frozen
 class Node:
-    """What the documents of one path say."""
+    """A node as its documents describe it."""
 
     path: str
     metadata: ArrayMetadata | GroupMetadata
@@ -47,7 +49,7 @@ class Child:
     def __init__(
         self,
         name: str,
-        kind: Kind | None = None,
+        kind: NodeKind | None = None,
         metadata: ArrayMetadata | GroupMetadata | None = None,
         error: ZarrscopeError | None = None,
         *,
@@ -60,7 +62,7 @@ class Child:
 
     @property
     def metadata(self) -> ArrayMetadata | GroupMetadata | None:
-        """What its documents say; None where they were not needed to learn of it, or cannot be understood."""
+        """The metadata of the child; None when its documents were not read, or are broken."""
         return self._seen()[0]
 
     @property
@@ -68,7 +70,12 @@ class Child:
         """Why its documents cannot be read or understood."""
         return self._seen()[1]
 
-    def of(self, kind: Kind | None, look: Callable[[], Insight]) -> Child:
+    @property
+    def told(self) -> bool:
+        """Whether more than its name and kind is known, or can be read on demand."""
+        return self._look is not None or self._insight != (None, None)
+
+    def of(self, kind: NodeKind | None, look: Callable[[], Insight]) -> Child:
         """This child, once its kind is known."""
         self.kind, self._look = kind, look
         return self
@@ -85,12 +92,12 @@ class Child:
         return self._insight
 
     def __repr__(self) -> str:
-        return f"<Child {self.name} {self.kind}>"
+        return visible(f"<Child {self.name} {self.kind}>")
 
 
 @frozen
 class Erasure:
-    """What to erase to remove a node and all beneath it."""
+    """The keys and prefixes to erase when a node and everything beneath it is removed."""
 
     keys: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
@@ -98,10 +105,10 @@ class Erasure:
 
 @frozen
 class Detected:
-    """The dialect of a hierarchy; `also` names others whose documents lie beside it; warnings are for a person."""
+    """The dialect of a hierarchy, the names of others whose documents lie beside its own, and warnings for a person."""
 
     dialect: Dialect
-    also: tuple[str, ...] = ()
+    other_dialects: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -117,7 +124,7 @@ class Dialect(Protocol):
 
     @property
     def title(self) -> str:
-        """For a person: "Zarr v3"."""
+        """The name shown to people: "Zarr v3"."""
 
     # ------------------------------------------------------------------ how it was opened
     @property
@@ -153,7 +160,7 @@ class Dialect(Protocol):
 
     @property
     def extensions(self) -> tuple[ExtensionReport, ...]:
-        """What the hierarchy as a whole demands: it holds for every node, implicit groups too."""
+        """The extensions that the hierarchy as a whole demands; they apply to every node, implicit groups included."""
         return ()
 
     # ------------------------------------------------------------------ what it can hold
@@ -174,7 +181,7 @@ class Dialect(Protocol):
 
     @property
     def wanted_separator(self) -> str | None:
-        """What parts the indices of chunks in new arrays of images, where that is not the default."""
+        """The separator in chunk keys of new image arrays, where it is not the default."""
         return None
 
     @property
@@ -202,15 +209,28 @@ class Dialect(Protocol):
         """Its codecs are those of numcodecs: every reader has them."""
         return True
 
+    # ------------------------------------------------------------------ at the root
+    def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
+        """This dialect, as the documents at the root demand it, where they are its own; one of its signs is there.
+
+        Raises BadMetadata or Unsupported for a document that no other dialect could take either.
+        """
+        return Detected(self)
+
+    def recognize_odd(self, documents: Mapping[str, bytes]) -> Detected | None:
+        """As `recognize`, of a document whose number of the format is odd, though it says what node it is: asked when
+        nobody recognized anything. Opening the node tells what is wrong."""
+        return None
+
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+    def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         """Keys to fetch side by side to learn what is at `path`: all that may be there, or those of one kind."""
 
     def outline(self, path: str) -> tuple[str, ...]:
-        """Those of `documents` that a listing needs: they tell kind and shape, but perhaps no attributes."""
+        """The keys in `documents` that a listing needs: they tell kind and shape, but perhaps no attributes."""
         return self.documents(path)
 
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+    def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
         """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
 
     def listing(self, path: str) -> str:
@@ -222,28 +242,28 @@ class Dialect(Protocol):
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         """The ChunkKeys a new array at `path` gets."""
 
-    def erase(self, path: str, kind: Kind) -> Erasure: ...
+    def erase(self, path: str, kind: NodeKind) -> Erasure: ...
 
     def check_name(self, name: str) -> None:
         """Raises Refused when a node may not be called that on writing."""
 
     # ------------------------------------------------------------------ documents
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+    def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         """The node, or None when these documents (absent ones left out) do not make one."""
 
-    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         """The kind that documents claim which `parse` refused, where they still tell; never raises."""
 
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+    def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """All documents that the root's `documents` carry along, by store key; None when there are none."""
         return None
 
     @property
-    def copies_alone(self) -> str | None:
-        """The path of a group that is only made to hold the consolidated copy: nobody wants to see it."""
+    def consolidated_group(self) -> str | None:
+        """The path of a group that exists only to hold consolidated metadata; it is not listed."""
         return None
 
-    def copied_at(self, key: str) -> tuple[str, str] | None:
+    def consolidated_location(self, key: str) -> tuple[str, str] | None:
         """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
         where the dialect copies no such document."""
         return None
@@ -253,6 +273,10 @@ class Dialect(Protocol):
         where the copies go. Nothing where the dialect copies no documents."""
         return {}
 
+    def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
+        """(key, what breaks the registered schemas there): other readers may refuse what reads here all the same."""
+        return []
+
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""
         return metadata
@@ -260,4 +284,5 @@ class Dialect(Protocol):
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
-        """The documents that create or replace the node. Raises Unsupported for what the dialect cannot express."""
+        """The documents that create or replace the node, none with `faults`. Raises Unsupported for what the dialect
+        cannot express."""

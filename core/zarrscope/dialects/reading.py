@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from zarrscope.dtype import spell
 from zarrscope.errors import BadMetadata, ZarrscopeError
-from zarrscope.jsontext import NODE_LIMIT, parse_json
+from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
+from zarrscope.model.dtype import spell
+from zarrscope.model.json_value import JSON
 
-Json = Any
 MAX_RANK = 32
 MAX_LENGTH = 2**63 - 1
 _KINDS: dict[type, str] = {
@@ -27,7 +27,7 @@ _ABSENT = object()
 
 
 class within:
-    """What is raised inside gets its place: `pointer` put before its own, `key` where it names no document."""
+    """Adds the place to errors raised inside: `pointer` in front of theirs, and `key` where they name no document."""
 
     __slots__ = ("key", "pointer")
 
@@ -51,12 +51,12 @@ def token(name: str | int) -> str:
 
 
 class Members:
-    """A JSON object being read. `pointer` is its place; `left()` tells what nobody asked for."""
+    """A JSON object while it is read. `pointer` is its place; `left()` gives the members that were not read."""
 
-    def __init__(self, value: Json, pointer: str = "", what: str = "document") -> None:
+    def __init__(self, value: JSON, pointer: str = "", what: str = "document") -> None:
         if type(value) is not dict and not isinstance(value, Mapping):
             raise BadMetadata(f"The {what} must be a JSON object, not {spell(value)}", pointer=pointer)
-        self.value: Mapping[str, Json] = value
+        self.value: Mapping[str, JSON] = value
         self.pointer = pointer
         self.what = what
         self._asked: set[str] = set()
@@ -67,12 +67,12 @@ class Members:
     def at(self, name: str) -> str:
         return self.pointer + token(name)
 
-    def any(self, name: str, default: Json = None) -> Json:
+    def any(self, name: str, default: JSON = None) -> JSON:
         """The member whatever its type, or the default."""
         self._asked.add(name)
         return self.value.get(name, default)
 
-    def need(self, name: str, *kinds: type) -> Json:
+    def need(self, name: str, *kinds: type) -> JSON:
         """The member, of one of these types (bool is no int). Raises BadMetadata when absent or of another type."""
         self._asked.add(name)
         if name not in self.value:
@@ -83,7 +83,7 @@ class Members:
             )
         return self.get(name, *kinds)
 
-    def get(self, name: str, *kinds: type, default: Json = None) -> Json:
+    def get(self, name: str, *kinds: type, default: JSON = None) -> JSON:
         """The member, or the default when absent. Raises BadMetadata when it is of another type."""
         self._asked.add(name)
         value = self.value.get(name, _ABSENT)
@@ -145,7 +145,7 @@ def load(
     limit: int = NODE_LIMIT,
     what: str = "document",
 ) -> Members | None:
-    """The document stored at `key` as Members, or None when it is not among those at hand. Raises BadMetadata."""
+    """The document `key` as Members, or None when it is not in `documents`. Raises BadMetadata."""
     source = documents.get(key)
     if source is None:
         return None
@@ -187,8 +187,13 @@ def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, An
     return value
 
 
+def odd_number(value: JSON, number: int) -> bool:
+    """Whether `value` is this number written as text, which can mean nothing else."""
+    return type(value) is str and value == str(number)
+
+
 def stays_inside(key: str) -> bool:
-    """Whether a key that a document names lies beneath where it is: else it is nobody's (F.10)."""
+    """Whether a key that a document names lies beneath the document's own prefix; others are refused (F.10)."""
     return all(part not in ("", ".", "..") for part in key.split("/"))
 
 

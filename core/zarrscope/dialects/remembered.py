@@ -1,4 +1,4 @@
-"""What documents said when they were read last: the same bytes at the same place are not parsed and checked again.
+"""A cache of parsed documents: the same bytes at the same place are not parsed and checked again.
 
 Documents are fetched anew each time; only what follows from their bytes, the dialect and the path is remembered, of the
 last `KEPT` documents of at most `LIMIT` bytes. What is remembered cannot be changed: metadata are frozen, and
@@ -10,49 +10,65 @@ meanwhile: whatever is reported as an extension, and dialects of other packages.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from zarrscope.dialects.detection import detect
-from zarrscope.dialects.protocol import Detected, Dialect, Node, Source
+from zarrscope.dialects.detection import detect, is_built_in
+from zarrscope.dialects.protocol import Detected, Dialect, Node, StoredDocument
+from zarrscope.errors import BadMetadata, ZarrscopeError
+from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.tuning import PARSED_BYTES as LIMIT
+from zarrscope.runtime.tuning import PARSED_DOCUMENTS as KEPT
 
-KEPT = 512
-LIMIT = 8 << 10
 MOST_NESTED = 200
-"""Of attributes with more objects and lists no copies are made: they may lie inside one another."""
+"""Attributes with more objects and lists than this are not copied: they may be nested."""
 
-_found: OrderedDict[Hashable, Any] = OrderedDict()
-"""In the order of reading. Each call of it is whole by itself, so threads need no lock."""
+_found: Memo[Any] = Memo(KEPT)
 
 
 def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
-    """As `detect`."""
+    """As `detect`, cached."""
     same = _comparable(documents)
     found: Detected | None = _found.get((lenient, same)) if same else None
     if found is None:
         found = detect(documents, lenient=lenient)
-        if same and found is not None and not hasattr(found.dialect, "signs"):
-            _remember((lenient, same), found)
+        if same and found is not None and is_built_in(found.dialect.name):
+            _found.put((lenient, same), found)
     return found
 
 
-def parsed(dialect: Dialect, path: str, documents: Mapping[str, Source]) -> Node | None:
-    """As `dialect.parse`."""
+def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
+    """As `dialect.parse`, cached."""
     same = _comparable(documents)
     if not same:
-        return dialect.parse(path, documents)
+        return _parsed(dialect, path, documents)
     node: Node | None = _found.get((dialect, path, same))
     if node is None:
-        node = dialect.parse(path, documents)
+        node = _parsed(dialect, path, documents)
         nested = sum(document.count(b"{") + document.count(b"[") for _, document in same)
-        if node is None or node.metadata.extensions or nested > MOST_NESTED:
+        if node is None or node.metadata.extensions or node.metadata.defects or nested > MOST_NESTED:
             return node
-        _remember((dialect, path, same), node)
+        _found.put((dialect, path, same), node)
     return Node(path, node.metadata, _copy(node.attributes), node.warnings)
 
 
-def _comparable(documents: Mapping[str, Source]) -> tuple[tuple[str, bytes], ...]:
+def _parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
+    """As `dialect.parse`, cached. An unexpected exception becomes an error of that node, so that a listing
+    continues."""
+    try:
+        return dialect.parse(path, documents)
+    except (ZarrscopeError, MemoryError):
+        raise
+    except Exception as error:
+        made = BadMetadata(
+            f"The document cannot be read here ({type(error).__name__}: {error})",
+            key=next(iter(documents), None),
+            advice="This is a mistake in zarrscope, or in an extension that is installed. Please report it.",
+        )
+        raise made from error
+
+
+def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, bytes], ...]:
     """The documents as something to remember by; () where that would take too much."""
     size = 0
     found = []
@@ -64,12 +80,6 @@ def _comparable(documents: Mapping[str, Source]) -> tuple[tuple[str, bytes], ...
         if size > LIMIT:
             return ()
     return tuple(found)
-
-
-def _remember(key: Hashable, value: Any) -> None:
-    _found[key] = value
-    if len(_found) > KEPT:
-        _found.popitem(last=False)
 
 
 def _copy(value: Any) -> Any:

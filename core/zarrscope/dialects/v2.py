@@ -5,7 +5,8 @@
     a/.zattrs  {"_ARRAY_DIMENSIONS": ["y", "x"]}
     a/0.1      the chunk in row 0, column 1
 
-Specification: zarr-specs v2; spec A.9, and what zarr-python 2, NCZarr, GDAL and tensorstore really write.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html; spec A.9.
+Also read: what zarr-python 2, NCZarr, GDAL and tensorstore really write.
 Unknown members are ignored; compressor, filters, order and fill_value may be missing, as early writers left them out.
 """
 
@@ -14,18 +15,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from zarrscope.dialects.pipeline import Named, from_v2, to_v2
-from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Kind, Node, Source
-from zarrscope.dialects.reading import Members, load, prefix_of, stays_inside, token, within
-from zarrscope.dialects.writing import check_plain_name, copies, document
-from zarrscope.dtype import parse_typestr, spell, typestr
+from zarrscope.dialects.defects import Defects, need_sound
+from zarrscope.dialects.pipeline import NamedCodec, from_v2, to_v2
+from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Node, NodeKind, StoredDocument
+from zarrscope.dialects.reading import Members, load, odd_number, prefix_of, stays_inside, token, within
+from zarrscope.dialects.writing import check_plain_name, consolidated_json, document
 from zarrscope.errors import BadMetadata, Refused, Unsupported
-from zarrscope.fill import V2 as FILL
-from zarrscope.fill import fill_json, parse_fill
-from zarrscope.frozen import frozen
-from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata, Outcome, RegularGrid
-from zarrscope.store import Entry
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
+from zarrscope.model.dtype import DataType, Fill, spell
+from zarrscope.model.fill_value import V2 as FILL
+from zarrscope.model.fill_value import fill_json, parse_fill
+from zarrscope.model.frozen import frozen
+from zarrscope.model.metadata import (
+    ArrayMetadata,
+    ChunkKeys,
+    CodecSpec,
+    ExtensionOutcome,
+    ExtensionReport,
+    GroupMetadata,
+    Origin,
+    RegularGrid,
+)
+from zarrscope.model.storage import Entry
+from zarrscope.model.typestr import parse_typestr, typestr
 
 
 @frozen
@@ -40,7 +52,7 @@ class V2(Dialect):
     wanted_separator: ClassVar[str | None] = "/"
 
     # ------------------------------------------------------------------ keys
-    def documents(self, path: str, kind: Kind | None = None) -> tuple[str, ...]:
+    def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         prefix = prefix_of(path)
         if kind is not None:
             return f"{prefix}.z{kind}", f"{prefix}.zattrs"
@@ -62,10 +74,10 @@ class V2(Dialect):
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         return ChunkKeys(prefix_of(path), "", separator or ".", "0")
 
-    def attributes_at(self, path: str, kind: Kind) -> tuple[str, str]:
+    def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
         return prefix_of(path) + ".zattrs", ""
 
-    def erase(self, path: str, kind: Kind) -> Erasure:
+    def erase(self, path: str, kind: NodeKind) -> Erasure:
         return Erasure(prefixes=(prefix_of(path),))
 
     def check_name(self, name: str) -> None:
@@ -76,7 +88,7 @@ class V2(Dialect):
             raise Refused(f"{self.title} takes the backslash in {name!r} for a slash", advice="Choose another name.")
 
     # ------------------------------------------------------------------ reading
-    def parse(self, path: str, documents: Mapping[str, Source]) -> Node | None:
+    def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         prefix = prefix_of(path)
         notes: list[str] = []
         array = load(documents, f"{prefix}.zarray", notes)
@@ -84,22 +96,23 @@ class V2(Dialect):
         if array is None and group is None:
             return None
         attributes = self._attributes(prefix, documents, notes)
-        key = f"{prefix}.zarray" if array is not None else f"{prefix}.zgroup"
-        metadata: ArrayMetadata | GroupMetadata = GroupMetadata(self.name)
-        with within(key=key):
-            if array is not None:
-                metadata = self._array(prefix, array, attributes, notes)
-            elif group is not None:
-                _check_format(group)
+        defects = Defects(f"{prefix}.zarray" if array is not None else f"{prefix}.zgroup")
+        metadata: ArrayMetadata | GroupMetadata
+        if array is not None:
+            metadata = self._array(prefix, array, attributes, notes, defects)
+        else:
+            assert group is not None
+            defects.attempt(_check_format, group, notes)
+            metadata = GroupMetadata(self.name, defects=defects.found)
         return Node(path, metadata, attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, Source]) -> Kind | None:
+    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         prefix = prefix_of(path)
         if f"{prefix}.zarray" in documents:
             return "array"
         return "group" if f"{prefix}.zgroup" in documents else None
 
-    def _attributes(self, prefix: str, documents: Mapping[str, Source], notes: list[str]) -> Mapping[str, Any]:
+    def _attributes(self, prefix: str, documents: Mapping[str, StoredDocument], notes: list[str]) -> Mapping[str, Any]:
         key = f"{prefix}.zattrs"
         try:
             members = load(documents, key, notes, what="attributes")
@@ -110,58 +123,68 @@ class V2(Dialect):
             return {}
         return {} if members is None else members.value
 
-    def _array(self, prefix: str, members: Members, attributes: Mapping[str, Any], notes: list[str]) -> ArrayMetadata:
-        _check_format(members)
-        shape = members.ints("shape")
-        chunks = members.chunk_shape("chunks", shape)
+    def _array(
+        self,
+        prefix: str,
+        members: Members,
+        attributes: Mapping[str, Any],
+        notes: list[str],
+        defects: Defects,
+    ) -> ArrayMetadata:
+        attempt = defects.attempt
+        attempt(_check_format, members, notes)
+        shape = attempt(members.ints, "shape")
+        chunks = attempt(members.chunk_shape, "chunks", shape) if shape is not None else None
         for name in ("compressor", "filters", "fill_value", "order"):
             if name not in members:
                 notes.append(f"The member {name!r} is missing, and taken as {'C' if name == 'order' else 'null'}")
-        order = members.choice("order", "C", "F", default="C")
-        stored = members.need("dtype")
-        with within("/dtype"):
-            dtype, endian = parse_typestr(stored)
-        filters = self._filters(members)
-        compressor = members.get("compressor", dict, type(None))
-        compressors = [_named(compressor, "/compressor")] if compressor is not None else []
-        dtype, codecs = from_v2(dtype, endian, len(shape), order, filters, compressors)
-        with within("/fill_value"):
-            fill = parse_fill(members.any("fill_value"), dtype, FILL)
-        separator = members.get("dimension_separator", str, type(None))
-        if separator not in (None, ".", "/"):
-            raise BadMetadata(
-                f'dimension_separator must be "." or "/", not {spell(separator)}', pointer="/dimension_separator"
-            )
+        order = attempt(members.choice, "order", "C", "F", default="C")
+        dtype, endian = attempt(_data_type, members) or (None, None)
+        filters = attempt(self._filters, members)
+        compressors = attempt(_compressors, members)
+        codecs: tuple[CodecSpec, ...] | None = None
+        if shape is not None and order and dtype and filters is not None and compressors is not None:
+            made = attempt(from_v2, dtype, endian, len(shape), order, filters, compressors)
+            dtype, codecs = made if made is not None else (dtype, None)
+        fill = attempt(_fill, members, dtype) if dtype is not None else None
+        separator = attempt(_separator, members)
         # the text's default is ".", and other readers keep to it; stores of old writers that nested without saying so
         # are read leniently
-        nested = (ChunkKeys(prefix, "", "/", "0"),) if separator is None and len(shape) > 1 else ()
-        return ArrayMetadata(
+        nested = (ChunkKeys(prefix, "", "/", "0"),) if separator == "" and shape is not None and len(shape) > 1 else ()
+        return defects.array(
             shape=shape,
             dtype=dtype,
-            grid=RegularGrid(chunks),
-            keys=ChunkKeys(prefix, "", separator or ".", "0"),
+            grid=RegularGrid(chunks) if chunks is not None else None,
+            keys=ChunkKeys(prefix, "", separator or ".", "0") if separator is not None else None,
             codecs=codecs,
             fill=fill,
             dialect=self.name,
-            dimension_names=dimension_names(attributes, len(shape)),
+            stored_type=members.any("dtype"),
+            dimension_names=dimension_names(attributes, len(shape)) if shape is not None else None,
             extensions=()
-            if dtype.numpy is not None
+            if dtype is None or dtype.numpy is not None
             else (
                 ExtensionReport(
-                    "data type", dtype.name, False, True, Outcome.REFUSED, advice=dtype.advice, pointer="/dtype"
+                    "data type",
+                    dtype.name,
+                    False,
+                    True,
+                    ExtensionOutcome.REFUSED,
+                    advice=dtype.advice,
+                    pointer="/dtype",
                 ),
             ),
             alternative_keys=nested if self.lenient else (),
             lenient_keys=() if self.lenient else nested,
         )
 
-    def _filters(self, members: Members) -> list[Named]:
+    def _filters(self, members: Members) -> list[NamedCodec]:
         value = members.get("filters", list, type(None)) or []
         if len(value) > 64:
             raise BadMetadata(f"{len(value)} filters are more than zarrscope allows (64)", pointer="/filters")
         return [_named(item, f"/filters/{i}") for i, item in enumerate(value)]
 
-    def consolidated(self, documents: Mapping[str, Source]) -> dict[str, Source] | None:
+    def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """The documents inside .zmetadata, by store key."""
         members = load(documents, ".zmetadata", [], limit=CONSOLIDATED_LIMIT)
         if members is None:
@@ -178,17 +201,18 @@ class V2(Dialect):
             and stays_inside(key)
         }
 
-    def copied_at(self, key: str) -> tuple[str, str] | None:
+    def consolidated_location(self, key: str) -> tuple[str, str] | None:
         return ".zmetadata", "/metadata" + token(key)
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        text = f'{{\n    "metadata": {copies(texts)},\n    "zarr_consolidated_format": 1\n}}'
+        text = f'{{\n    "metadata": {consolidated_json(texts)},\n    "zarr_consolidated_format": 1\n}}'
         return {".zmetadata": text.encode("utf-8", "surrogatepass")}
 
     # ------------------------------------------------------------------ writing
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
+        need_sound(metadata)
         prefix = prefix_of(path)
         own = dict(attributes)
         written: dict[str, bytes] = {}
@@ -226,16 +250,45 @@ class V2(Dialect):
         }
 
 
-def _check_format(members: Members) -> None:
+def _check_format(members: Members, notes: list[str]) -> None:
     found = members.need("zarr_format")
-    if type(found) is not int or found != 2:
+    if odd_number(found, 2):
+        notes.append(f"zarr_format is written as {spell(found)}, and taken as 2")
+    elif type(found) is not int or found != 2:
         raise BadMetadata(f"zarr_format is {spell(found)}, not 2", pointer="/zarr_format")
 
 
-def _named(value: Any, pointer: str) -> Named:
+def _data_type(members: Members) -> tuple[DataType, str | None]:
+    stored = members.need("dtype")
+    with within("/dtype"):
+        return parse_typestr(stored)
+
+
+def _compressors(members: Members) -> list[NamedCodec]:
+    """The compressor, where there is one."""
+    value = members.get("compressor", dict, type(None))
+    return [_named(value, "/compressor")] if value is not None else []
+
+
+def _fill(members: Members, dtype: DataType) -> Fill:
+    with within("/fill_value"):
+        return parse_fill(members.any("fill_value"), dtype, FILL)
+
+
+def _separator(members: Members) -> str:
+    """The dimension_separator; "" where none is given."""
+    separator = members.get("dimension_separator", str, type(None))
+    if separator not in (None, ".", "/"):
+        raise BadMetadata(
+            f'dimension_separator must be "." or "/", not {spell(separator)}', pointer="/dimension_separator"
+        )
+    return separator or ""
+
+
+def _named(value: Any, pointer: str) -> NamedCodec:
     members = Members(value, pointer, "codec")
     identifier = members.need("id", str)
-    return identifier, members.value, identifier
+    return NamedCodec(identifier, members.value, identifier, Origin(pointer, pointer))
 
 
 def dimension_names(attributes: Mapping[str, Any], ndim: int) -> tuple[str | None, ...] | None:

@@ -1,4 +1,4 @@
-"""Writing documents: JSON that every reader takes, and the names that any store can hold."""
+"""Writes documents as JSON that every reader accepts, and checks that any store can hold the names."""
 
 from __future__ import annotations
 
@@ -10,18 +10,57 @@ from typing import Any
 from zarrscope.dialects.reading import token
 from zarrscope.errors import BadMetadata, Refused
 
+INDENTED = 1 << 20
+"""Longer documents have no line breaks: a list of short items would take three times the room, and none could read it
+back that is near the limit; nobody looks at so many lines."""
+
 
 def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
     """The bytes of a JSON document. Raises BadMetadata, with the pointer, for what JSON cannot hold."""
-    _check(value, "")
-    return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).encode("utf-8", "surrogatepass")
+    if not is_standard_json(value):
+        _check(value, "")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if len(text) <= INDENTED:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
-def copies(texts: Mapping[str, str], margin: str = "    ") -> str:
+def consolidated_json(texts: Mapping[str, str], margin: str = "    ") -> str:
     """A JSON object of documents by name, each spelled as in its own place but for the margin."""
     inner = f"\n{margin}    "  # a line break in JSON text never lies within a string
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
     return "{" + ",".join(items) + f"\n{margin}}}"
+
+
+MAX_DEPTH = 500
+_LEAVES = frozenset((str, bool, int, type(None)))
+
+
+def is_standard_json(value: Any) -> bool:
+    """Whether a value is made of dicts and lists of what JSON has, not nested too deeply; else `_check` tells why.
+
+    Level by level and without pointers: documents have millions of values.
+    """
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        beneath: list[Any] = []
+        for each in level:
+            kind = type(each)
+            if kind is dict:
+                if not all(type(name) is str for name in each):
+                    return False
+                beneath.extend(each.values())
+            elif kind is list:
+                beneath.extend(each)
+            elif kind is float:
+                if not math.isfinite(each):
+                    return False
+            elif kind not in _LEAVES:
+                return False
+        if not beneath:
+            return True
+        level = beneath
+    return False
 
 
 def _check(value: Any, pointer: str, depth: int = 0) -> None:
@@ -31,8 +70,8 @@ def _check(value: Any, pointer: str, depth: int = 0) -> None:
             pointer=pointer,
             advice='Write it as text, such as "NaN".',
         )
-    if depth > 500:
-        raise BadMetadata("The value nests deeper than 500 levels", pointer="")
+    if depth > MAX_DEPTH:
+        raise BadMetadata(f"The value nests deeper than {MAX_DEPTH} levels", pointer="")
     if isinstance(value, Mapping):
         for name, member in value.items():
             if not isinstance(name, str):

@@ -1,0 +1,77 @@
+"""Collects the members of a document that break its format, so that the others can still be used.
+
+A node with defects opens. Its attributes can be seen and mended, and whatever would read or write its values raises
+what is wrong, as `problem` says it (model/metadata.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.model.dtype import DataType, Fill, unknown
+from zarrscope.model.fill_value import undefined
+from zarrscope.model.metadata import ArrayMetadata, ChunkGrid, ChunkKeys, CodecSpec, Defect, RegularGrid
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Defects:
+    """The defects of the document at `key`, in the order of reading."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._found: list[Defect] = []
+
+    def attempt(self, read: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
+        """The result of `read`, or None when it finds a defect."""
+        try:
+            return read(*args, **settings)
+        except (BadMetadata, Unsupported) as error:
+            feature = error.feature if isinstance(error, Unsupported) else None
+            place = error.pointer or "", error.key if error.key is not None else self.key
+            self._found.append(Defect(error.message, *place, error.advice or "", feature))
+            return None
+
+    @property
+    def found(self) -> tuple[Defect, ...]:
+        return tuple(self._found)
+
+    def array(
+        self,
+        *,
+        shape: tuple[int, ...] | None,
+        dtype: DataType | None,
+        grid: ChunkGrid | None,
+        keys: ChunkKeys | None,
+        codecs: tuple[CodecSpec, ...] | None,
+        fill: Fill | None,
+        dialect: str,
+        stored_type: Any = None,
+        **others: Any,
+    ) -> ArrayMetadata:
+        """The metadata, with stand-ins for what could not be understood (None). `stored_type` names a data type then,
+        as the document does."""
+        parts = {"shape": shape, "dtype": dtype, "grid": grid, "keys": keys, "codecs": codecs, "fill": fill}
+        known = shape if shape is not None else ()
+        named = dtype if dtype is not None else unknown(stored_type if isinstance(stored_type, str) else "unknown")
+        return ArrayMetadata(
+            shape=known,
+            dtype=named,
+            grid=grid if grid is not None else RegularGrid(tuple(max(1, n) for n in known)),
+            keys=keys if keys is not None else ChunkKeys(""),
+            codecs=codecs if codecs is not None else (),
+            fill=fill if fill is not None else undefined(named),
+            dialect=dialect,
+            defects=self.found,
+            unread=tuple(name for name, part in parts.items() if part is None),
+            **others,
+        )
+
+
+def need_sound(metadata: Any) -> None:
+    """Raises the first defect: such metadata are never written anew, nor handed to another dialect."""
+    for defect in metadata.defects:
+        raise defect.error
