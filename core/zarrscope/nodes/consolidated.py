@@ -1,97 +1,70 @@
-"""The consolidated copy of all documents: read as what is at hand, kept in step with every edit, and made anew.
+"""Consolidated metadata: updated with every edit, and written anew on request.
 
-Where the copy of a document lies, its dialect says (`copied_at`). Only what changed is replaced; all other bytes of the
-document that holds the copies stay as they are. v3 and v2 let any group hold copies of what lies beneath it: those of
-the groups above a changed node follow as well. Specification: dialects.md A.5, A.8.1, A.9.
+The dialect says where the copy of a document is stored (`consolidated_location`). An update replaces only the copies of
+changed documents; all other bytes of the document that holds them stay as they are. In v3 and v2 any group may hold
+consolidated metadata of the nodes beneath it, so an update covers every group above the changed node. Specification:
+reference.md A.5, A.8.1, A.9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.dialects import Dialect, Source
-from zarrscope.document import Document
+from zarrscope.dialects import Dialect
 from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
-from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.probing import fetch
-from zarrscope.store import ABSENT, Entry, Store, never
-from zarrscope.walking import Keys
+from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope.jsondoc.members import with_members
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, ParsedBytes, decode_text, parse_json
+from zarrscope.model.storage import ABSENT, never
+from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
+from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.nodes.listing import nothing_at
+from zarrscope.nodes.walk import Tree
 
 if TYPE_CHECKING:
-    from zarrscope.hierarchy import Hierarchy
+    from zarrscope.nodes.context import NodeContext
 
 ATTEMPTS = 20
 STALE = "The consolidated metadata is stale: it could not be brought in step"
 
 
-def _own(dialect: Dialect) -> set[str]:
-    """The root's documents, without one that is there for the copies alone."""
-    return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
-
-
-class Copies:
-    """The documents of all nodes by store key, as one document carries them along. Never changed: see `changed`."""
-
-    def __init__(self, dialect: Dialect, documents: Mapping[str, Source]) -> None:
-        self.dialect = dialect
-        self.documents = documents
-        self._keys = Keys(documents)
-
-    @classmethod
-    def found(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> Copies | None:
-        """What the root's documents carry along, the root's own among them. Raises BadMetadata, Unsupported."""
-        copies = dialect.consolidated(documents)
-        if copies is None:
-            return None
-        own = {key: documents[key] for key in _own(dialect) if key in documents}
-        return cls(dialect, own | copies)
-
-    def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """As a store's list_dir, over the keys of the copies."""
-        return self._keys.list_dir(prefix)
-
-    def changed(self, changes: Mapping[str, bytes | None]) -> Copies:
-        """The same with `changes` made in it; None: removed."""
-        kept = {key: value for key, value in self.documents.items() if key not in changes}
-        return Copies(self.dialect, kept | {key: value for key, value in changes.items() if value is not None})
-
-
 # ---------------------------------------------------------------------------------------------- keeping step
 def follow(
-    hierarchy: Hierarchy,
+    hierarchy: NodeContext,
     changes: Mapping[str, bytes | None],
     *,
-    gone: tuple[Collection[str], Collection[str]] = ((), ()),
+    gone: tuple[Collection[str], Iterable[str]] = ((), ()),
 ) -> None:
     """Brings the copies in step, after the documents: those changed (None: erased), and all at the keys and beneath the
     prefixes that are `gone`. A failure leaves a warning that says so."""
-    if hierarchy.copies is not None:
-        erased = [key for key in hierarchy.copies.documents if key in gone[0] or key.startswith(tuple(gone[1]))]
-        hierarchy.copies = hierarchy.copies.changed({**dict.fromkeys(erased), **changes})
+    gone = frozenset(gone[0]), tuple(gone[1])
+    if hierarchy.consolidated_metadata is not None:
+        erased = [key for key in hierarchy.consolidated_metadata.documents if key in gone[0] or key.startswith(gone[1])]
+        hierarchy.consolidated_metadata = hierarchy.consolidated_metadata.changed({**dict.fromkeys(erased), **changes})
     try:
         for within in _holders(hierarchy, [*changes, *gone[0], *gone[1]]):
-            _repeat(hierarchy.store, hierarchy.dialect, within, changes, gone)
+            _repeat(hierarchy, within, changes, gone)
     except ZarrscopeError as error:
         kept = (warning for warning in hierarchy.warnings if not warning.startswith(STALE))
         hierarchy.warnings = (*kept, f"{STALE} ({error.message}). Consolidate it anew")
 
 
-def _holders(hierarchy: Hierarchy, keys: Collection[str]) -> list[str]:
+def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
     """Prefixes of the groups that may hold copies of documents at these keys: the root, those above in v3 and v2."""
     if holder_of(hierarchy.dialect) is None:
         return []
-    found: dict[str, None] = {"": None} if hierarchy.copies is not None else {}
-    if hierarchy.keeps_copies and not hierarchy.dialect.apart and len(hierarchy.dialects) == 1:
+    found: dict[str, None] = {"": None} if hierarchy.consolidated_metadata is not None else {}
+    if hierarchy.updates_consolidated and not hierarchy.dialect.apart and len(hierarchy.dialects) == 1:
         for key in keys:
             above = key.rstrip("/").split("/")[: -1 if key.endswith("/") else -2]
             found |= dict.fromkeys("/".join(above[: n + 1]) + "/" for n in range(len(above)))
     return [*found]
 
 
-def has_copies(hierarchy: Hierarchy, path: str) -> bool:
+def has_copies(hierarchy: NodeContext, path: str) -> bool:
     """Whether the root, or a group above `path` whose copies are kept in step, holds copies of documents."""
-    if hierarchy.copies is not None:
+    if hierarchy.consolidated_metadata is not None:
         return True
     holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
     holder = _need_holder(hierarchy.dialect) if holders else ""
@@ -100,35 +73,39 @@ def has_copies(hierarchy: Hierarchy, path: str) -> bool:
 
 
 def _repeat(
-    store: Store,
-    dialect: Dialect,
+    hierarchy: NodeContext,
     within: str,
     changes: Mapping[str, bytes | None],
-    gone: tuple[Collection[str], Collection[str]],
+    gone: tuple[Collection[str], tuple[str, ...]],
 ) -> None:
     """Repeats what concerns them in the copies that the group at the prefix `within` holds. Raises Conflict,
-    Unreadable, BadMetadata."""
+    Unreadable, BadMetadata.
+
+    The document that holds them is parsed once, where that was not done when it was opened, and read through once more.
+    """
+    store, dialect = hierarchy.store, hierarchy.dialect
     holder = _need_holder(dialect)
-    with store.turn(within + holder):
+    with store.lock(within + holder):
         for _ in range(ATTEMPTS):
-            found = store.get_versioned(within + holder)
+            found = store.get_versioned(within + holder, document_limit(store, "zarr.json"))
             if found is None:
                 return
-            copies = dialect.consolidated({holder: found[0]})
+            stored = hierarchy.held(within + holder, found[0])
+            copies = dialect.consolidated({holder: stored})
             if copies is None:
                 return
-            document = Document(found[0], within + holder, found[1], limit=CONSOLIDATED_LIMIT)
-            held = [within + key for key in copies]
-            told: dict[str, bytes | None] = dict.fromkeys(
-                key for key in held if key in gone[0] or key.startswith(tuple(gone[1]))
-            )
-            # As stored now: who changed a document after us may have had his turn before us.
+            told: dict[str, bytes | None] = {}
+            if gone[0] or gone[1]:
+                told = dict.fromkeys(
+                    key for key in (within + each for each in copies) if key in gone[0] or key.startswith(gone[1])
+                )
+            # As stored now: another writer may have changed a document after us and taken this lock before us.
             told |= {key: store.get(key) for key in changes if key.startswith(within)}
-            changed = _changed(document, dialect, within, told)
-            if changed is document:
+            changed = _changed(stored, within, holder, dialect, told)
+            if changed == stored:
                 return
             try:
-                store.set(within + holder, changed.bytes, expect=found[1])
+                store.set(within + holder, changed, expect=found[1])
                 return
             except Conflict as conflict:
                 lost = conflict
@@ -138,7 +115,7 @@ def _repeat(
 def holder_of(dialect: Dialect) -> str | None:
     """The key of the document that holds the copies, relative to its group; None where the dialect has none."""
     keys = dialect.documents("/any", "array")
-    place = dialect.copied_at(keys[0]) if keys else None
+    place = dialect.consolidated_location(keys[0]) if keys else None
     return place[0] if place is not None else None
 
 
@@ -153,17 +130,44 @@ def _need_holder(dialect: Dialect) -> str:
     return holder
 
 
-def _changed(document: Document, dialect: Dialect, within: str, changes: Mapping[str, bytes | None]) -> Document:
-    """`document` with the copies of these keys replaced (None: removed); the same object where there are none."""
+def _changed(
+    stored: ParsedBytes, within: str, holder: str, dialect: Dialect, changes: Mapping[str, bytes | None]
+) -> bytes:
+    """`stored` with the copies of these keys replaced (None: removed)."""
+    wanted: dict[tuple[str, ...], dict[str, Any]] = {}
+    odd = False
     for key, value in changes.items():
-        place = dialect.copied_at(key[len(within) :])
-        if place is None or not document.has(place[1].rpartition("/")[0]):
-            continue
-        if value is not None:
-            document = document.set(place[1], _without_copies(Document(value, key)).value)
-        elif document.has(place[1]):
-            document = document.remove(place[1])
-    return document
+        place = dialect.consolidated_location(key[len(within) :])
+        if place is not None:
+            *holding, name = tokens_of(place[1])
+            own = None if value is None else _without_copies(Document(value, key, limit=CONSOLIDATED_LIMIT))
+            odd = odd or (own is not None and bool(own.notes))
+            copied = None if own is None else own if own.notes else own.value
+            wanted.setdefault(tuple(holding), {})[name] = copied
+    notes: list[str] = []
+    parse_json(stored, limit=CONSOLIDATED_LIMIT, notes=notes)
+    for above, copies in wanted.items():
+        text = None if notes or odd else with_members(decode_text(stored, limit=CONSOLIDATED_LIMIT), above, copies)
+        stored = (
+            ParsedBytes(text.encode()) if text is not None else _changed_anyhow(stored, within + holder, above, copies)
+        )
+    return stored
+
+
+def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mapping[str, Any]) -> ParsedBytes:
+    """As `with_members`, where that cannot do it: names appear twice, there is no copy yet, or none any more, or what
+    is to be copied (a Document) is not standard JSON."""
+    document = Document(stored, key, limit=CONSOLIDATED_LIMIT)
+    if document.has(pointer_of(above)):
+        for name, value in copies.items():
+            pointer = pointer_of([*above, name])
+            if isinstance(value, Document):
+                document = document.set_text(pointer, value.text.strip())  # as it is spelled there, whatever it is
+            elif value is not None:
+                document = document.set(pointer, value)
+            elif document.has(pointer):
+                document = document.remove(pointer)
+    return ParsedBytes(document.bytes)
 
 
 def _without_copies(document: Document) -> Document:
@@ -172,7 +176,7 @@ def _without_copies(document: Document) -> Document:
 
 
 # ---------------------------------------------------------------------------------------------- made anew
-def consolidate(hierarchy: Hierarchy, cancelled: Callable[[], bool] = never) -> int | None:
+def consolidate(hierarchy: NodeContext, cancelled: Callable[[], bool] = never) -> int | None:
     """Writes a copy of all documents at the root, in place of one that is there; how many, None when cancelled.
 
     Every byte of each document is as in its own place. Raises Unsupported (the dialect has none), Refused (the root is
@@ -185,27 +189,30 @@ def consolidate(hierarchy: Hierarchy, cancelled: Callable[[], bool] = never) -> 
         )
     holder = _need_holder(dialect)
     hierarchy.need_writing(holder)
-    if hierarchy.root.kind == "array":
+    root = hierarchy.node_at("/")
+    if root is None:
+        raise nothing_at(hierarchy, "/")
+    if root.metadata.kind == "array":
         raise Refused("The root is an array: there are no documents beneath it to copy", store=hierarchy.url)
-    found = store.get_versioned(holder)
+    found = store.get_versioned(holder, document_limit(store, "zarr.json"))
     texts: dict[str, str] = {}
     for key, value in documents_beneath(hierarchy, "/", cancelled).items():
-        if dialect.copied_at(key) is not None and key != holder:
+        if dialect.consolidated_location(key) is not None and key != holder:
             texts[key] = _without_copies(Document(value, key, limit=CONSOLIDATED_LIMIT)).text.strip()
     if cancelled():
         return None
     version = ABSENT if found is None else found[1]
     for key, value in dialect.consolidate(texts, None if found is None else found[0]).items():
         store.set(key, value, expect=version if key == holder else None)
-    hierarchy.copies = Copies.found(dialect, fetch(store, hierarchy.keys_of("/")))
+    hierarchy.consolidated_metadata = ConsolidatedMetadata.read(dialect, fetch(store, hierarchy.keys_of("/")))
     hierarchy.warnings = tuple(warning for warning in hierarchy.warnings if not warning.startswith(STALE))
     return len(texts)
 
 
-def documents_beneath(hierarchy: Hierarchy, path: str, cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
+def documents_beneath(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
     """The stored documents of the node at `path` and of all nodes beneath it, by key; parents first."""
     paths = [path]
-    for where, child in hierarchy.walk(path, cancelled):
+    for where, child in Tree(hierarchy, path, cancelled).walk():
         if child.error is not None and child.kind is None:
             raise child.error
         paths.append(where)

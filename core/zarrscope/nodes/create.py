@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from zarrscope.dialects import Dialect
-from zarrscope.dialects.pipeline import bytes_codec, kind_of
-from zarrscope.dtype import DataType, Fill, from_numpy
+from zarrscope.dialects.pipeline import bytes_codec
 from zarrscope.errors import Refused
-from zarrscope.fill import undefined
-from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+from zarrscope.model.codec_table import kind_of
+from zarrscope.model.dtype import DataType, Fill
+from zarrscope.model.fill_value import undefined
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+from zarrscope.model.typestr import from_numpy
 
 CHUNK_BYTES = 1 << 20
 
@@ -39,6 +41,11 @@ def new_array(
     """Metadata as `dialect` can write it. Raises Refused for shapes that do not fit, Unsupported for unknown types."""
     shape = tuple(int(n) for n in shape)
     kind = from_numpy(dtype)
+    if kind.numpy is not None and not kind.variable and not kind.itemsize:
+        raise Refused(
+            f"Elements of type {kind.name} would hold nothing: no length is named",
+            advice='Name one ("S5", "U5", "V5"), or take "str" or "bytes", which have any length.',
+        )
     inner = tuple(int(n) for n in chunks) if chunks is not None else guess_chunks(shape, kind.itemsize or 16)
     outer = tuple(int(n) for n in shards) if shards is not None else inner
     for name, given in (("chunks", inner), ("shards", outer)):

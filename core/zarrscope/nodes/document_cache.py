@@ -1,10 +1,10 @@
-"""Documents of a distant store that were fetched before: nobody waits twice for the same one.
+"""A cache of the documents of a remote store.
 
-Where a request costs a round trip, the same few documents are wanted by all who look at a node: the tree, the picture,
-the metadata. They share what came, also while it is still on its way, and that something is absent. It holds for the
-life of one Hierarchy that only reads, until that forgets; opened anew, it reads anew. 2026-11-21: a first picture over
-HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"); consolidated metadata, read once, was no
-fresher.
+The tree, the picture and the metadata of a node need the same few documents, and each request costs a round trip. The
+cache answers later requests, joins those for a document that is being fetched, and remembers absence. It belongs to one
+Hierarchy that only reads, and is cleared with it; a hierarchy that is opened anew starts with an empty cache.
+2026-11-21: a first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture");
+consolidated metadata, read once, was no fresher.
 """
 
 from __future__ import annotations
@@ -12,28 +12,34 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TypeGuard
 
-from zarrscope.errors import ZarrscopeError
-from zarrscope.store import Answer, Store, never
+from zarrscope.errors import Denied, ZarrscopeError
+from zarrscope.model.storage import Answer, never
+from zarrscope.nodes.detect import documents_at
+from zarrscope.runtime.interrupts import uninterrupted, wait
+from zarrscope.runtime.tuning import DOCUMENT_BYTES as MOST_BYTES
+from zarrscope.stores.store import Store
 
-MOST_BYTES = 64 * 1024 * 1024
 EACH = 200
-"""What one entry costs beside its value."""
+"""Memory of one entry besides its value, in bytes."""
 
 
-class Known:
-    """Documents by key; None: absent. Safe from any thread."""
+class DocumentCache:
+    """Documents by key; None: absent; Denied: unknown. Thread-safe."""
 
     def __init__(self, store: Store, found: Mapping[str, bytes], asked: Iterable[str]) -> None:
-        """`found` of the keys that were `asked` for already."""
+        """`found`: the documents that a first request for the keys `asked` gave."""
         self.store = store
         self._guard = threading.Lock()
-        self._values: OrderedDict[str, bytes | None] = OrderedDict()
+        self._values: OrderedDict[str, bytes | Denied | None] = OrderedDict()
         self._bytes = 0
         self._coming: dict[str, threading.Event] = {}
         for key in asked:
             self._keep(key, found.get(key))
 
+    @uninterrupted
     def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
         """The values; errors as values, and not kept. Some are missing once `cancelled()`."""
         answers: dict[str, Answer] = {}
@@ -42,26 +48,28 @@ class Known:
             if mine:
                 self._fetch(mine, answers, cancelled)
             for came in others:
-                came.wait()
+                wait(came.wait)
             if cancelled():
                 break
         return answers
 
     def clear(self) -> None:
-        """Everything is asked for again."""
+        """Empties the cache."""
         with self._guard:
             self._values.clear()
             self._bytes = 0
 
     def _claimed(self, keys: Sequence[str], answers: dict[str, Answer]) -> tuple[list[str], list[threading.Event]]:
-        """What is known goes to `answers`. Of the rest: the keys to fetch now, and when those come that others do."""
+        """Adds cached documents to `answers`. Returns the keys to fetch now, and events for those that other threads
+        fetch."""
         mine, others = [], []
         with self._guard:
             own = threading.Event()
             for key in keys:
                 if key in self._values:
                     self._values.move_to_end(key)
-                    answers[key] = self._values[key]
+                    value = self._values[key]
+                    answers[key] = copy(value) if isinstance(value, Denied) else value
                 elif key in self._coming:
                     if self._coming[key] is not own:
                         others.append(self._coming[key])
@@ -73,20 +81,29 @@ class Known:
     def _fetch(self, keys: list[str], answers: dict[str, Answer], cancelled: Callable[[], bool]) -> None:
         came = self._coming[keys[0]]
         try:
-            for i, answer in self.store.get_many([(key, None) for key in keys], cancelled):
-                answers[keys[i]] = answer
+            for key, answer in documents_at(self.store, keys, cancelled):
+                answers[key] = answer
         finally:
             with self._guard:
                 for key in keys:
                     del self._coming[key]
                     answer = answers.get(key)
-                    if key in answers and not isinstance(answer, ZarrscopeError):
+                    if key in answers and (not isinstance(answer, ZarrscopeError) or _lasts(answer)):
                         self._keep(key, answer)
             came.set()
 
-    def _keep(self, key: str, value: bytes | None) -> None:
+    def _keep(self, key: str, value: bytes | Denied | None) -> None:
         self._values[key] = value
-        self._bytes += EACH + len(value or b"")
+        self._bytes += EACH + _size(value)
         while self._bytes > MOST_BYTES and len(self._values) > 1:
             _, dropped = self._values.popitem(last=False)
-            self._bytes -= EACH + len(dropped or b"")
+            self._bytes -= EACH + _size(dropped)
+
+
+def _lasts(error: ZarrscopeError) -> TypeGuard[Denied]:
+    """The server answers so of all that is not there: to ask again for each look would be a request in vain."""
+    return isinstance(error, Denied) and error.untold
+
+
+def _size(value: bytes | Denied | None) -> int:
+    return len(value) if isinstance(value, bytes) else 0

@@ -2,11 +2,11 @@
 
 Each document is stored atomically and only over the version that was read. A node appears with the document that makes
 it, written last, and vanishes with it, erased first: what a crash leaves behind is never taken for a node, and where
-anything lies already no new array is made over it. Those who create and erase take turns (Store.turn): of two who make
-the same node one wins, and the other sees it. The consolidated copies follow every edit, second: when that fails,
+anything lies already no new array is made over it. Creating and erasing nodes takes a lock (Store.lock): of two that
+make the same node one wins, and the other sees it. The consolidated copies follow every edit, second: when that fails,
 the hierarchy's `warnings` say that they are stale. Nothing is written to a node that demands an extension unknown here.
 
-Specification: v3 core "Operations", dialects.md A.6 "Delete", "Existence", A.9, D.1.6.
+Specification: v3 core "Operations", reference.md A.6 "Delete", "Existence", A.9, D.1.6.
 """
 
 from __future__ import annotations
@@ -16,27 +16,38 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.consolidated import follow
-from zarrscope.dialects import Dialect, Kind, Node, Source
-from zarrscope.document import Document
-from zarrscope.errors import BadMetadata, Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
-from zarrscope.jsontext import CONSOLIDATED_LIMIT
-from zarrscope.metadata import ArrayMetadata, GroupMetadata, Outcome
-from zarrscope.naming import join_path
-from zarrscope.probing import fetch
-from zarrscope.store import ABSENT
+from zarrscope.dialects import Dialect, Node, NodeKind, StoredDocument
+from zarrscope.errors import (
+    BadMetadata,
+    Conflict,
+    NotFound,
+    NotStandard,
+    ReadOnly,
+    Refused,
+    Unsupported,
+    ZarrscopeError,
+)
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.nonstandard import need_standard
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
+from zarrscope.model.metadata import ArrayMetadata, ExtensionOutcome, GroupMetadata
+from zarrscope.model.node_path import join_path
+from zarrscope.model.storage import ABSENT
+from zarrscope.nodes.consolidated import follow
+from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.nodes.listing import nothing_at
 
 if TYPE_CHECKING:
-    from zarrscope.hierarchy import Hierarchy
+    from zarrscope.nodes.context import NodeContext
 
 
 # ---------------------------------------------------------------------------------------------- creating
 def create_node(
-    hierarchy: Hierarchy, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
+    hierarchy: NodeContext, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
 ) -> None:
     """Writes the documents of a new node, and of the groups above it that are missing. See Hierarchy.create_group."""
     hierarchy.need_writing(key_of(hierarchy, path))
-    with hierarchy.store.turn():
+    with hierarchy.store.lock():
         above = need_place(hierarchy, path)
         taken = hierarchy.own_node(path)
         if taken is not None:
@@ -54,7 +65,7 @@ def create_node(
         hierarchy.forget()
 
 
-def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list[str]:
+def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> list[str]:
     """The paths of the groups above `path` that are missing, the root first.
 
     Raises Refused where a node may not be at `path`: by its name, beneath an array, in a folder of several hierarchies,
@@ -71,6 +82,8 @@ def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list
     missing: list[str] = []
     for above in _paths_above(path):
         node = hierarchy.own_node(above)
+        if node is not None and node.metadata.kind == "group" and node.metadata.defects:
+            raise node.metadata.defects[0].error.located(store=hierarchy.url)
         if node is not None and node.metadata.kind == "array":
             raise Refused(
                 f"{above} is an array: no node can be made beneath it",
@@ -86,7 +99,7 @@ def need_place(hierarchy: Hierarchy, path: str, *, instead_of: str = "") -> list
     return missing
 
 
-def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
+def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
     """Raises Conflict where keys lie at which an array at `path` would have its chunks, or nodes beneath it."""
     if not hierarchy.store.listable or path == "/":
         return
@@ -102,8 +115,8 @@ def need_nothing_beneath(hierarchy: Hierarchy, path: str) -> None:
             )
 
 
-def create_groups(hierarchy: Hierarchy, paths: list[str]) -> None:
-    """Writes the groups, in a turn to change nodes; one that others made meanwhile is as good as ours."""
+def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
+    """Writes the groups, under the lock for changing nodes; one that others made meanwhile is as good as ours."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
         try:
@@ -112,52 +125,71 @@ def create_groups(hierarchy: Hierarchy, paths: list[str]) -> None:
             continue
 
 
-def _store_new(hierarchy: Hierarchy, path: str, kind: Kind, documents: Mapping[str, bytes]) -> None:
+def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Mapping[str, bytes]) -> None:
     """A document of attributes first: the node appears with them, not before them."""
     first = hierarchy.dialect.attributes_at(path, kind)[0]
     for key, value in sorted(documents.items(), key=lambda item: item[0] != first):
         try:
             hierarchy.store.set(key, value, expect=ABSENT)
         except Conflict:
-            left = hierarchy.store.get_versioned(key)
+            left = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
             if key != first or len(documents) == 1 or left is None:
                 raise
-            # There is no node, and it is our turn: a creation was killed after it had written the attributes.
+            # There is no node, and we hold the lock: a creation was killed after it had written the attributes.
             hierarchy.store.set(key, value, expect=left[1])
     follow(hierarchy, {**documents})
 
 
 # ---------------------------------------------------------------------------------------------- documents
-def save(hierarchy: Hierarchy, path: str, document: Document) -> Document:
+def save(hierarchy: NodeContext, path: str, document: Document, *, allow_nan: bool = False) -> Document:
     """See Hierarchy.save; `path` is clean."""
+    with parsed_once():
+        return _save(hierarchy, path, document, allow_nan)
+
+
+def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool) -> Document:
     hierarchy.need_writing(document.key)
     if document.version is None:
         raise Refused("A document without a version cannot be saved", key=document.key, advice="Read it anew first.")
-    documents: dict[str, Source] = {**fetch(hierarchy.store, hierarchy.keys_of(path))}
+    documents: dict[str, StoredDocument] = {**fetch(hierarchy.store, hierarchy.keys_of(path))}
     before = hierarchy.parsed(path, documents)
     if before is not None:
         need_understanding(hierarchy, before)
     need_understanding_above(hierarchy, path)
+    if document.notes and not allow_nan:
+        stored = documents.get(document.key)
+        try:
+            known = Document(stored, document.key, limit=CONSOLIDATED_LIMIT) if isinstance(stored, bytes) else None
+            need_standard(known, document)
+        except NotStandard as error:
+            raise error.located(store=hierarchy.url) from None
     documents[document.key] = document.bytes
     after = hierarchy.parsed(path, documents)
     if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
         raise BadMetadata(
             f"Saved like this, {path} would no longer be the node it is", store=hierarchy.url, key=document.key
         )
+    # What was odd before may stay, and be mended; nothing becomes odd.
+    if after is not None and after.metadata.defects and not (before is not None and before.metadata.defects):
+        raise after.metadata.defects[0].error.located(store=hierarchy.url)
+    linked = hierarchy.store.files.links(document.key) > 1
     version = hierarchy.store.set(document.key, document.bytes, expect=document.version)
+    if linked:
+        note = f"The file {document.key} had another name besides (a hard link), which still holds what it held before"
+        hierarchy.warnings = (*(each for each in hierarchy.warnings if each != note), note)
     if path == "/":
         hierarchy.forget()
     follow(hierarchy, {document.key: document.bytes})
     return document.read_at(version)
 
 
-def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
+def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
     """See Hierarchy.resize. Raises Conflict when others have resized the array since `metadata` was read."""
     hierarchy.need_writing(key_of(hierarchy, path))
     changed = replace(metadata, shape=shape)
     node = hierarchy.own_node(path)
     if node is None:
-        raise hierarchy.nothing_at(path)
+        raise nothing_at(hierarchy, path)
     if not isinstance(node.metadata, ArrayMetadata) or node.metadata.shape != metadata.shape:
         raise Conflict(
             f"{path} was changed since it was opened",
@@ -168,13 +200,13 @@ def resize(hierarchy: Hierarchy, path: str, metadata: ArrayMetadata, shape: tupl
     if metadata.problem is not None:  # of what is not understood, the chunk grid may be a part
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
     for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed, node.attributes):
-        stored = hierarchy.store.get_versioned(key)
+        stored = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
         if stored is None:
             continue
         document = Document(stored[0], key, stored[1], limit=CONSOLIDATED_LIMIT)
         for member, value in members.items():
             document = document.set(f"/{member}", value)
-        hierarchy.save(path, document)
+        save(hierarchy, path, document)
     return changed
 
 
@@ -195,20 +227,20 @@ def _resized(
 
 
 # ---------------------------------------------------------------------------------------------- erasing
-def erase(hierarchy: Hierarchy, path: str) -> None:
+def erase(hierarchy: NodeContext, path: str) -> None:
     """See Hierarchy.erase; `path` is clean."""
     hierarchy.need_writing(key_of(hierarchy, path))
     dialect, kind = need_node(hierarchy, path, remains=True)
     erase_node(hierarchy, dialect, path, kind)
 
 
-def erase_node(hierarchy: Hierarchy, dialect: Dialect, path: str, kind: Kind) -> None:
+def erase_node(hierarchy: NodeContext, dialect: Dialect, path: str, kind: NodeKind) -> None:
     """Erases all that belongs to `path`, its own documents first."""
-    from zarrscope.array import forget_beneath
+    from zarrscope.chunkio.watchers import forget_beneath
 
     erasure = dialect.erase(path, kind)
     documents = dialect.documents(path)
-    with hierarchy.store.turn():
+    with hierarchy.store.lock():
         stored = fetch(hierarchy.store, [*dict.fromkeys((*documents, *erasure.keys))])
         keys = sorted(stored, key=lambda key: (key not in documents, key))
         hierarchy.store.erase_values(keys)
@@ -217,12 +249,12 @@ def erase_node(hierarchy: Hierarchy, dialect: Dialect, path: str, kind: Kind) ->
         hierarchy.forget()
         forget_beneath(hierarchy.url, path)
         if path == "/":
-            hierarchy.copies = None
+            hierarchy.consolidated_metadata = None
         else:
             follow(hierarchy, {}, gone=(keys, erasure.prefixes))
 
 
-def need_node(hierarchy: Hierarchy, path: str, *, remains: bool = False) -> tuple[Dialect, Kind]:
+def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tuple[Dialect, NodeKind]:
     """The dialect and the kind of what is at `path`: a node, one with a broken document too, an implicit group.
 
     With `remains`, what lies beneath a path without a node as well (a group). Raises NotFound; Refused for what lies
@@ -250,15 +282,16 @@ def need_node(hierarchy: Hierarchy, path: str, *, remains: bool = False) -> tupl
         raise
     if node is not None:
         need_understanding(hierarchy, node)
+        need_spelling(hierarchy, path)
         return hierarchy.dialect_of(node), node.metadata.kind  # type: ignore[return-value]
     if remains and path != "/" and hierarchy.store.listable:
         prefixes = hierarchy.dialect.erase(path, "group").prefixes
         if any(next(hierarchy.store.list_dir(prefix), None) is not None for prefix in prefixes):
             return hierarchy.dialect, "group"
-    raise hierarchy.nothing_at(path)
+    raise nothing_at(hierarchy, path)
 
 
-def vanishing(hierarchy: Hierarchy, path: str) -> list[str]:
+def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
     """The groups above `path` that are only there because something lies beneath them (implicit ones)."""
     found = []
     for above in _paths_above(path):
@@ -270,17 +303,39 @@ def vanishing(hierarchy: Hierarchy, path: str) -> list[str]:
     return found
 
 
+def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
+    """Says which of the groups `above`, as `vanishing` named them, are gone."""
+    return tuple(
+        f"{each}, a group without a document of its own, goes with it: nothing else is in it"
+        for each in above
+        if each not in hierarchy
+    )
+
+
 # ---------------------------------------------------------------------------------------------- what must hold
-def key_of(hierarchy: Hierarchy, path: str) -> str:
+def key_of(hierarchy: NodeContext, path: str) -> str:
     """The key to name when something is wrong with the node at `path`; v1 has documents at the root only."""
     return next(iter(hierarchy.dialect.documents(path)), path)
 
 
-def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
+def need_spelling(hierarchy: NodeContext, path: str) -> None:
+    """Raises NotFound where the system takes `path` for a node of another name: in other case, or another form."""
+    for key in hierarchy.keys_of(path):
+        stored = hierarchy.store.files.spelled(key)
+        if stored != key:
+            raise NotFound(
+                f"There is no node {path}: this file system takes the name for another, which lies at {stored}",
+                store=hierarchy.url,
+                key=key,
+                advice="Nothing was changed. Name the node as it is listed.",
+            )
+
+
+def need_understanding(hierarchy: NodeContext, node: Node) -> None:
     """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
     for report in node.metadata.extensions:
         of_all = bool(report.key)  # a document that is not the node's own demands it: for the whole hierarchy
-        if report.outcome is Outcome.REFUSED and (report.passable or of_all):
+        if report.outcome is ExtensionOutcome.REFUSED and (report.passable or of_all):
             raise ReadOnly(
                 f"{node.path} demands the {report.point} {report.name!r}, which is not understood here",
                 store=hierarchy.url,
@@ -290,11 +345,12 @@ def need_understanding(hierarchy: Hierarchy, node: Node) -> None:
             )
 
 
-def need_understanding_above(hierarchy: Hierarchy, path: str) -> None:
+def need_understanding_above(hierarchy: NodeContext, path: str) -> None:
     """Raises ReadOnly beneath a group that demands an extension unknown here: it is valid for its children (ZEP 9,
     "Application to subnodes"). The groups' documents are fetched side by side, and each is asked once."""
-    groups = [above for above in _paths_above(path) if above not in hierarchy.understood]
-    documents = fetch(hierarchy.store, [key for group in groups for key in hierarchy.keys_of(group, "group")])
+    groups = [above for above in _paths_above(path) if above not in hierarchy.checked_groups]
+    found = fetch(hierarchy.store, [key for group in groups for key in hierarchy.keys_of(group, "group")])
+    documents = {key: hierarchy.held(key, value) for key, value in found.items()}
     for group in groups:
         implicit = Node(group, GroupMetadata(hierarchy.dialect.name, extensions=hierarchy.dialect.extensions), {})
         try:
@@ -302,7 +358,7 @@ def need_understanding_above(hierarchy: Hierarchy, path: str) -> None:
         except ZarrscopeError:
             continue
         need_understanding(hierarchy, node)
-        hierarchy.understood.add(group)
+        hierarchy.checked_groups.add(group)
 
 
 def _paths_above(path: str) -> Iterator[str]:
@@ -314,7 +370,7 @@ def _paths_above(path: str) -> Iterator[str]:
             above = join_path(above, name)
 
 
-def _need_other_case(hierarchy: Hierarchy, path: str, instead_of: str = "") -> None:
+def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") -> None:
     """Raises Refused where names that differ in case only may not lie side by side (the 2019 drafts, D.1.6)."""
     above, _, name = path.rpartition("/")
     if not name or not hierarchy.dialect.case_blind or not hierarchy.store.listable:

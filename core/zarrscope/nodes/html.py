@@ -1,6 +1,6 @@
-"""What a notebook shows where a hierarchy, a group or an array is the last line of a cell.
+"""HTML summaries of hierarchies, groups and arrays for notebooks.
 
-`of(thing)` reads nothing from the store, takes at most LIMIT bytes whatever names and attributes are, and escapes all
+Nothing here reads anything from the store, takes at most LIMIT bytes whatever names and attributes are, and escapes all
 that came from a file. Colours are the page's own, so that it reads in light and in dark.
 """
 
@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Mapping
 from html import escape
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
-from zarrscope.array import Array
 from zarrscope.errors import ZarrscopeError
-from zarrscope.hierarchy import Group, Hierarchy
+from zarrscope.errors.visible import visible
+from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.nodes.context import Opener
 
 LIMIT = 20_000
 """Bytes of UTF-8, tags and all."""
@@ -29,30 +30,87 @@ _CODE = (
 )
 
 
-def of(thing: Hierarchy | Group | Array) -> str:
+class _Node(Protocol):
+    """The attributes that groups and arrays share."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+    @property
+    def attributes(self) -> Mapping[str, Any]: ...
+
+    @property
+    def hierarchy(self) -> Opener | None: ...
+
+    @property
+    def metadata(self) -> ArrayMetadata | GroupMetadata: ...
+
+    @property
+    def problem(self) -> ZarrscopeError | None: ...
+
+
+class _Array(_Node, Protocol):
+    @property
+    def metadata(self) -> ArrayMetadata: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def chunks(self) -> tuple[int, ...]: ...
+
+    @property
+    def shards(self) -> tuple[int, ...] | None: ...
+
+    @property
+    def chunk_grid_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def fill_value(self) -> Any: ...
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None: ...
+
+
+def of_hierarchy(hierarchy: Opener) -> str:
     """A piece of HTML. Makes no request and raises nothing for what a file may hold."""
-    if isinstance(thing, Hierarchy):
-        return _box("Hierarchy", thing.url, list(_hierarchy(thing)), _warnings(thing.warnings), None)
-    hierarchy = thing.hierarchy
-    dialect = hierarchy.dialect.title if hierarchy is not None else thing.metadata.dialect
-    rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else "")]
-    kind = "Group" if isinstance(thing, Group) else "Array"
-    if isinstance(thing, Array):
-        rows += _array(thing)
-    problem = [] if thing.problem is None else [str(thing.problem)]
-    return _box(kind, thing.path, rows, [*problem, *_warnings(thing.warnings)], thing.attributes)
+    return _box("Hierarchy", hierarchy.url, list(_hierarchy(hierarchy)), _warnings(hierarchy.warnings), None)
 
 
-def _hierarchy(hierarchy: Hierarchy) -> Iterator[tuple[str, str]]:
+def of_group(group: _Node) -> str:
+    """As `of_hierarchy`."""
+    return _node("Group", group, [])
+
+
+def of_array(array: _Array) -> str:
+    """As `of_hierarchy`."""
+    return _node("Array", array, list(_array(array)))
+
+
+def _node(kind: str, node: _Node, more: list[tuple[str, str]]) -> str:
+    hierarchy = node.hierarchy
+    dialect = hierarchy.dialect.title if hierarchy is not None else node.metadata.dialect
+    rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else ""), *more]
+    problem = [] if node.problem is None else [str(node.problem)]
+    return _box(kind, node.path, rows, [*problem, *_warnings(node.warnings)], node.attributes)
+
+
+def _hierarchy(hierarchy: Opener) -> Iterator[tuple[str, str]]:
     yield "Dialect", hierarchy.dialect.title
     yield "Access", "read and write" if hierarchy.writable else "read-only"
-    if hierarchy.entry != "/":
-        yield "Node", hierarchy.entry
-    if hierarchy.consolidated:
+    if hierarchy.initial_path != "/":
+        yield "Node", hierarchy.initial_path
+    if hierarchy._nodes.consolidated:
         yield "Metadata", "consolidated"
 
 
-def _array(array: Array) -> Iterator[tuple[str, str]]:
+def _array(array: _Array) -> Iterator[tuple[str, str]]:
     metadata = array.metadata
     names = array.dimension_names
     yield "Shape", _shape(array.shape) + (f"  ({', '.join(str(name or '–') for name in names)})" if names else "")
@@ -104,16 +162,16 @@ def _box(kind: str, title: str, rows: list[tuple[str, str]], marks: list[str], a
 
 
 def clipped(text: str, limit: int, keep: str = "") -> str:
-    """`text` escaped, with at most `limit` bytes; what does not print (nor reorder text) becomes a mark."""
+    """`text` escaped, with at most `limit` bytes; what does not print, or reorders text, is spelled out."""
     found: list[str] = []
     left = limit - 3
     for char in text:
-        piece = escape(char) if char.isprintable() or char in keep else "\N{REPLACEMENT CHARACTER}"
-        left -= len(piece.encode("utf-8", "replace"))
+        piece = escape(char if char in keep else visible(char))
+        left -= len(piece.encode("utf-8"))
         if left < 0:
             found.append("…")
             break
-        found.append(piece if not "\ud800" <= char <= "\udfff" else "\N{REPLACEMENT CHARACTER}")
+        found.append(piece)
     return "".join(found)
 
 

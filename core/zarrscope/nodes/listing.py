@@ -1,38 +1,77 @@
-"""What lies beneath a group: children as they are found, their kinds known.
+"""Lists the children of a group with their kinds, streaming.
 
 They stream: the first come before all are listed. A listing reads no more than it takes to tell names and kinds: on a
 local disk one survey of the folder, elsewhere the documents that tell, side by side. What the documents say beyond that
 is parsed when somebody asks a Child for it. Consolidated copies save the round trips where a store is far away; a store
-that cannot list has the children that OME-Zarr attributes tell of. Request counts: dialects.md A.14.
+that cannot list has the children that OME-Zarr attributes tell of. Request counts: reference.md A.14.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from zarrscope.dialects import Child, Insight, Kind, Source
-from zarrscope.errors import NotFound, Refused, ZarrscopeError
-from zarrscope.metadata import GroupMetadata
-from zarrscope.naming import clean_path, declared_paths, join_path
-from zarrscope.probing import fetch
-from zarrscope.store import Entry, Found
+from zarrscope.dialects import Child, Insight, NodeKind, StoredDocument
+from zarrscope.errors import Denied, NotFound, Refused, TooLarge, ZarrscopeError
+from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.model.node_path import clean_path, close_to, declared_paths, join_path
+from zarrscope.model.storage import Entry, ScannedChild, never
+from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 
 if TYPE_CHECKING:
-    from zarrscope.consolidated import Copies
-    from zarrscope.hierarchy import Hierarchy
-
-BATCH = 64
-"""So many children's documents are fetched side by side."""
+    from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
+    from zarrscope.nodes.context import NodeContext
 
 
-def children(hierarchy: Hierarchy, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
+def children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
+    """See Group.children."""
+    path = clean_path(path)
+    return hierarchy.shown(path, _children(hierarchy, path, cancelled))
+
+
+def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
+    """The error for a path without a node; it says what is there instead."""
+    if path == "/":
+        return NotFound(
+            f"The root is no node of {hierarchy.dialect.title}",
+            store=hierarchy.url,
+            key=next(iter(hierarchy.dialect.documents("/")), None),
+            advice="Its documents may have been erased meanwhile.",
+        )
+    above, name = path.rpartition("/")[0] or "/", path.rpartition("/")[2]
+    while True:
+        try:
+            node = hierarchy.node_at(above)
+        except ZarrscopeError:
+            node = None
+        if node is not None or above == "/":
+            break
+        above, name = above.rpartition("/")[0] or "/", above.rpartition("/")[2]
+    if node is not None and node.metadata.kind == "array":
+        advice = f"{above} is an array; no nodes lie beneath an array."
+    else:
+        try:
+            names = sorted(child.name for child in islice(children(hierarchy, above), 1000))
+        except ZarrscopeError:
+            names = []
+        close = close_to(name, names)
+        advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
+        if close:
+            advice += f" Did you mean {join_path(above, close)}?"
+    return NotFound(
+        f"There is no node {path}", store=hierarchy.url, key=next(iter(hierarchy.keys_of(path)), None), advice=advice
+    )
+
+
+def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
     """See Group.children; `path` is clean."""
-    if hierarchy.copies is not None and not hierarchy.prefers_own:
-        yield from _copied(hierarchy, hierarchy.copies, path)
+    if hierarchy.consolidated_metadata is not None and not hierarchy.prefers_own:
+        yield from _copied(hierarchy, hierarchy.consolidated_metadata, path)
         return
-    names = _told_by(hierarchy, path) if hierarchy.store.surveys and hierarchy.store.listable else ()
+    names = _told_by(hierarchy, path) if hierarchy.store.bulk.scans_children and hierarchy.store.listable else ()
     if names:
         yield from _surveyed(hierarchy, path, names, cancelled)
         return
@@ -44,14 +83,14 @@ def children(hierarchy: Hierarchy, path: str, cancelled: Callable[[], bool]) -> 
             if child.name not in seen:
                 seen.add(child.name)
                 batch.append(child)
-            if len(batch) == BATCH:
+            if len(batch) == CHILDREN_AT_ONCE:
                 break
         if not batch:
             return
         yield from _with_kinds(hierarchy, path, batch, cancelled)
 
 
-def _told_by(hierarchy: Hierarchy, path: str) -> tuple[str, ...]:
+def _told_by(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
     """The names of the documents beneath a child's own prefix that tell what it is; () where they lie elsewhere."""
     where = join_path(path, "?")
     prefix = hierarchy.dialect.listing(where)
@@ -60,19 +99,20 @@ def _told_by(hierarchy: Hierarchy, path: str) -> tuple[str, ...]:
 
 
 def _surveyed(
-    hierarchy: Hierarchy, path: str, names: tuple[str, ...], cancelled: Callable[[], bool]
+    hierarchy: NodeContext, path: str, names: tuple[str, ...], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
     """Children from one survey. Where the name of a document tells the kind, none is read."""
     dialect = hierarchy.dialect
     prefix = dialect.listing(path)
     read = not all(each.named_kinds for each in hierarchy.dialects)
     whole = read and set(hierarchy.outline_of(path)) >= set(hierarchy.keys_of(path))
-    told: dict[str, Found] = {}
+    told: dict[str, ScannedChild] = {}
     kinds = {} if read else {name: _claimed(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
-    """Where the name of a document tells."""
+    """Kinds that follow from the name of a document."""
 
     def entries() -> Iterator[Entry]:
-        for found in hierarchy.store.survey(prefix, names, read=read):
+        limit = document_limit(hierarchy.store)
+        for found in hierarchy.store.bulk.scan_children(prefix, names, read=read, limit=limit):
             told[found.name] = found
             yield Entry(found.name, True)
 
@@ -84,21 +124,21 @@ def _surveyed(
             yield child
         elif isinstance(found.value, ZarrscopeError):
             yield Child(name, error=found.value)
-        elif found.holds in kinds:
-            yield child.of(kinds[found.holds], partial(_look, hierarchy, path, name))
-        elif found.holds is None:
+        elif found.document in kinds:
+            yield child.of(kinds[found.document], partial(_look, hierarchy, path, name))
+        elif found.document is None:
             made = _undocumented(hierarchy, path, name, names)
             if made is not None:
                 yield made
         else:
-            document = {f"{prefix}{name}/{found.holds}": found.value or b""}
+            document = {f"{prefix}{name}/{found.document}": found.value or b""}
             made = _child(hierarchy, path, name, document, whole=whole)
             if made is not None:
                 yield made
 
 
-def _undocumented(hierarchy: Hierarchy, path: str, name: str, names: tuple[str, ...]) -> Child | None:
-    """What is a child without a document of one of these names: nothing, or a group that nodes lie beneath."""
+def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
+    """A child without any of these documents: None, or a group that has nodes beneath it."""
     where = join_path(path, name)
     prefix = hierarchy.dialect.listing(where)
     try:
@@ -108,7 +148,7 @@ def _undocumented(hierarchy: Hierarchy, path: str, name: str, names: tuple[str, 
     return _child(hierarchy, path, name, rest)
 
 
-def _found_beneath(hierarchy: Hierarchy, path: str) -> Iterator[Child]:
+def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     if hierarchy.store.listable:
         return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
     declared = [Child(name) for name in _declared_beneath(hierarchy, path)]
@@ -118,12 +158,14 @@ def _found_beneath(hierarchy: Hierarchy, path: str) -> Iterator[Child]:
 
 
 def _with_kinds(
-    hierarchy: Hierarchy, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
+    hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
     """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
     keys = {child.name: hierarchy.outline_of(join_path(path, child.name)) for child in batch if child.kind is None}
-    copies = hierarchy.copies.documents if hierarchy.copies is not None else {}
-    documents: dict[str, Source] = {key: copies[key] for group in keys.values() for key in group if key in copies}
+    copies = hierarchy.consolidated_metadata.documents if hierarchy.consolidated_metadata is not None else {}
+    documents: dict[str, StoredDocument] = {
+        key: copies[key] for group in keys.values() for key in group if key in copies
+    }
     wanted = [key for group in keys.values() for key in group if not any(k in documents for k in group)]
     failed: dict[str, ZarrscopeError] = {}
     for key, answer in hierarchy.answers(wanted, cancelled).items():
@@ -135,19 +177,24 @@ def _with_kinds(
         return
     for child in batch:
         if child.kind is not None:
-            yield child
+            yield looking(hierarchy, path, child)
             continue
-        error = next((failed[key] for key in keys[child.name] if key in failed), None)
-        if error is not None:
-            yield Child(child.name, error=error)
+        errors = [failed[key] for key in keys[child.name] if key in failed]
+        denied = [error for error in errors if isinstance(error, Denied | TooLarge)]
+        if len(errors) > len(denied):
+            yield Child(child.name, error=next(error for error in errors if error not in denied))
             continue
-        made = _child(hierarchy, path, child.name, {k: documents[k] for k in keys[child.name] if k in documents})
+        held = {k: documents[k] for k in keys[child.name] if k in documents}
+        if denied and not held:
+            yield Child(child.name, error=denied[0])
+            continue
+        made = _child(hierarchy, path, child.name, held)
         if made is not None:
             yield made
 
 
 def _child(
-    hierarchy: Hierarchy, path: str, name: str, documents: Mapping[str, Source], *, whole: bool = True
+    hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
 ) -> Child | None:
     """The child that these documents make, None where they make none. What they say is left for later where the kind
     shows at a glance; all its documents are read then where these are not the `whole` of them."""
@@ -161,11 +208,22 @@ def _child(
             node = hierarchy.implicit_group(where, listed=True)
     except ZarrscopeError as error:
         return Child(name, error=error)
-    return None if node is None else Child(name, node.metadata.kind, node.metadata)  # type: ignore[arg-type]
+    if node is None:
+        return None
+    return Child(name, node.metadata.kind, node.metadata, _wrong_with(hierarchy, node.metadata))  # type: ignore[arg-type]
 
 
-def _look(hierarchy: Hierarchy, path: str, name: str, documents: Mapping[str, Source] | None = None) -> Insight:
-    """What the documents of a child say, or why they cannot be understood. None: its own, read now."""
+def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
+    """A child whose kind follows from its key. Its documents are read on demand, where that costs no round trip."""
+    if child.kind is not None and hierarchy.prefers_own and not child.told:
+        return child.of(child.kind, partial(_look, hierarchy, path, child.name))
+    return child
+
+
+def _look(
+    hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
+) -> Insight:
+    """The node or the error that a child's documents give. None: they are read now."""
     where = join_path(path, name)
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.parsed(where, documents)
@@ -173,15 +231,20 @@ def _look(hierarchy: Hierarchy, path: str, name: str, documents: Mapping[str, So
         return None, error
     if node is None:
         return None, NotFound("The node was removed after it was listed", store=hierarchy.url, key=where.lstrip("/"))
-    return node.metadata, None
+    return node.metadata, _wrong_with(hierarchy, node.metadata)
 
 
-def _claimed(hierarchy: Hierarchy, path: str, documents: Mapping[str, Source]) -> Kind | None:
+def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:
+    """The oddities in the documents of a node that still opens."""
+    return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
+
+
+def _claimed(hierarchy: NodeContext, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
     kinds = (dialect.claimed(path, documents) for dialect in hierarchy.dialects)
     return next((kind for kind in kinds if kind is not None), None)
 
 
-def _copied(hierarchy: Hierarchy, copies: Copies, path: str) -> Iterator[Child]:
+def _copied(hierarchy: NodeContext, copies: ConsolidatedMetadata, path: str) -> Iterator[Child]:
     for child in hierarchy.dialect.children(path, copies.list_dir(hierarchy.dialect.listing(path))):
         where = join_path(path, child.name)
         keys = hierarchy.dialect.documents(where)
@@ -193,7 +256,7 @@ def _copied(hierarchy: Hierarchy, copies: Copies, path: str) -> Iterator[Child]:
             yield made
 
 
-def _declared_beneath(hierarchy: Hierarchy, path: str) -> list[str]:
+def _declared_beneath(hierarchy: NodeContext, path: str) -> list[str]:
     """Names that OME-Zarr metadata of this group or of one above it tells of: for stores that cannot list."""
     names: dict[str, None] = {}
     above = path

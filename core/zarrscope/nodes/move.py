@@ -9,7 +9,8 @@ then erased at its old place. Whatever is interrupted, the node is whole at its 
 - where documents lie apart from chunks (the drafts), documents are copied, chunks moved at once, documents erased.
 
 While a copy is under way, a key of its own holds the place: two never mix. What stopped halfway is refused by the next,
-until it is erased (`replace`). Specification: dialects.md A.2 (keys), A.6 "Delete"; store.py for what stores can do.
+until it is erased (`replace`). Specification: reference.md A.2 (keys), A.6 "Delete";
+stores/files.py for moves of a prefix.
 """
 
 from __future__ import annotations
@@ -20,21 +21,24 @@ from dataclasses import dataclass
 from itertools import islice, product
 from threading import Lock
 
-from zarrscope.background import shared
-from zarrscope.consolidated import documents_beneath, follow, has_copies, holder_of
-from zarrscope.dialects import Dialect, Kind
-from zarrscope.editing import create_groups, erase_node, key_of, need_node, need_place
+from zarrscope.dialects import Dialect, NodeKind
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
-from zarrscope.hierarchy import Hierarchy
-from zarrscope.metadata import ArrayMetadata
-from zarrscope.naming import clean_path, declared_paths, join_path
-from zarrscope.probing import fetch
-from zarrscope.store import ABSENT, BATCH, Store, never
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.node_path import clean_path, declared_paths, join_path
+from zarrscope.model.storage import ABSENT, never
+from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, holder_of
+from zarrscope.nodes.context import NodeContext, Opener
+from zarrscope.nodes.detect import fetch, need_telling
+from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
+from zarrscope.nodes.walk import Tree
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import VALUES_AT_ONCE
+from zarrscope.stores.store import Store
 
 CLAIM = ".zarrscope-copying.json"
 """The key beneath the new place that says that a copy is under way there. No dialect takes it for a document."""
 ROUNDS = 3
-"""So often is copied again what others changed meanwhile, before a move gives up."""
+"""How often values that others change during a move are copied again before the move gives up."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Moved:
-    """What was done. `keys`: values stored anew at the new place. `at_once`: chunks were not touched but renamed."""
+    """The result of a move or copy. `keys`: values stored at the new place. `at_once`: chunks were renamed, not
+    copied."""
 
     path: str
     to: str
@@ -61,10 +66,10 @@ class Moved:
 
 
 def copy(
-    source: Hierarchy,
+    source: Opener,
     path: str,
     to: str,
-    target: Hierarchy | None = None,
+    target: Opener | None = None,
     *,
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -77,14 +82,14 @@ def copy(
     Raises NotFound, Conflict (something is at `to`), Refused (into itself, a name that may not be, another dialect:
     convert instead), ReadOnly, Unreadable.
     """
-    return _Carrying(source, path, to, target, replace, progress, cancelled).copy()
+    return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).copy()
 
 
 def move(
-    source: Hierarchy,
+    source: Opener,
     path: str,
     to: str,
-    target: Hierarchy | None = None,
+    target: Opener | None = None,
     *,
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -95,10 +100,10 @@ def move(
     As `copy` says; a group above that nothing but this node made a group is gone afterwards (implicit groups).
     Raises Conflict also when others keep changing the node while it is moved: then nothing was erased.
     """
-    return _Carrying(source, path, to, target, replace, progress, cancelled).move()
+    return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).move()
 
 
-def rename(hierarchy: Hierarchy, path: str, name: str) -> Moved:
+def rename(hierarchy: Opener, path: str, name: str) -> Moved:
     """Gives the node at `path` another name in the same group. See `move`."""
     path = clean_path(path)
     if "/" in name:
@@ -106,12 +111,16 @@ def rename(hierarchy: Hierarchy, path: str, name: str) -> Moved:
     return move(hierarchy, path, join_path(path.rpartition("/")[0], name))
 
 
-class _Stopped(Exception):
+def _nodes_of(hierarchy: Opener | None) -> NodeContext | None:
+    return hierarchy._nodes if hierarchy is not None else None
+
+
+class _Cancelled(Exception):
     """Somebody cancelled."""
 
 
 class _Gone(Conflict):
-    """What was to be moved or copied is not there any more."""
+    """The node to move or copy does not exist any more."""
 
 
 class _Carrying:
@@ -119,10 +128,10 @@ class _Carrying:
 
     def __init__(
         self,
-        source: Hierarchy,
+        source: NodeContext,
         path: str,
         to: str,
-        target: Hierarchy | None,
+        target: NodeContext | None,
         replace: bool,
         progress: Callable[[Progress], None] | None,
         cancelled: Callable[[], bool],
@@ -138,7 +147,7 @@ class _Carrying:
         self.prefixes = tuple(zip(before.prefixes, after.prefixes, strict=False))
         self.claim = (after.prefixes[-1] if after.prefixes else "") + CLAIM
         self.documents: dict[str, bytes] = {}
-        """Of the new place: what the consolidated copies have to follow."""
+        """Documents at the new place, for updating consolidated metadata."""
         self.keys = self.nbytes = self.done = 0
         self._guard = Lock()
 
@@ -172,7 +181,7 @@ class _Carrying:
         self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url
         above = need_place(self.target, self.to, instead_of=self.path if same else "")
-        taken: tuple[Dialect, Kind] | None = None
+        taken: tuple[Dialect, NodeKind] | None = None
         try:
             taken = need_node(self.target, self.to, remains=True)
         except NotFound:
@@ -190,47 +199,48 @@ class _Carrying:
 
     # ------------------------------------------------------------------ doing it
     def copy(self) -> Moved:
+        need_telling(self.source.store)
         self._check(moving=False)
-        with self.target.store.turn():
+        with self.target.store.lock():
             self._make_room(moving=False)
         try:
             self._carry()
-        except _Stopped:
+        except _Cancelled:
             return self._result(cancelled=True)
         return self._result()
 
     def move(self) -> Moved:
         self._check(moving=True)
-        notes = self._mentions()
-        with self._turns():
+        notes, above = self._mentions(), vanishing(self.source, self.path)
+        with self._locks():
             self._make_room(moving=True)
             moved = self._renamed()
         if not moved:
             try:
                 self._carry()
                 self._settle()
-            except _Stopped:
+            except _Cancelled:
                 return self._result(cancelled=True)
             self.target.store.flush()
-            with self.source.store.turn():
+            with self.source.store.lock():
                 self._need_same(fetch(self.source.store, self.dialect.documents(self.path)))
                 erase_node(self.source, self.dialect, self.path, self.kind)
-        return self._result(at_once=moved, notes=notes)
+        return self._result(at_once=moved, notes=notes + vanished(self.source, above))
 
     @contextmanager
-    def _turns(self) -> Iterator[None]:
-        """One's turn in both stores, in an order that all keep to."""
+    def _locks(self) -> Iterator[None]:
+        """Locks both stores, always in the same order, so that two moves cannot block one another."""
         with ExitStack() as held:
             stores = {store.url: store for store in (self.source.store, self.target.store)}
             for url in sorted(stores):
-                held.enter_context(stores[url].turn())
+                held.enter_context(stores[url].lock())
             yield
 
     def _result(self, *, at_once: bool = False, cancelled: bool = False, notes: tuple[str, ...] = ()) -> Moved:
         return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes)
 
     def _mentions(self) -> tuple[str, ...]:
-        """Where OME-Zarr metadata of groups above names the node: it would name nothing afterwards."""
+        """References to the node in OME-Zarr metadata of groups above; the move would break them."""
         notes = []
         above = self.path
         while above != "/":
@@ -253,12 +263,12 @@ class _Carrying:
         if self.dialect.apart:
             return self._renamed_apart()
         (prefix, to), *others = self.prefixes
-        if others or self.pairs or not target.store.can_move_prefix(source.store, prefix, to):
+        if others or self.pairs or not target.store.files.can_move_prefix(source.store, prefix, to):
             return False
         followed = has_copies(source, self.path) or has_copies(target, self.to)
         documents = documents_beneath(source, self.path) if followed else {}
         try:
-            target.store.move_prefix(source.store, prefix, to)
+            target.store.files.move_prefix(source.store, prefix, to)
         except Unsupported:
             return False
         self.documents = {to + key[len(prefix) :]: value for key, value in documents.items()}
@@ -271,11 +281,11 @@ class _Carrying:
         chunks = [(p, q) for p, q in self.prefixes if p != self.dialect.listing(self.path)]
         held = [(p, q) for p, q in chunks if next(source.list_prefix(p), None) is not None]
         loose = [key for key, _ in self.pairs if key not in self.dialect.documents(self.path) and source.get(key)]
-        if len(held) != 1 or loose or not target.can_move_prefix(source, *held[0]):
+        if len(held) != 1 or loose or not target.files.can_move_prefix(source, *held[0]):
             return False
         try:
             self._store_documents(self._documents_apart())
-            target.move_prefix(source, *held[0])
+            target.files.move_prefix(source, *held[0])
         except ZarrscopeError as error:
             with suppress(ZarrscopeError):
                 target.erase_values(self.documents)
@@ -293,7 +303,7 @@ class _Carrying:
 
     def _followed(self, gone: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
         """After folders were renamed: copies and caches follow in both hierarchies."""
-        from zarrscope.array import forget_beneath
+        from zarrscope.chunkio.watchers import forget_beneath
 
         if self.source is self.target:
             follow(self.source, self.documents, gone=gone)
@@ -335,14 +345,14 @@ class _Carrying:
         source, target = self.source.store, self.target.store
 
         def work(batch: list[tuple[str, str]]) -> None:
-            for _, size in target.copy_many(source, batch, self.cancelled):
+            for _, size in target.bulk.copy_many(source, batch, self.cancelled):
                 with self._guard:
                     self.keys += 1
                     self.nbytes += size or 0
                     self._step("copying", 1)
             self._go_on()
 
-        shared().share(_batches(pairs, BATCH if source.remote else 1), work)
+        shared().share(_batches(pairs, VALUES_AT_ONCE if source.remote else 1), work)
 
     def _store_documents(self, pairs: list[tuple[str, str]]) -> None:
         """The deepest first, the node's own last; each atomically, and only where nothing is."""
@@ -376,24 +386,24 @@ class _Carrying:
         )
 
     def _settle(self) -> None:
-        """Copies again what others changed meanwhile, until both places hold the same."""
+        """Copies values again that others changed during the move, until both places hold the same."""
         source, target = self.source.store, self.target.store
         for _ in range(ROUNDS):
             again: list[str] = []
 
             def work(batch: list[tuple[str, str]], again: list[str] = again) -> None:
                 self._go_on()
-                found = list(target.differing(source, batch))
+                found = list(target.bulk.compare_many(source, batch))
                 with self._guard:
                     again += found
                     self._step("comparing", len(batch))
 
             self.done = 0
-            shared().share(_batches(self._keys(), BATCH), work)
+            shared().share(_batches(self._keys(), VALUES_AT_ONCE), work)
             if not again:
                 return
             changed = {to: key for key, to in self._keys() if to in {*again}}
-            stored = {to for to, _ in target.copy_many(source, ((key, to) for to, key in changed.items()))}
+            stored = {to for to, _ in target.bulk.copy_many(source, ((key, to) for to, key in changed.items()))}
             target.erase_values(to for to in changed if to not in stored)
             documents = fetch(target, [to for to in changed if to in self.documents])
             follow(self.target, {**documents})
@@ -420,13 +430,13 @@ class _Carrying:
         if self.kind == "array":
             paths = [self.path]
         else:
-            paths = [self.path, *(where for where, _ in self.source.walk(self.path))]
+            paths = [self.path, *(where for where, _ in Tree(self.source, self.path).walk())]
         for path in paths:
             yield from (key for key in self.dialect.documents(path) if key.startswith(prefix))
             node = self.source.node_at(path)
             if node is not None and isinstance(node.metadata, ArrayMetadata):
                 metadata = node.metadata
-                for index in product(*map(range, metadata.grid.extent(metadata.shape))):
+                for index in product(*map(range, metadata.grid.grid_shape(metadata.shape))):
                     key = metadata.keys.key(index)
                     if key.startswith(prefix):
                         yield key
@@ -438,7 +448,7 @@ class _Carrying:
 
     def _go_on(self) -> None:
         if self.cancelled():
-            raise _Stopped
+            raise _Cancelled
 
 
 class _Own:

@@ -1,67 +1,41 @@
-"""Whole hierarchies: every node beneath a group, each once.
+"""Walks a hierarchy: yields every node beneath a group once.
 
 Where documents lie apart from chunks (the drafts), one list_prefix names all nodes and their kinds, and nothing else is
 asked of the store. Elsewhere groups are listed level by level, the documents of one group's children side by side
-(listing.py); a consolidated copy far away costs nothing at all. Request counts: dialects.md A.6 "Whole tree", A.14.
+(listing.py); a consolidated copy far away costs nothing at all. Request counts: reference.md A.6 "Whole tree", A.14.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from zarrscope.dialects import Child
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.naming import clean_path, join_path, natural
-from zarrscope.store import Entry, never
+from zarrscope.model.node_path import clean_path, join_path, natural
+from zarrscope.model.storage import never
+from zarrscope.nodes.consolidated_metadata import MAX_DEPTH, KeyTree
+from zarrscope.nodes.listing import children, looking
 
 if TYPE_CHECKING:
-    from zarrscope.hierarchy import Hierarchy
-
-MAX_DEPTH = 64
-
-
-class Keys:
-    """A set of keys, and the listings that a store of them would give."""
-
-    def __init__(self, keys: Iterable[str] = ()) -> None:
-        self._beneath: dict[str, dict[Entry, None]] = {}
-        for key in keys:
-            self.add(key)
-
-    def add(self, key: str) -> None:
-        above, slash, name = key.rpartition("/")
-        entry = Entry(name, False)
-        while True:
-            prefix = above + slash
-            known = self._beneath.get(prefix)
-            if known is not None:
-                known[entry] = None
-                return
-            self._beneath[prefix] = {entry: None}
-            if not prefix:
-                return
-            above, slash, name = above.rpartition("/")
-            entry = Entry(name, True)
-
-    def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """As a store's: one level."""
-        return iter(self._beneath.get(prefix, ()))
+    from zarrscope.nodes.context import NodeContext
 
 
 class Tree:
-    """What lies at and beneath `path`, for those who want all of it. The store is first asked when something is.
+    """The nodes at and beneath `path`. It lists the store on first use.
 
     It shows what one listing found: nodes made or erased later need another Tree. Used by one thread.
     """
 
-    def __init__(self, hierarchy: Hierarchy, path: str = "/", cancelled: Callable[[], bool] = never) -> None:
+    def __init__(self, hierarchy: NodeContext, path: str = "/", cancelled: Callable[[], bool] = never) -> None:
         self.hierarchy = hierarchy
         self.path = clean_path(path)
         self.cancelled = cancelled
-        self._keys: Keys | None = None
+        self._keys: KeyTree | None = None
         self._by_level = not (
-            hierarchy.dialect.apart and hierarchy.store.listable and (hierarchy.prefers_own or hierarchy.copies is None)
+            hierarchy.dialect.apart
+            and hierarchy.store.listable
+            and (hierarchy.prefers_own or hierarchy.consolidated_metadata is None)
         )
 
     def children(self, path: str) -> Iterator[Child]:
@@ -69,9 +43,10 @@ class Tree:
         path = clean_path(path)
         keys = self._listed()
         if keys is None:
-            return self.hierarchy.children(path, self.cancelled)
+            return children(self.hierarchy, path, self.cancelled)
         dialect = self.hierarchy.dialect
-        return self.hierarchy.shown(path, dialect.children(path, keys.list_dir(dialect.listing(path))))
+        found = dialect.children(path, keys.list_dir(dialect.listing(path)))
+        return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
 
     def walk(self) -> Iterator[tuple[str, Child]]:
         """(path, child) of every node beneath, parents first, the children of one group in natural order.
@@ -98,12 +73,12 @@ class Tree:
     def _sorted(self, path: str) -> list[Child]:
         return sorted(self.children(path), key=lambda child: natural(child.name))
 
-    def _listed(self) -> Keys | None:
+    def _listed(self) -> KeyTree | None:
         """All keys of documents, or None where each level is listed by itself."""
         if self._by_level:
             return None
         if self._keys is None:
-            self._keys = Keys()
+            self._keys = KeyTree()
             try:
                 for key in self.hierarchy.store.list_prefix(self.hierarchy.dialect.listing(self.path)):
                     if self.cancelled():

@@ -1,0 +1,1 @@
+"""Hierarchies, groups and arrays: opening, listing, creating, editing, moving."""

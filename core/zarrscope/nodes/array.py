@@ -1,0 +1,402 @@
+"""Arrays: numpy basic indexing on what a store holds, reading and writing.
+
+Reading `array[selection]` blocks and caches nothing. It fetches only the chunks that the selection touches
+(chunkio/locator.py), many at once from a remote store, and decodes them on all cores (chunkio/read.py). Chunks that are
+not stored read as the fill value. Viewers read through view.loader.ChunkLoader, which has a cache.
+
+Writing `array[selection] = values` stores whole chunks (whole shards), and parts of them without losing what others
+wrote meanwhile (chunkio/write.py). Specification: v3 core "Chunk grids", "Stored representation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.errors.visible import visible
+from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
+from zarrscope.model.selection import ChunkIndex, Edges, select
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from zarrscope.nodes.attributes import Attributes
+    from zarrscope.nodes.context import Opener
+    from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
+    from zarrscope.nodes.opened import Opened
+
+
+class Array:
+    """An array of a hierarchy, read and written by numpy's basic indexing.
+
+    `Hierarchy` opens and creates arrays. An array that cannot be decoded here still has its shape, metadata and
+    attributes; `problem` says why. Any thread may use an array, and other processes get it by pickle.
+
+    Parameters
+    ----------
+    store
+        What holds its chunks and its documents.
+    path
+        Where it lies in the hierarchy.
+    metadata
+        What its document says.
+    attributes
+        Its attributes, as they were read.
+    warnings
+        What was noticed when it was opened.
+    hierarchy
+        What it was opened in.
+    opened
+        The documents that it was opened with, by which a change is noticed.
+
+    Attributes
+    ----------
+    attributes
+        The attributes as they were read or last saved, to look at only. See `attrs`.
+    hierarchy
+        What it was opened in; None for an array that came from a pickle.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> cells = h.create_array("/cells", shape=(4, 6), dtype="uint16", chunks=(2, 3))
+    >>> cells[1, :3] = [7, 8, 9]
+    >>> cells[1, ::2].tolist()
+    [7, 9, 0]
+    """
+
+    kind: Literal["array"] = "array"
+
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        metadata: ArrayMetadata,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        warnings: tuple[str, ...] = (),
+        hierarchy: Opener | None = None,
+        opened: Opened | None = None,
+    ) -> None:
+        context = hierarchy._nodes if hierarchy is not None else None
+        self._stored = StoredArray(store, path, metadata, warnings=warnings, context=context, opened=opened)
+        self.hierarchy = hierarchy
+        self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
+
+    # ------------------------------------------------------------------ what it is
+    @property
+    def path(self) -> str:
+        """The path in the hierarchy: "/" or "/a/b"."""
+        return self._stored.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; "" for a root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def store(self) -> Store:
+        """The store of its chunks."""
+        return self._stored.store
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """The canonical metadata, the same for every format."""
+        return self._stored.metadata
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings from opening and using it."""
+        return self._stored.warnings
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes, to be read and changed: every change is saved at once. `attributes` is what was read."""
+        from zarrscope.nodes.attributes import Attributes
+        from zarrscope.nodes.context import context_of
+
+        return Attributes(self, lambda: self._stored.context or context_of(self._stored.documents))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of elements along each axis."""
+        return self._stored.metadata.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
+        return self._stored.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """The decoded size in bytes; for types of varying length that of the references. 0 where it is not known."""
+        numpy = self.metadata.dtype.numpy
+        return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
+
+    @property
+    def fill_value(self) -> Any:
+        """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for types of varying
+        length."""
+        return self._stored.fill_value
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """A name for each axis, or None for an axis without one; None where the format or the document has none."""
+        return self.metadata.dimension_names
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of what is read at once: the inner chunk of an addressable shard, else the grid's chunk."""
+        return self._stored.locator.chunk_shape
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """The shape of a shard, or None where chunks are stored one by one."""
+        return self.metadata.grid.chunk_shape if self._stored.locator.tiers else None
+
+    @property
+    def chunk_grid_shape(self) -> tuple[int, ...]:
+        """The number of chunks along each axis."""
+        return self._stored.locator.grid_shape
+
+    @property
+    def problem(self) -> ZarrscopeError | None:
+        """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
+        return self._stored.problem
+
+    @property
+    def writable(self) -> bool:
+        """Whether the store and the mode it was opened in allow writing."""
+        return self._stored.writable
+
+    @property
+    def extensions(self) -> tuple[ExtensionReport, ...]:
+        """Every extension that the array uses, codecs included, and how each is handled."""
+        from zarrscope.codecs.registry import codec_reports
+
+        told = {report.name for report in self.metadata.extensions if report.point == "codec"}
+        codecs = (report for report in codec_reports(self.metadata.codecs) if report.name not in told)
+        return (*self.metadata.extensions, *codecs)
+
+    def edges(self, axis: int) -> Edges:
+        """The chunk edges along an axis. In a rectilinear grid chunks may differ in size from `chunks`.
+
+        Parameters
+        ----------
+        axis
+            The number of the axis.
+
+        Returns
+        -------
+        Edges
+            `chunk_of(position)`: which chunk holds a position; `span(chunk)`: where it begins and ends.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(10,), dtype="u1", chunks=(4,))
+        >>> a.edges(0).chunk_of(5), a.edges(0).span(1)
+        (1, (4, 8))
+        """
+        return self._stored.edges(axis)
+
+    # ------------------------------------------------------------------ reading
+    def __getitem__(self, index: object) -> Any:
+        """Reads the elements that `index` selects: an array, or a scalar where numpy gives one.
+
+        Parameters
+        ----------
+        index
+            Integers, slices and an ellipsis, as in numpy's basic indexing.
+
+        Returns
+        -------
+        numpy.ndarray or scalar
+            A new array.
+
+        Raises
+        ------
+        IndexError
+            The index does not fit the array.
+        BadChunk, Unreadable, Unsupported
+            A chunk cannot be decoded; the store did not give it out; a codec or the data type is not known here.
+        Refused
+            The result does not fit into memory, or a chunk is larger than allowed.
+        """
+        self._need_sound()
+        selection = select(index, self.shape)
+        out = self._stored.read(selection).reshape(selection.shape)
+        return out[()] if selection.scalar else out
+
+    def _need_sound(self) -> None:
+        """Raises what is wrong with the documents, before anything is held against a shape that they may not tell."""
+        if self.metadata.defects:
+            raise self._stored.located(self.metadata.defects[0].error)
+
+    @property
+    def oindex(self) -> OrthogonalIndexer:
+        """Reading and writing by a list or a mask of positions along each axis: `array.oindex[[0, 5], :, mask]`."""
+        from zarrscope.nodes.indexers import OrthogonalIndexer
+
+        self._need_sound()
+        return OrthogonalIndexer(self._stored)
+
+    @property
+    def vindex(self) -> PointIndexer:
+        """Reading and writing point by point: `array.vindex[[0, 5], [1, 2]]`, or a mask of the array's shape."""
+        from zarrscope.nodes.indexers import PointIndexer
+
+        self._need_sound()
+        return PointIndexer(self._stored)
+
+    def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
+        """Reads one chunk, clipped to the array's edge; the fill value where nothing is stored.
+
+        Parameters
+        ----------
+        index
+            The chunk's place in the grid of `chunk_grid_shape`.
+
+        Returns
+        -------
+        numpy.ndarray
+            The elements, not to be written to.
+
+        Raises
+        ------
+        IndexError
+            There is no such chunk in the grid.
+        BadChunk, Unreadable, Unsupported
+            As reading by `array[...]` raises them.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(10,), dtype="u1", chunks=(4,))
+        >>> a.read_chunk((2,)).tolist()
+        [0, 0]
+        """
+        self._need_sound()
+        return self._stored.read_chunk(index)
+
+    # ------------------------------------------------------------------ writing
+    def __setitem__(self, index: object, values: ArrayLike) -> None:
+        """Stores `values`, broadcast as numpy does.
+
+        Parameters
+        ----------
+        index
+            Integers, slices and an ellipsis, as in numpy's basic indexing.
+        values
+            What is stored there.
+
+        Raises
+        ------
+        ReadOnly, Unsupported, Unreadable
+            It is not open for writing; a codec cannot encode; a chunk that is written in part cannot be read.
+        NotFound, Conflict
+            The array was erased or replaced meanwhile.
+        """
+        self._need_sound()
+        self._stored.write(select(index, self.shape), values)
+
+    def resize(self, shape: tuple[int, ...]) -> None:
+        """Changes the shape, then erases the chunks that lie wholly outside.
+
+        A chunk that lies partly outside keeps what it holds there, and shows it again if the array grows back.
+
+        Parameters
+        ----------
+        shape
+            The new number of elements along each axis.
+
+        Raises
+        ------
+        IndexError
+            The shape has another number of axes, or a negative length.
+        Conflict, ReadOnly
+            As `Hierarchy.save` raises them.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(10,), dtype="u1")
+        >>> a.resize((12,))
+        >>> a.shape
+        (12,)
+        """
+        new = tuple(int(n) for n in shape)
+        self._need_sound()
+        if len(new) != self.ndim or any(n < 0 for n in new):
+            raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
+        self._stored.resize(new)
+
+    # ------------------------------------------------------------------ being an object
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All values, for numpy. Raises ValueError for copy=False: what is stored has to be read into new memory."""
+        if copy is False:
+            raise ValueError("a stored array cannot be had as a numpy array without a copy")
+        return np.asarray(self[...], dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        attributes = dict(self.attributes)
+        # A store that knows how to be opened again brings its settings along (stores/remote.py).
+        knows = any("__reduce__" in kind.__dict__ for kind in type(self.store).__mro__[:-1])
+        store = self.store if knows else self.store.url
+        links = self.store.allow_outside
+        return _reopened, (store, self.writable, self.path, self.metadata, attributes, self._stored.opened, links)
+
+    def __repr__(self) -> str:
+        return visible(f"<Array {self.path} {self.shape} {self.metadata.dtype.name} in {self.store.url}>")
+
+    def _repr_html_(self) -> str:
+        """An HTML summary of bounded size for notebooks; it requests nothing from the store."""
+        from zarrscope.nodes import html
+
+        return html.of_array(self)
+
+
+def _reopened(
+    store: Store | str,
+    writable: bool,
+    path: str,
+    metadata: ArrayMetadata,
+    attributes: Mapping[str, Any],
+    opened: Opened | None = None,
+    follow_links: bool = False,
+) -> Array:
+    from zarrscope.runtime.threads import keep_to_worker
+    from zarrscope.stores.address import open_store
+
+    keep_to_worker()
+    found = open_store(store, "r+" if writable else "r", follow_links=follow_links) if isinstance(store, str) else store
+    return Array(found, path, metadata, attributes, opened=opened)

@@ -1,0 +1,256 @@
+"""A node's attributes as a mapping that saves what is changed in it.
+
+Every change is one write of the document that holds the attributes (spelling and order of all else in it stay), and it
+is written only over the version that was read for it. Besides, an attribute that somebody else changed since this node
+read it is not overwritten: that is a Conflict too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Protocol
+
+from zarrscope.dialects import StoredDocument
+from zarrscope.errors import Conflict, Refused, ZarrscopeError
+from zarrscope.errors.visible import visible
+from zarrscope.jsondoc.document import Document, same_json
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
+from zarrscope.jsondoc.spans import pointer_of
+from zarrscope.model.storage import ABSENT
+from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.nodes.edit import save
+from zarrscope.nodes.listing import nothing_at
+
+if TYPE_CHECKING:
+    from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+    from zarrscope.nodes.context import NodeContext
+
+_ABSENT: Any = object()
+
+
+class Attributed(Protocol):
+    """A group or an array."""
+
+    attributes: Mapping[str, Any]
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def metadata(self) -> ArrayMetadata | GroupMetadata: ...
+
+
+class Attributes(MutableMapping[str, Any]):
+    """The attributes of a node, as they were read when it was opened, or last saved through it.
+
+    Values are copies: a change within a list or an object is saved by assigning the whole again.
+
+    Parameters
+    ----------
+    node
+        The group or array.
+    context
+        Gives what the node was opened in, when something is to be saved.
+
+    Raises
+    ------
+    ReadOnly
+        On every change, where the hierarchy is open for reading only.
+    Conflict
+        Somebody else changed the same attributes, or the document while it was being saved. `refresh` shows theirs.
+    Refused
+        JSON cannot hold the value, or the name is a member that the format itself uses.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> group = zarrscope.open(MemoryStore(), mode="w-").root
+    >>> group.attrs["stain"] = "DAPI"
+    >>> dict(group.attrs)
+    {'stain': 'DAPI'}
+    """
+
+    def __init__(self, node: Attributed, context: Callable[[], NodeContext]) -> None:
+        self._node = node
+        self._context = context
+
+    def __getitem__(self, name: str) -> Any:
+        return deepcopy(self._node.attributes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._node.attributes)
+
+    def __len__(self) -> int:
+        return len(self._node.attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._node.attributes
+
+    def __repr__(self) -> str:
+        return visible(f"<Attributes {dict(self._node.attributes)!r}>")
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._change({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._node.attributes:
+            raise KeyError(name)
+        self._change({name: _ABSENT})
+
+    def update(self, *others: Mapping[str, Any] | Iterable[tuple[str, Any]], **more: Any) -> None:  # type: ignore[override]
+        """Sets several attributes in one write.
+
+        Parameters
+        ----------
+        *others, **more
+            As of dict.update.
+
+        Raises
+        ------
+        ReadOnly, Conflict, Refused
+            As every change raises them: see `Attributes`.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.root.attrs.update(channel=3, gain=1.5)
+        >>> dict(h.root.attrs)
+        {'channel': 3, 'gain': 1.5}
+        """
+        self._change(dict(*others, **more))
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Replaces all attributes by these, in one write.
+
+        Parameters
+        ----------
+        attributes
+            The names and values.
+
+        Raises
+        ------
+        ReadOnly, Conflict, Refused
+            As every change raises them: see `Attributes`.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.root.attrs.put({"only": True})
+        >>> dict(h.root.attrs)
+        {'only': True}
+        """
+        self._change({**dict.fromkeys(self._node.attributes, _ABSENT), **attributes})
+
+    def clear(self) -> None:
+        """Removes all attributes, in one write.
+
+        Raises
+        ------
+        ReadOnly, Conflict
+            As every change raises them: see `Attributes`.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.root.attrs["x"] = 1
+        >>> h.root.attrs.clear()
+        >>> len(h.root.attrs)
+        0
+        """
+        self.put({})
+
+    def refresh(self) -> None:
+        """Reads the attributes again, as they are stored now.
+
+        Raises
+        ------
+        NotFound, BadMetadata, Unreadable
+            The node is gone; its document is broken; it cannot be read.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> group, same = h.root, h.root
+        >>> same.attrs["x"] = 1
+        >>> group.attrs.refresh()
+        >>> dict(group.attrs)
+        {'x': 1}
+        """
+        context = self._context()
+        node = context.own_node(self._node.path)
+        if node is None:
+            raise nothing_at(context, self._node.path)
+        self._node.attributes = node.attributes
+
+    def _change(self, changes: Mapping[str, Any]) -> None:
+        for name in changes:
+            if not isinstance(name, str):
+                raise TypeError(f"the name of an attribute is text, not {name!r}")
+        context, path = self._context(), self._node.path
+        metadata = self._node.metadata
+        dialect = next((each for each in context.dialects if each.name == metadata.dialect), context.dialect)
+        key, pointer = dialect.attributes_at(path, metadata.kind)  # type: ignore[arg-type]
+        context.need_writing(key)
+        old = read_document(context, key)
+        if pointer and old.version is ABSENT:
+            raise Refused(
+                f"{path} has no document that could hold attributes",
+                store=context.url,
+                key=key,
+                advice="Create the group first: create_group writes one.",
+            )
+        documents: dict[str, StoredDocument] = {**fetch(context.store, context.keys_of(path)), key: old.bytes}
+        if old.version is ABSENT:
+            del documents[key]
+        before = context.parsed(path, documents)
+        stored: Mapping[str, Any] = before.attributes if before is not None else {}
+        try:
+            new = old.with_object(pointer)
+            for name, value in changes.items():
+                if not same_json(stored.get(name, _ABSENT), self._node.attributes.get(name, _ABSENT)):
+                    raise Conflict(
+                        f"The attribute {name!r} of {path} was changed since it was read",
+                        theirs=old.bytes,
+                        advice="Look at it again with attrs.refresh(), then change it.",
+                    )
+                place = pointer + pointer_of([name])
+                if value is not _ABSENT:
+                    new = new.set(place, value)
+                elif new.has(place):
+                    new = new.remove(place)
+        except ZarrscopeError as error:
+            raise error.located(store=context.url, key=key) from None
+        after = context.parsed(path, {**documents, key: new.bytes})
+        shown: Mapping[str, Any] = after.attributes if after is not None else {}
+        for name, value in changes.items():
+            if value is not _ABSENT and name not in shown:
+                raise Refused(
+                    f"{name!r} is not an attribute: {dialect.title} itself uses it",
+                    store=context.url,
+                    key=key,
+                    advice="Choose another name.",
+                )
+        if new.bytes != old.bytes:
+            save(context, path, new)
+        self._node.attributes = shown
+
+
+def read_document(context: NodeContext, key: str) -> Document:
+    """The JSON file at `key`, as stored now; "{}" of version ABSENT when there is none."""
+    found = context.store.get_versioned(key, document_limit(context.store, "zarr.json"))
+    if found is None:
+        return Document(b"{}", key, ABSENT)
+    try:
+        return Document(found[0], key, found[1], limit=CONSOLIDATED_LIMIT)
+    except ZarrscopeError as error:
+        raise error.located(store=context.url, key=key) from None

@@ -1,0 +1,80 @@
+"""Consolidated metadata as it was read: all documents by key, and a listing of them like that of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from zarrscope.dialects import Dialect, StoredDocument
+from zarrscope.model.storage import Entry
+
+MAX_DEPTH = 64
+
+
+def _own(dialect: Dialect) -> set[str]:
+    """The root's documents, without one that is there for the copies alone."""
+    return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
+
+
+class KeyTree:
+    """A set of keys, with the listing that a store of them would give."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._beneath: dict[str, dict[Entry, None]] = {}
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: str) -> None:
+        above, slash, name = key.rpartition("/")
+        entry = Entry(name, False)
+        while True:
+            prefix = above + slash
+            known = self._beneath.get(prefix)
+            if known is not None:
+                known[entry] = None
+                return
+            self._beneath[prefix] = {entry: None}
+            if not prefix:
+                return
+            above, slash, name = above.rpartition("/")
+            entry = Entry(name, True)
+
+    def list_dir(self, prefix: str) -> Iterator[Entry]:
+        """As a store's: one level."""
+        return iter(self._beneath.get(prefix, ()))
+
+
+class ConsolidatedMetadata:
+    """The documents of all nodes by store key. Immutable: `changed` gives another one."""
+
+    def __init__(self, dialect: Dialect, documents: Mapping[str, StoredDocument]) -> None:
+        self.dialect = dialect
+        self.documents = documents
+
+    @cached_property
+    def _keys(self) -> KeyTree:
+        return KeyTree(self.documents)
+
+    @classmethod
+    def read(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> ConsolidatedMetadata | None:
+        """The metadata that the root's documents consolidate, or None. Raises BadMetadata, Unsupported."""
+        copies = dialect.consolidated(documents)
+        return None if copies is None else cls.from_documents(dialect, documents, copies)
+
+    @classmethod
+    def from_documents(
+        cls, dialect: Dialect, documents: Mapping[str, bytes], copies: Mapping[str, StoredDocument]
+    ) -> ConsolidatedMetadata:
+        """The documents in `copies`, which the root's documents carry along, and those documents themselves."""
+        return cls(dialect, {**{key: documents[key] for key in _own(dialect) if key in documents}, **copies})
+
+    def list_dir(self, prefix: str) -> Iterator[Entry]:
+        """As a store's list_dir, over the keys of the copies."""
+        return self._keys.list_dir(prefix)
+
+    def changed(self, changes: Mapping[str, bytes | None]) -> ConsolidatedMetadata:
+        """The same with `changes` made in it; None: removed."""
+        kept = {key: value for key, value in self.documents.items() if key not in changes}
+        return ConsolidatedMetadata(
+            self.dialect, kept | {key: value for key, value in changes.items() if value is not None}
+        )

@@ -1,0 +1,329 @@
+"""The state of an open hierarchy: store, dialect, cached documents; it finds the node at a path.
+
+Functions that list, edit, move and consolidate take a NodeContext; hierarchy.Hierarchy holds one and has the verbs that
+people use. It does no listing and no writing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+from zarrscope.dialects import (
+    PROBES,
+    Child,
+    Detected,
+    Dialect,
+    Node,
+    NodeKind,
+    StoredDocument,
+)
+from zarrscope.dialects.remembered import parsed
+from zarrscope.errors import Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
+from zarrscope.jsondoc.parse import ParsedBytes
+from zarrscope.model.metadata import GroupMetadata
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.model.storage import Answer, never
+from zarrscope.nodes.detect import (
+    PlainFolder,
+    documents_at,
+    fetch,
+    found_in,
+    is_untold,
+    not_zarr,
+)
+from zarrscope.stores.store import Store
+
+# What only some callers need is imported by the methods that they call: opening and reading are quick without it.
+if TYPE_CHECKING:
+    from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
+    from zarrscope.nodes.document_cache import DocumentCache
+
+
+_LARGE = 64 << 10
+"""Documents larger than this many bytes are kept in parsed form."""
+
+
+class Opener(Protocol):
+    """A Hierarchy, as its groups, its arrays and those who move nodes know it."""
+
+    initial_path: str
+
+    @property
+    def _nodes(self) -> NodeContext: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def other_dialects(self) -> tuple[str, ...]: ...
+
+    @property
+    def writable(self) -> bool: ...
+
+    @property
+    def consolidated(self) -> bool: ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...
+
+    def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]: ...
+
+
+class NodeContext:
+    """A store and its dialect. Safe from any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        detected: Detected,
+        documents: Mapping[str, bytes],
+        *,
+        writable: bool = False,
+        use_consolidated: bool = True,
+        folder: bool = False,
+    ) -> None:
+        self.store = store
+        self.dialect: Dialect = detected.dialect
+        self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
+        self.other_dialects = detected.other_dialects
+        self.warnings: tuple[str, ...] = detected.warnings
+        self.writable = writable and store.writable and not detected.dialect.lenient
+        self._from_consolidated: set[str] = set()
+        """Nodes that a consolidated copy told of."""
+        self.checked_groups: set[str] = set()
+        """Groups that demand nothing unknown: beneath them may be written, as far as they are concerned."""
+        self.passed_over: dict[str, Unreadable] = {}
+        """Errors by node path: a document that could not be read, where the others suffice to show the node."""
+        self._probed_documents: dict[str, bytes] | None = dict(documents)
+        """Documents that detection fetched; the first opening of the root uses them."""
+        self._parsed = {
+            key: each for key, each in documents.items() if isinstance(each, ParsedBytes) and len(each) > _LARGE
+        }
+        self._document_cache: DocumentCache | None = None
+        if store.remote and not self.writable:
+            from zarrscope.nodes.document_cache import DocumentCache
+
+            self._document_cache = DocumentCache(store, documents, {*PROBES, *documents})
+        self.consolidated_metadata: ConsolidatedMetadata | None = None
+        self.updates_consolidated = use_consolidated
+        """Whether edits also update consolidated metadata."""
+        if use_consolidated and documents and not folder:
+            try:
+                copied = self.dialect.consolidated(documents)
+                if copied is not None:
+                    from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
+
+                    self.consolidated_metadata = ConsolidatedMetadata.from_documents(self.dialect, documents, copied)
+            except ZarrscopeError as error:
+                self.warnings += (f"The consolidated metadata is passed over: {error.message}",)
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    @property
+    def consolidated(self) -> bool:
+        """Nodes are read from a copy of all documents at the root."""
+        return self.consolidated_metadata is not None
+
+    def __contains__(self, path: str) -> bool:
+        try:
+            return self.node_at(clean_path(path)) is not None
+        except ZarrscopeError as error:
+            return not isinstance(error, NotFound)
+
+    def node_at(self, path: str, kind: NodeKind | None = None) -> Node | None:
+        keys = self.keys_of(path, kind)
+        documents: dict[str, StoredDocument] = {}
+        passed_over: list[Unreadable] = []
+        copies = self.consolidated_metadata.documents if self.consolidated_metadata is not None else {}
+        copied = {key: copies[key] for key in keys if key in copies}
+        if copied and not self.prefers_own:
+            documents = copied
+        elif path == "/" and self._probed_documents is not None:
+            at_hand, self._probed_documents = self._probed_documents, None
+            documents = {key: at_hand[key] for key in keys if key in at_hand}
+        if not documents:
+            documents = {**self._fetched(keys, passed_over)} or copied
+        if copied and documents is copied:
+            self._from_consolidated.add(path)
+        node = self._told(self.parsed(path, documents), passed_over)
+        if node is None and kind == "array":  # it is none any more
+            return self.node_at(path)
+        if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
+            return None
+        return node if node is not None else self.implicit_group(path)
+
+    def _is_misspelled(self, keys: Sequence[str]) -> bool:
+        """Whether the system takes these keys for those of a node of another name, in other case or another form."""
+        return any(self.store.files.spelled(key) != key for key in keys)
+
+    def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
+        """The documents at these keys, fetched side by side as far as they are not known; errors as values.
+
+        Some are missing once `cancelled()`.
+        """
+        if self._document_cache is not None:
+            return self._document_cache.answers(keys, cancelled)
+        return dict(documents_at(self.store, keys, cancelled))
+
+    def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
+        """The node, with what has to be told of documents that access was denied to. Raises Denied for no node."""
+        if not passed_over:
+            return node
+        if node is None:
+            raise passed_over[0]
+        attributes, _ = self.dialect_of(node).attributes_at(node.path, node.metadata.kind)  # type: ignore[arg-type]
+        self.passed_over[node.path] = passed_over[0]
+        told = [
+            f"{error.key} was passed over: {error.message.rstrip('.')}" for error in passed_over if not is_untold(error)
+        ]
+        told += [
+            f"Attributes may be missing: {error.message.rstrip('.')} of {error.key}, as of what is not there"
+            for error in passed_over
+            if is_untold(error) and error.key == attributes
+        ]
+        return replace(node, warnings=(*node.warnings, *told))
+
+    def _fetched(self, keys: Sequence[str], passed_over: list[Unreadable]) -> dict[str, bytes]:
+        """The documents that are there, and what access was denied to. The first other failure is raised."""
+        found: dict[str, bytes] = {}
+        for key, answer in self.answers(keys).items():
+            if isinstance(answer, Denied | TooLarge):
+                passed_over.append(answer.located(store=self.store.url, key=key))
+            elif isinstance(answer, ZarrscopeError):
+                raise answer.located(store=self.store.url, key=key)
+            elif answer is not None:
+                found[key] = answer
+        return found
+
+    def prefetch(self, paths: Sequence[str]) -> None:
+        """Fetches the documents of several nodes side by side, where each of them would be a round trip of its own."""
+        if self._document_cache is not None:
+            copies = self.consolidated_metadata.documents if self.consolidated_metadata is not None else {}
+            wanted: list[str] = []
+            for path in paths:
+                with suppress(Refused):  # whoever opens it tells
+                    keys = self.keys_of(clean_path(path))
+                    wanted += keys if not any(key in copies for key in keys) else ()
+            self.answers(wanted)
+
+    def own_node(self, path: str) -> Node | None:
+        """The node as its own documents say now, whatever a consolidated copy says."""
+        passed_over: list[Unreadable] = []
+        found = fetch(self.store, self.keys_of(path), passed_over=passed_over)
+        return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
+
+    def held(self, key: str, value: bytes) -> ParsedBytes:
+        """The document `value` as it was parsed when the hierarchy was opened, if it is the same still."""
+        known = self._parsed.get(key)
+        return known if known is not None and known == value else ParsedBytes(value)
+
+    def forget(self) -> None:
+        """Clears cached documents, so that they are read again."""
+        self._probed_documents = None
+        if self._document_cache is not None:
+            self._document_cache.clear()
+
+    @property
+    def prefers_own(self) -> bool:
+        """A document of one's own costs no round trip here, and is never out of date."""
+        return self.store.listable and not self.store.remote
+
+    def keys_of(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
+        """The documents of a node, whatever its kind where that is unknown."""
+        return tuple(key for dialect in self.dialects for key in dialect.documents(path, kind))
+
+    def outline_of(self, path: str) -> tuple[str, ...]:
+        """The documents of a node that a listing needs."""
+        return tuple(key for dialect in self.dialects for key in dialect.outline(path))
+
+    def parsed(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
+        try:
+            for dialect in self.dialects:
+                node = parsed(dialect, path, documents)
+                if node is not None:
+                    return node
+        except ZarrscopeError as error:
+            raise error.located(store=self.store.url) from None
+        return None
+
+    def dialect_of(self, node: Node) -> Dialect:
+        """The dialect of one node: in a folder, any of several."""
+        return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
+
+    def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
+        """The group that has no document but nodes beneath it; None when there are none. `listed`: its prefix is."""
+        group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
+        if (path == "/" or listed) and self.dialect.implicit == "prefix":
+            return Node(path, group, {})
+        from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
+
+        if not self.store.listable or path.count("/") > MAX_DEPTH:
+            return None
+        warnings: tuple[str, ...] = ()
+        if self.dialect.implicit == "prefix":
+            if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
+                return None
+        elif self.has_nodes(path):
+            warnings = ("This group has no document of its own; nodes lie beneath it",)
+        else:
+            return None
+        return Node(path, group, {}, warnings)
+
+    def has_nodes(self, path: str) -> bool:
+        """Whether documents of nodes lie anywhere beneath, as far as a bounded search finds."""
+        queue = [path]
+        for _ in range(10 if self.store.remote else PlainFolder.searched):
+            if not queue:
+                return False
+            here = queue.pop(0)
+            entries = islice(self.store.list_dir(self.dialect.listing(here)), 1000)
+            below = [join_path(here, child.name) for child in islice(self.dialect.children(here, entries), 100)]
+            if fetch(self.store, [key for child in below for key in self.keys_of(child)]):
+                return True
+            queue += below
+        return False
+
+    def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
+        """The children without a group that holds nothing but the consolidated copy."""
+        alone = self.dialect.consolidated_group
+        if alone is None or self.consolidated_metadata is None or alone.rpartition("/")[0] != path.rstrip("/"):
+            return found
+        return (child for child in found if join_path(path, child.name) != alone or not self._holds_copies_only(alone))
+
+    def _holds_copies_only(self, path: str) -> bool:
+        prefix = self.dialect.listing(path)
+        holder = self.dialect.consolidated_location(self.dialect.documents(path)[0])
+        if self.consolidated_metadata is not None and not self.prefers_own:
+            return not any(key.startswith(prefix) for key in self.consolidated_metadata.documents)
+        return holder is not None and all(prefix + entry.name == holder[0] for entry in self.store.list_dir(prefix))
+
+    def need_writing(self, key: str) -> None:
+        """Raises ReadOnly where nothing may be written."""
+        if not self.writable:
+            advice = "Open it with mode='r+'."
+            if self.dialect.lenient:
+                advice = "What is opened leniently cannot be written: its demands are not understood here."
+            raise ReadOnly("This hierarchy is open for reading only", store=self.url, key=key, advice=advice)
+
+
+def context_of(store: Store) -> NodeContext:
+    """The context of the hierarchy in a store, for an array without one, such as an unpickled array. Raises
+    NotFound."""
+    detected, documents = found_in(store)
+    if detected is None:
+        raise not_zarr(store)
+    return NodeContext(store, detected, documents, writable=store.writable)

@@ -1,0 +1,209 @@
+"""Which hierarchy a store holds: the documents that tell, fetched side by side (spec A.1, A.14).
+
+dialects.detect judges; this fetches for it, looks further where the first documents tell nothing, and says what was
+looked for where there is no hierarchy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from zarrscope.dialects import (
+    LATE_PROBES,
+    PROBES,
+    Detected,
+    Dialect,
+    detect,
+    detect_listed,
+    dialect_named,
+    late_probes,
+    opened_as,
+    plugin_faults,
+    remembered,
+)
+from zarrscope.errors import Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, raise_limit
+from zarrscope.model.storage import Answer, never
+from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from zarrscope.stores.address import Address
+
+MAX_PARENTS = 8
+"""How far up a path that is no hierarchy is looked at for one that it lies in."""
+
+
+DOCUMENT_LIMIT = "ZARRSCOPE_DOCUMENT_LIMIT"
+"""The environment variable with the most bytes of a document that are read."""
+
+
+def document_limit(store: Store, *keys: str) -> int:
+    """How many bytes of the documents at these keys can be used: more where one may carry copies of others."""
+    limit = store.document_limit
+    if limit is None:
+        told = os.environ.get(DOCUMENT_LIMIT, "")
+        limit = int(told) if told.isascii() and told.isdigit() else NODE_LIMIT
+    if limit > NODE_LIMIT:
+        raise_limit(limit)
+    if any(key == "zarr.json" or key.endswith(".zmetadata") for key in keys):
+        return max(limit, CONSOLIDATED_LIMIT)
+    return limit
+
+
+def documents_at(
+    store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never
+) -> Iterator[tuple[str, Answer]]:
+    """(key, document) as they come, asked for side by side; None: absent; errors as values."""
+    for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
+        if isinstance(answer, TooLarge):
+            answer.advice = f"This is hardly metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
+        yield keys[i], answer
+
+
+def fetch(
+    store: Store,
+    keys: Sequence[str],
+    cancelled: Callable[[], bool] = never,
+    passed_over: list[Unreadable] | None = None,
+) -> dict[str, bytes]:
+    """The documents that are there, fetched side by side. The first failure is raised.
+
+    What access is denied to, or is too large, is added to `passed_over`, where that is given: another document may
+    tell enough.
+    """
+    found: dict[str, bytes] = {}
+    for key, answer in documents_at(store, store.bulk.filter_existing(keys), cancelled):
+        if isinstance(answer, Denied | TooLarge) and passed_over is not None:
+            passed_over.append(answer.located(store=store.url, key=key))
+        elif isinstance(answer, ZarrscopeError):
+            raise answer.located(store=store.url, key=key)
+        elif answer is not None:
+            found[key] = answer
+    return found
+
+
+def need_telling(store: Store) -> None:
+    """Raises Denied where nobody can tell what `store` holds from what it denies: a copy would lack it in silence."""
+    if not store.tells_absence and not store.assumes:
+        raise Denied(
+            "The source does not tell what is missing from what may not be read, so a copy might lack something",
+            untold=True,
+            store=store.url,
+            advice="If it gives out all that there is, --missing-is-fill (storage_options={'missing_is_fill': True}) "
+            "takes what it does not give out as missing.",
+        )
+
+
+def is_untold(error: Unreadable) -> bool:
+    """Whether it may be that nothing is there."""
+    return isinstance(error, Denied) and error.untold
+
+
+def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
+    """The warning for documents that were passed over."""
+    warnings: list[str] = []
+    for error in [error for error in passed_over if not is_untold(error)][:5]:
+        warnings.append(f"{error.key} was passed over: {error.message.rstrip('.')}")
+    for error in [error for error in passed_over if is_untold(error)][:1]:
+        warnings.append(
+            f"The server does not tell what is missing from what may not be read, such as {error.key}: "
+            f"{error.message.rstrip('.')}. Without --missing-is-fill it is not taken for fill values"
+        )
+    return tuple(warnings)
+
+
+def detected_in(
+    store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool, passed_over: list[Unreadable]
+) -> Detected | None:
+    """Adds to `documents` what it fetches beyond them. Raises Denied where nothing tells and something was denied."""
+    detected = _detected_in(store, documents, dialect, lenient, passed_over)
+    if detected is None and passed_over:
+        raise passed_over[0]
+    if detected is None or not passed_over:
+        return detected
+    return replace(detected, warnings=(*detected.warnings, *told_of(passed_over)))
+
+
+def _detected_in(
+    store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool, passed_over: list[Unreadable]
+) -> Detected | None:
+    try:
+        detected = remembered.detected(documents, lenient)
+        if detected is None:
+            late = fetch(store, late_probes(), passed_over=passed_over)
+            documents.update((key, ParsedBytes(value)) for key, value in late.items())
+            detected = detect(documents, lenient=lenient)
+        if dialect is not None and (detected is None or detected.dialect.name != dialect):
+            chosen = dialect_named(dialect, lenient=lenient)
+            documents.update(fetch(store, chosen.documents("/"), passed_over=passed_over))
+            return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
+        if detected is None and store.listable and not passed_over:
+            keys = list(islice(store.list_prefix("meta/"), 8))
+            detected = detect_listed(fetch(store, keys), lenient=lenient)
+    except ZarrscopeError as error:
+        raise error.located(store=store.url) from None
+    return detected
+
+
+class PlainFolder:
+    """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
+
+    @staticmethod
+    def dialects() -> tuple[Dialect, ...]:
+        return dialect_named("v3"), dialect_named("v2")
+
+    searched = 200
+    """At most this many folders are searched for a first hierarchy; fewer where each costs a round trip."""
+    warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
+
+
+def not_zarr(store: Store) -> NotFound:
+    looked = ", ".join(PROBES[:-1])
+    advice = "Check the address; a hierarchy is opened at its root."
+    if store.listable:
+        names = sorted({entry.name for entry in islice(store.list_dir(""), 6)})
+        advice = (
+            f"It holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}. " if names else "It is empty. "
+        ) + advice
+    for fault in plugin_faults():
+        advice += f" {fault.message}."
+    return NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
+
+
+def look_above(address: Address) -> str | None:
+    """The error for an address inside a hierarchy at which there is no node."""
+    from zarrscope.stores.address import open_store, parents
+
+    for above in islice(parents(address), 1, MAX_PARENTS + 1):
+        try:
+            detected = detect(fetch(open_store(above.store_url), PROBES, passed_over=[]))
+        except ZarrscopeError:
+            continue
+        if detected is not None:
+            return f"It lies inside {above.public_url}, a {detected.dialect.title} hierarchy: open that one."
+    return None
+
+
+def found_in(
+    store: Store, dialect: str | None = None, lenient: bool = False, fallbacks: bool = True
+) -> tuple[Detected | None, dict[str, bytes]]:
+    """The detected hierarchy of the store and its root documents; None when there is none."""
+    passed_over: list[Unreadable] = []
+    fetched = fetch(store, PROBES, passed_over=passed_over)
+    documents: dict[str, bytes] = {key: ParsedBytes(value) for key, value in fetched.items()}
+    detected = detected_in(store, documents, dialect, lenient, passed_over)
+    if detected is None:
+        return None, documents
+    if detected.dialect.fallbacks != fallbacks:
+        detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
+    elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
+    if any(key in documents for key in LATE_PROBES):
+        elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
+    if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
+        found_there = fetch(store, elsewhere, passed_over=passed_over)
+        documents.update((key, ParsedBytes(value)) for key, value in found_there.items())
+    return detected, documents

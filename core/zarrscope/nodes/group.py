@@ -1,0 +1,300 @@
+"""A group of a hierarchy: its attributes, and its children as they are found (listing.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from zarrscope.dialects import Child
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors.visible import visible
+from zarrscope.model.metadata import ExtensionReport, GroupMetadata
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.model.storage import never
+from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.attributes import Attributes
+    from zarrscope.nodes.context import Opener
+    from zarrscope.nodes.walk import Tree
+
+
+class Group:
+    """A group of a hierarchy: its attributes, and its children as they are found. `Hierarchy` opens and creates groups.
+
+    It can be used as a read-only mapping of the names of its children to nodes. Nothing is kept between two calls: each
+    iteration and each `len` lists the group once. A group is always true, also one without children, so that
+    `if group:` asks the store nothing.
+
+    Parameters
+    ----------
+    hierarchy
+        What it was opened in.
+    path
+        Where it lies in the hierarchy.
+    metadata
+        What its document says.
+    attributes
+        Its attributes, as they were read.
+    warnings
+        What was noticed when it was opened.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> _ = h.create_array("/images/0", shape=(8, 8), dtype="u1")
+    >>> group = h["/images"]
+    >>> list(group), "0" in group, group["0"].shape
+    (['0'], True, (8, 8))
+    """
+
+    kind: Literal["group"] = "group"
+
+    def __init__(
+        self,
+        hierarchy: Opener,
+        path: str,
+        metadata: GroupMetadata,
+        attributes: Mapping[str, Any],
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        self.hierarchy = hierarchy
+        self.path = path
+        self.metadata = metadata
+        self.attributes = attributes
+        self.warnings = warnings
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; "" for the root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes, to be read and changed: every change is saved at once. `attributes` is what was read."""
+        from zarrscope.nodes.attributes import Attributes
+
+        return Attributes(self, lambda: self.hierarchy._nodes)
+
+    @property
+    def extensions(self) -> tuple[ExtensionReport, ...]:
+        """The extensions of the group's document, and how each is handled."""
+        return self.metadata.extensions
+
+    @property
+    def problem(self) -> ZarrscopeError | None:
+        """The error for an extension that this group demands and zarrscope lacks; else None."""
+        return self.metadata.problem
+
+    def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
+        """Lists every child once, its kind known, in the order of arrival. The first come before all are listed.
+
+        Parameters
+        ----------
+        cancelled
+            Asked between batches; once it is true the listing ends.
+        tree
+            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
+
+        Yields
+        ------
+        Child
+            A name with its kind. One whose documents are broken has an `error`, and the others come all the same.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list, and nothing else tells what there is; or the group demands an extension that is not
+            understood here.
+        Unreadable
+            The store did not answer.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_array("/a", shape=(4,), dtype="u1")
+        >>> [(child.name, child.kind, child.error) for child in h.root.children()]
+        [('a', 'array', None)]
+        """
+        return self._listed(self.problem, cancelled, tree)
+
+    def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
+        """Lists the children as `children` does, also where the metadata encoding is unknown: keys tell their kinds.
+
+        Parameters
+        ----------
+        cancelled, tree
+            As of `children`.
+
+        Yields
+        ------
+        Child
+            A name with its kind.
+
+        Raises
+        ------
+        Unsupported, Unreadable
+            As `children` raises them, but not for demands that do not matter for names.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_group("/g")
+        >>> [child.name for child in h.root.names()]
+        ['g']
+        """
+        return self._listed(self.metadata.listing_problem, cancelled, tree)
+
+    def _listed(
+        self, problem: ZarrscopeError | None, cancelled: Callable[[], bool], tree: Tree | None
+    ) -> Iterator[Child]:
+        if problem is not None:
+            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
+        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
+
+    def __getitem__(self, path: str) -> Group | Array:
+        made: Group | Array = self.hierarchy.open_node(join_path(self.path, path))
+        return made
+
+    def __contains__(self, path: object) -> bool:
+        """Whether a node is there, also one that cannot be understood. Fetches the documents of that node alone."""
+        try:
+            return isinstance(path, str) and clean_path(join_path(self.path, path)) in self.hierarchy._nodes
+        except Refused:
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return (child.name for child in self.children())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.children())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def keys(self) -> Iterator[str]:
+        """Gives the names of the children, in the order of arrival, from one listing.
+
+        Yields
+        ------
+        str
+            A name.
+
+        Raises
+        ------
+        Unsupported, Unreadable
+            As `children` raises them.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_group("/g")
+        >>> list(h.root.keys())
+        ['g']
+        """
+        return iter(self)
+
+    def items(self) -> Iterator[tuple[str, Group | Array]]:
+        """Opens the children, in the order of arrival, from one listing and the nodes' own documents.
+
+        Yields
+        ------
+        str
+            A name.
+        Group or Array
+            The node.
+
+        Raises
+        ------
+        ZarrscopeError
+            A child cannot be opened; `children` goes on past such a one and gives it with its `error`.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_group("/g")
+        >>> {name: node.kind for name, node in h.root.items()}
+        {'g': 'group'}
+        """
+        return self._opened(self.children())
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Opens the groups among the children. The documents of arrays are not opened.
+
+        Yields
+        ------
+        str
+            A name.
+        Group
+            The node.
+
+        Raises
+        ------
+        ZarrscopeError
+            As `items` raises it, for a group.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_group("/g")
+        >>> [name for name, group in h.root.groups()]
+        ['g']
+        """
+        found = self._opened(child for child in self.children() if child.kind == "group")
+        return ((name, node) for name, node in found if isinstance(node, Group))
+
+    def arrays(self) -> Iterator[tuple[str, Array]]:
+        """Opens the arrays among the children. The documents of groups are not opened.
+
+        Yields
+        ------
+        str
+            A name.
+        Array
+            The node.
+
+        Raises
+        ------
+        ZarrscopeError
+            As `items` raises it, for an array.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_array("/a", shape=(4,), dtype="u1")
+        >>> [(name, array.shape) for name, array in h.root.arrays()]
+        [('a', (4,))]
+        """
+        found = self._opened(child for child in self.children() if child.kind == "array")
+        return ((name, node) for name, node in found if not isinstance(node, Group))
+
+    def _opened(self, children: Iterator[Child]) -> Iterator[tuple[str, Group | Array]]:
+        while batch := list(islice(children, CHILDREN_AT_ONCE)):
+            self.hierarchy._nodes.prefetch([join_path(self.path, child.name) for child in batch])
+            for child in batch:
+                yield child.name, self.hierarchy.open_node(join_path(self.path, child.name), child.kind)
+
+    def __repr__(self) -> str:
+        return visible(f"<Group {self.path} in {self.hierarchy.url}>")
+
+    def _repr_html_(self) -> str:
+        """An HTML summary of bounded size for notebooks; it requests nothing from the store."""
+        from zarrscope.nodes import html
+
+        return html.of_group(self)

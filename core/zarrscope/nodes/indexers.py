@@ -1,0 +1,200 @@
+"""Lists and masks of positions: `array.oindex` along each axis for itself, `array.vindex` point by point.
+
+The positions are grouped by the chunks that they lie in (model/scattered.py). Reading takes of each group the smallest
+box that holds it, one group after the other. Writing changes each chunk once.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection, grouped
+from zarrscope.model.selection import Edges, select
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from zarrscope.nodes.stored_array import StoredArray
+
+
+class OrthogonalIndexer:
+    """`oindex[[0, 5], :, mask]`: an integer, a slice, a list of integers or a mask for each axis.
+
+    Writing takes what numpy's broadcasting takes. Of an element that is named twice the last value stays.
+
+    Parameters
+    ----------
+    array
+        What is read and written.
+
+    Raises
+    ------
+    IndexError
+        The index does not fit the array.
+    ValueError
+        The values cannot be broadcast to the elements.
+    ZarrscopeError
+        As reading and writing by `array[...]` raise them.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(3, 4), dtype="u1")
+    >>> a.oindex[[0, 2], [1, 3]] = [[1, 2], [3, 4]]
+    >>> a[...].tolist()
+    [[0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 4]]
+    >>> a.oindex[[2, 0], 1].tolist()
+    [3, 1]
+    """
+
+    def __init__(self, array: StoredArray) -> None:
+        self._array = array
+
+    def __getitem__(self, index: object) -> Any:
+        array = self._array
+        parts, axes = self._axes(index)
+        out = np.empty([len(each) for each in axes], array.dtype)
+        groups = [
+            [(part, slice(None), np.arange(len(each)))] if isinstance(part, slice) else _boxes(each, array.edges(axis))
+            for axis, (part, each) in enumerate(zip(parts, axes, strict=True))
+        ]
+        for chosen in product(*groups) if out.size else ():
+            block = array.read(select(tuple(box for box, _, _ in chosen), array.shape))
+            for axis, (_, within, _) in enumerate(chosen):
+                if not isinstance(within, slice):
+                    block = np.take(block, within, axis=axis)
+            out[np.ix_(*(members for _, _, members in chosen))] = block
+        return out[tuple(0 if _is_integer(part) else slice(None) for part in parts)]
+
+    def __setitem__(self, index: object, values: ArrayLike) -> None:
+        parts, axes = self._axes(index)
+        shape = tuple(len(each) for part, each in zip(parts, axes, strict=True) if not _is_integer(part))
+        if not axes:
+            self._array.write(select((), ()), values)
+        else:
+            self._array.write(OrthogonalSelection(axes, shape, all(map(_is_integer, parts))), values)
+
+    def _axes(self, index: object) -> tuple[tuple[Any, ...], list[NDArray[np.intp]]]:
+        """The part of the index for each axis, and the positions that it takes. Raises IndexError."""
+        shape, parts = self._array.shape, index if isinstance(index, tuple) else (index,)
+        rest = len(shape) - sum(part is not Ellipsis for part in parts)
+        if rest < 0 or sum(part is Ellipsis for part in parts) > 1:
+            raise IndexError(f"the array has {len(shape)} axes, and the index is {len(parts)} long")
+        at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+        parts = (*parts[:at], *[slice(None)] * rest, *parts[at + 1 :])
+        return parts, [_positions(part, axis, n) for axis, (part, n) in enumerate(zip(parts, shape, strict=True))]
+
+
+class PointIndexer:
+    """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together, or a mask of its shape.
+
+    Writing takes what numpy's broadcasting takes. Of an element that is named twice the last value stays.
+
+    Parameters
+    ----------
+    array
+        What is read and written.
+
+    Raises
+    ------
+    IndexError
+        The index does not fit the array.
+    ValueError
+        The values cannot be broadcast to the points.
+    ZarrscopeError
+        As reading and writing by `array[...]` raise them.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(3, 4), dtype="u1")
+    >>> a.vindex[[0, 2], [1, 3]] = [5, 6]
+    >>> a[...].tolist()
+    [[0, 5, 0, 0], [0, 0, 0, 0], [0, 0, 0, 6]]
+    >>> a.vindex[a[...] > 0].tolist()
+    [5, 6]
+    """
+
+    def __init__(self, array: StoredArray) -> None:
+        self._array = array
+
+    def __getitem__(self, index: object) -> Any:
+        array = self._array
+        points, shape = self._points(index)
+        if not points:
+            return array.read(select((), ())).reshape(shape)[()]
+        out = np.empty(len(points[0]), array.dtype)
+        for piece in CoordinateSelection(points, shape).chunk_selections(
+            [array.edges(axis) for axis in range(len(points))]
+        ):
+            members = piece.target[0]
+            own = [each[members] for each in points]
+            box = tuple(slice(int(each.min()), int(each.max()) + 1) for each in own)
+            out[members] = array.read(select(box, array.shape))[tuple(each - each.min() for each in own)]
+        return out.reshape(shape)[()]
+
+    def __setitem__(self, index: object, values: ArrayLike) -> None:
+        points, shape = self._points(index)
+        if not points:
+            self._array.write(select((), ()), values)
+        else:
+            self._array.write(CoordinateSelection(points, shape, not shape), values)
+
+    def _points(self, index: object) -> tuple[list[NDArray[np.intp]], tuple[int, ...]]:
+        """The positions along each axis, and the shape that they were given in. Raises IndexError."""
+        array, parts = self._array, index if isinstance(index, tuple) else (index,)
+        if len(parts) == 1 and np.asarray(parts[0]).dtype == bool:
+            mask = np.asarray(parts[0])
+            if mask.shape != array.shape:
+                raise IndexError(f"the mask has the shape {mask.shape}, and the array {array.shape}")
+            parts = np.nonzero(mask)
+        if len(parts) != len(array.shape) or any(isinstance(p, slice | EllipsisType) or p is None for p in parts):
+            raise IndexError("vindex takes one list of integers for each axis, or one mask; oindex takes slices too")
+        try:
+            lists = np.broadcast_arrays(*(np.asarray(part) for part in parts))
+        except ValueError as error:
+            raise IndexError(str(error)) from None
+        shape = lists[0].shape if lists else ()
+        return [_positions(each.ravel(), axis, array.shape[axis]) for axis, each in enumerate(lists)], shape
+
+
+def _is_integer(part: object) -> bool:
+    return not isinstance(part, slice) and np.ndim(part) == 0  # type: ignore[arg-type]
+
+
+def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:
+    """The positions that one part of an index takes. Raises IndexError."""
+    if isinstance(part, slice):
+        try:
+            return np.arange(*part.indices(length))
+        except (ValueError, TypeError) as error:
+            raise IndexError(f"axis {axis}: {error}") from None
+    given = np.atleast_1d(np.asarray(part))
+    if given.size == 0 and given.dtype != bool:
+        given = given.astype(np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iub" or (isinstance(part, bool | np.bool_)):
+        raise IndexError(f"axis {axis} takes an integer, a slice, a list of integers or a mask, not {part!r}")
+    if given.dtype == bool:
+        if len(given) != length:
+            raise IndexError(f"the mask of axis {axis} is {len(given)} long, and the axis {length}")
+        return np.flatnonzero(given)
+    for bad in given[(given < -length) | (given >= length)][:1]:
+        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
+    found = given.astype(np.intp)
+    return np.where(found < 0, found + length, found)
+
+
+def _boxes(positions: NDArray[np.intp], edges: Edges) -> list[tuple[slice, Any, NDArray[np.intp]]]:
+    """Per chunk touched: the span to read, where in it the positions lie, and where in the result they go."""
+    found = []
+    for group in grouped(positions, edges):
+        own = positions[group.members]
+        low = int(own.min())
+        found.append((slice(low, int(own.max()) + 1), own - low, group.members))
+    return found

@@ -1,0 +1,72 @@
+"""Checks whether an open array has changed in the store, by reading its documents again.
+
+Somebody may erase an array, or make another one in its place, while an Array object lives, in this process or another.
+Then writing would go into another array's chunks, and reading would find the fill value. So the documents are looked at
+before a write, once per call, and where a read found no chunk at all. What counts is how chunks are stored, and a
+shape that became smaller; attributes may change, and an array that grew is the same.
+
+What changes between the look and the write is not noticed; of an array made anew just as it was nothing can be told.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from zarrscope.dialects import Dialect
+from zarrscope.dialects.remembered import parsed
+from zarrscope.errors import Conflict, NotFound
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.nodes.detect import fetch
+from zarrscope.stores.store import Store
+
+PAUSE = 1.0
+"""Seconds that a look holds for reads where each is a round trip: panning over what is empty costs no more."""
+
+
+class Opened:
+    """The documents of the array at `path` as they were when it was opened. `copied`: it was read from consolidated
+    metadata."""
+
+    def __init__(self, dialect: Dialect, path: str, metadata: ArrayMetadata, copied: bool) -> None:
+        self.dialect, self.path, self.metadata, self.copied = dialect, path, metadata, copied
+        own = dialect.documents(path, "array")
+        self.keys = tuple(key for key in dialect.outline(path) if key in own)
+        """The keys of the documents that determine how chunks are stored."""
+        self._seen: dict[str, bytes] | None = None
+        self._until = 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Opened, (self.dialect, self.path, self.metadata, self.copied)
+
+    def check(self, store: Store, shape: tuple[int, ...], *, writing: bool) -> None:
+        """Raises NotFound (erased), Conflict (another array is there, or a smaller one than `shape`), Unreadable."""
+        if store.remote and not writing and time.monotonic() < self._until:
+            return
+        documents = fetch(store, self.keys)
+        if documents != self._seen:
+            self._compare(store, documents, shape, writing)
+            self._seen = documents or None
+        self._until = time.monotonic() + PAUSE
+
+    def _compare(self, store: Store, documents: dict[str, bytes], shape: tuple[int, ...], writing: bool) -> None:
+        node = parsed(self.dialect, self.path, documents)
+        place: dict[str, Any] = {"store": store.url, "key": self.keys[0]}
+        advice = "Nothing was written. Open it again." if writing else "Open it again."
+        if node is None:
+            if self.copied and not writing:
+                return
+            raise NotFound(f"The array {self.path} was erased since it was opened", advice=advice, **place)
+        now = node.metadata
+        if now.defects and not self.metadata.defects:
+            raise now.defects[0].error.located(store=store.url)
+        if not isinstance(now, ArrayMetadata) or _stored(now) != _stored(self.metadata):
+            raise Conflict(f"Something else is at {self.path} since the array was opened", advice=advice, **place)
+        if len(now.shape) != len(shape) or any(n < m for n, m in zip(now.shape, shape, strict=True)):
+            raise Conflict(f"The array {self.path} became smaller since it was opened", advice=advice, **place)
+
+
+def _stored(metadata: ArrayMetadata) -> tuple[object, ...]:
+    """How and where chunks are stored."""
+    keys = metadata.keys, metadata.alternative_keys
+    return metadata.dtype, metadata.grid, keys, metadata.codecs, metadata.fill, metadata.transformers

@@ -1,0 +1,283 @@
+"""Opening: from an address, or a store, to the hierarchy that is there, or to a new one.
+
+The few documents that tell the dialect are fetched side by side (detect.py); what opens knows from then on which
+documents every node has. Request counts: reference.md A.1, A.14.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from zarrscope.dialects import Detected, dialect_named
+from zarrscope.errors import Conflict, NotFound, Refused, Unsupported
+from zarrscope.model.node_path import join_path
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.context import NodeContext
+from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
+from zarrscope.nodes.group import Group
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.objects import Given, place_of
+from zarrscope.stores.store import Store
+from zarrscope.stores.wrappers import PrefixStore
+
+ASSUMED = "What the server does not give out is taken as missing, for it does not tell one from the other"
+
+Mode = Literal["r", "r+", "a", "w-"]
+
+
+def open(
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any,
+    mode: Mode = "r",
+    *,
+    dialect: str | None = None,
+    lenient: bool = False,
+    consolidated: bool = True,
+    fallbacks: bool = True,
+    document_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    follow_links: bool = False,
+) -> Hierarchy:
+    """Opens the hierarchy at an address, or creates one.
+
+    Parameters
+    ----------
+    url
+        A path, a URL, a zip file, or a Store. Or an object: a mapping from keys to bytes, a file system, mapper or path
+        of fsspec and upath, a Store, StorePath, Group or Array of zarr-python, a store of obstore, a ZipFile, a Dataset
+        of xarray or an array of dask that came from Zarr. Of a node, `initial_path` says which it is.
+    mode
+        "r" reads; "r+" reads and writes what exists; "a" creates it if it is missing; "w-" creates it and must not find
+        one.
+    dialect
+        The dialect to open as, or to create. By default it is detected; new hierarchies are v3.
+    lenient
+        Opens nodes that demand extensions which zarrscope does not know.
+    consolidated
+        False reads each node's own documents even where consolidated metadata hold a copy.
+    fallbacks
+        False refuses data types that are known only by the fallback that their document offers (drafts, v3 of 2023).
+    document_limit
+        The most bytes of one metadata document. By default 16 MiB, 64 for consolidated metadata, or what
+        ZARRSCOPE_DOCUMENT_LIMIT says; a larger document is Unreadable.
+    storage_options
+        For remote stores: timeout, min_speed, attempts, patience, missing_is_fill (see stores/network.py; environment
+        variables such as ZARRSCOPE_TIMEOUT set them for the process), and the options of fsspec's file system.
+    follow_links
+        Follows symbolic links that lead out of a folder (git-annex, DataLad). Whoever made the folder then says which
+        files are read. A file that such a link leads to is never written: a new one takes the link's place.
+
+    Returns
+    -------
+    Hierarchy
+        Open as long as it is used; as a context manager it gives back at the end what the store holds open.
+
+    Raises
+    ------
+    NotFound
+        There is no hierarchy.
+    Conflict
+        There is one, and the mode is "w-".
+    Unreadable, BadMetadata, Unsupported, Refused
+        The store did not answer; the root's document is broken; it demands what zarrscope lacks; the mode or the
+        address is not allowed.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-", dialect="v2")
+    >>> h.dialect.name
+    'v2'
+    """
+    if mode not in ("r", "r+", "a", "w-"):
+        raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
+    given = place_of(url, mode)
+    if given.store is not None:
+        if document_limit is not None:
+            given.store.document_limit = document_limit
+        if follow_links:
+            given.store.allow_outside = True
+        return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
+    from zarrscope.stores.address import split_address, store_at
+
+    address = split_address(given.address)
+    try:
+        store = store_at(address.store_url, mode, storage_options, follow_links=follow_links)
+        store.document_limit = document_limit
+        found = _opened(store, mode, dialect, lenient, consolidated, fallbacks)
+    except NotFound as error:
+        above = look_above(address) if mode in ("r", "r+") else None
+        if above is not None:
+            error.advice = above
+        raise
+    found._owns_store = True
+    found.initial_path = _initial_path(found, address.node_path)
+    return found
+
+
+def open_array(
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str = "/", mode: Mode = "r", **options: Any
+) -> Array:
+    """Opens one array of a hierarchy.
+
+    Parameters
+    ----------
+    url
+        As for `open`. Where the address itself names a node inside a store, `path` starts there.
+    path
+        The path of the array.
+    mode, **options
+        As for `open`.
+
+    Returns
+    -------
+    Array
+        The node.
+
+    Raises
+    ------
+    NotFound
+        There is no node, or it is a group.
+    ZarrscopeError
+        As `open` and `Hierarchy.open_node` raise them.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> _ = zarrscope.open(store, mode="w-").create_array("/images/0", shape=(8, 8), dtype="u1")
+    >>> zarrscope.open_array(store, path="/images/0").shape
+    (8, 8)
+    """
+    node = _node(url, path, mode, options)
+    if isinstance(node, Array):
+        return node
+    raise NotFound(
+        f"The node {node.path} is a group, no array",
+        store=node.hierarchy.url,
+        advice="open_group opens groups; list its arrays with .arrays().",
+    )
+
+
+def open_group(
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str = "/", mode: Mode = "r", **options: Any
+) -> Group:
+    """Opens one group of a hierarchy.
+
+    Parameters
+    ----------
+    url
+        As for `open`. Where the address itself names a node inside a store, `path` starts there.
+    path
+        The path of the group.
+    mode, **options
+        As for `open`.
+
+    Returns
+    -------
+    Group
+        The node.
+
+    Raises
+    ------
+    NotFound
+        There is no node, or it is an array.
+    ZarrscopeError
+        As `open` and `Hierarchy.open_node` raise them.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> store = MemoryStore()
+    >>> _ = zarrscope.open(store, mode="w-").create_group("/images")
+    >>> zarrscope.open_group(store, path="/images").path
+    '/images'
+    """
+    node = _node(url, path, mode, options)
+    if isinstance(node, Group):
+        return node
+    raise NotFound(
+        f"The node {node.path} is an array, no group", store=node.store.url, advice="open_array opens arrays."
+    )
+
+
+def _node(
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str, mode: Mode, options: dict[str, Any]
+) -> Group | Array:
+    hierarchy = open(url, mode, **options)
+    return hierarchy.open_node(join_path(hierarchy.initial_path, path))
+
+
+def _initial_path(hierarchy: Hierarchy, path: str) -> str:
+    """The node that an address names: a metadata file means its folder, unless a node has that very name."""
+    from zarrscope.stores.address import METADATA_FILES
+
+    above, _, name = path.rpartition("/")
+    if name in METADATA_FILES and path not in hierarchy:
+        return above or "/"
+    return path or "/"
+
+
+def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
+    """The hierarchy that an object's node lies in; where none is about it, or another, the one that begins at it."""
+    if given.path == "/":
+        return _opened(store, mode, *how)
+    if mode in ("r", "r+"):
+        try:
+            found = _opened(store, mode, *how)
+        except (NotFound, Unsupported):
+            pass
+        else:
+            if given.path in found:
+                found.initial_path = given.path
+                return found
+    beneath = PrefixStore(store, given.path.strip("/") + "/")
+    return _opened(beneath, mode, *how)
+
+
+def _opened(
+    store: Store,
+    mode: Mode,
+    dialect: str | None = None,
+    lenient: bool = False,
+    consolidated: bool = True,
+    fallbacks: bool = True,
+) -> Hierarchy:
+    detected, documents = found_in(store, dialect, lenient, fallbacks)
+    if detected is None:
+        if mode in ("a", "w-"):
+            return _created(store, dialect or "v3")
+        if store.listable and dialect is None:
+            folder = NodeContext(store, Detected(PlainFolder.dialects()[0]), {}, writable=mode != "r", folder=True)
+            if folder.has_nodes("/"):
+                folder.warnings = (PlainFolder.warning,)
+                return Hierarchy(folder)
+        raise not_zarr(store)
+    if mode == "w-":
+        raise Conflict(
+            f"There is a {detected.dialect.title} hierarchy already",
+            store=store.url,
+            advice="Open it with mode='r+', or choose another place.",
+        )
+    found = NodeContext(store, detected, documents, writable=mode != "r", use_consolidated=consolidated)
+    if store.taken_as_missing:
+        found.warnings += (ASSUMED,)
+    if store.remark:
+        found.warnings += (store.remark,)
+    return Hierarchy(found)
+
+
+def reopened(store: Store) -> Hierarchy:
+    """The hierarchy of a store that was open before."""
+    return _opened(store, "r+" if store.writable else "r")
+
+
+def _created(store: Store, dialect: str) -> Hierarchy:
+    chosen = dialect_named(dialect)
+    found = Hierarchy(NodeContext(store, Detected(chosen), {}, writable=True))
+    found.create_group("/")
+    return found

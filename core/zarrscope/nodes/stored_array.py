@@ -1,0 +1,370 @@
+"""An array as it is stored: its chunks are fetched, decoded, encoded and written by what this knows of it.
+
+array.Array is its face for people. The modules below (chunkio) and beside (view, check, convert) work with this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from math import prod
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.chunkio.locator import EncodedChunk, Locator
+from zarrscope.chunkio.read import read
+from zarrscope.chunkio.watchers import ArrayIdentity, watchers
+from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
+from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
+from zarrscope.model.plugins import transformed
+from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
+from zarrscope.model.selection import ChunkIndex, Edges, Selection
+from zarrscope.model.storage import Buffer, ByteRange, never
+from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
+from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from zarrscope.codecs import CodecPipeline
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.opened import Opened
+
+
+class StoredArray:
+    """The store, the metadata and the codecs of one array; an ArraySource (chunkio/source.py)."""
+
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        metadata: ArrayMetadata,
+        *,
+        warnings: tuple[str, ...] = (),
+        context: NodeContext | None = None,
+        opened: Opened | None = None,
+    ) -> None:
+        self.store: Store = transformed(store, metadata.transformers, metadata.keys.prefix)
+        self.documents = store
+        """The store of the documents; a storage transformer applies to chunks only."""
+        self.opened = opened
+        self.path = path
+        self.warnings = warnings
+        self.context = context
+        """The hierarchy that it was opened in, where there was one."""
+        self.set_metadata(metadata)
+
+    def set_metadata(self, metadata: ArrayMetadata) -> None:
+        self.metadata = metadata
+        self._pipelines: dict[tuple[int, ...], CodecPipeline] = {}
+        self._problem: ZarrscopeError | None = None
+        self._locator: Locator | None = None
+        self._identity: ArrayIdentity | None = None
+
+    # ------------------------------------------------------------------ what it is
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.metadata.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.metadata.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
+        dtype = self.metadata.dtype
+        if dtype.numpy is None:
+            raise self.located(
+                Unsupported(
+                    f"The data type {dtype.name} cannot be decoded here",
+                    feature=f"data type {dtype.name}",
+                    advice=dtype.advice or None,
+                )
+            )
+        return dtype.numpy
+
+    @property
+    def fill_value(self) -> Any:
+        """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for types of varying
+        length."""
+        fill = self.metadata.fill
+        if fill.value is None:
+            return b"" if self.metadata.dtype.name in ("bytes", "variable_length_bytes") else ""
+        return fill.value
+
+    @property
+    def problem(self) -> ZarrscopeError | None:
+        """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
+        try:
+            self.grid_chunk_pipeline(self.metadata.grid.chunk_shape)
+        except ZarrscopeError:
+            pass
+        return self._problem
+
+    def need_encoding(self) -> None:
+        """Raises `problem`, or Unsupported where a codec can only be read here: before a new array is made."""
+        try:
+            self.grid_chunk_pipeline(self.metadata.grid.chunk_shape).need_encoding()
+        except ZarrscopeError as error:
+            raise self.located(error)  # noqa: B904 - it is that error
+
+    @property
+    def identity(self) -> ArrayIdentity:
+        if self._identity is None:
+            self._identity = ArrayIdentity(self.store.url, self.path, self.metadata, self.store.assumes)
+        return self._identity
+
+    def edges(self, axis: int) -> Edges:
+        """The chunk edges along an axis: `chunk_of(position)`, `span(chunk)`. In a rectilinear grid chunks may differ
+        in size from `chunks`."""
+        return self.locator.edges(axis)
+
+    @property
+    def locator(self) -> Locator:
+        """The locations of the chunks."""
+        if self._locator is None:
+            try:
+                pipeline = self.grid_chunk_pipeline(self.metadata.grid.chunk_shape)
+            except ZarrscopeError:
+                pipeline = None
+            self._locator = Locator(self.store, self.metadata, pipeline)
+        return self._locator
+
+    def grid_chunk_pipeline(self, shape: tuple[int, ...]) -> CodecPipeline:
+        """The codecs for a chunk of `shape`. Raises Unsupported, BadMetadata."""
+        found = self._pipelines.get(shape)
+        if found is None:
+            if self._problem is not None:
+                raise self._problem
+            from zarrscope.codecs import ArraySpec, CodecPipeline
+
+            try:
+                if (problem := self.metadata.problem) is not None:
+                    raise problem
+                _ = self.dtype
+                found = CodecPipeline(self.metadata.codecs, ArraySpec(shape, self.metadata.dtype, self.metadata.fill))
+            except ZarrscopeError as error:
+                error.pointer = pointer_in_document(self.metadata.codecs, error.pointer)
+                self._problem = self.located(error, self.opened.keys[0] if self.opened and self.opened.keys else None)
+                raise
+            self._pipelines[shape] = found
+        return found
+
+    def chunk_pipeline(self, shape: tuple[int, ...]) -> CodecPipeline:
+        locator = self.locator
+        return locator.pipeline if locator.tiers and locator.pipeline is not None else self.grid_chunk_pipeline(shape)
+
+    def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
+        return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
+
+    # ------------------------------------------------------------------ reading
+    def read(self, selection: Selection) -> NDArray[Any]:
+        """The selected elements in the shape of `selection.extent`: one axis per axis of the array."""
+        return read(self, selection)
+
+    def _with_chosen_keys(self, chunk: ChunkIndex, payload: EncodedChunk, used: ChunkKeys) -> EncodedChunk:
+        """The payload, after it is settled which of the possible key encodings this array uses.
+
+        Where writers used several for the same metadata, the first chunk found decides for the whole array.
+        """
+        if payload is not None:
+            if self.metadata.alternative_keys and not isinstance(payload, ZarrscopeError):
+                self._use_keys(used)
+            return payload
+        if self.metadata.keys is used:
+            index = self.locator.grid_index(chunk)
+            for keys in self.metadata.alternative_keys:
+                if self.store.get(keys.key(index), ByteRange(0, 1)) is not None:
+                    self._use_keys(keys)
+                    break
+        if self.metadata.keys is not used:
+            return next((found for _, found in self.locator.fetch([chunk])), None)
+        return None
+
+    def _use_keys(self, keys: ChunkKeys) -> None:
+        identity = self.identity
+        if keys is not self.metadata.keys:
+            self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
+        self.set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
+        self._identity = identity  # the same chunks, for whoever cached them
+
+    def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
+        """Before writing: a chunk written under other keys than those that are there would hide them."""
+        if self.metadata.alternative_keys and selection.size:
+            at = tuple(int(p[0]) for p in selection.positions)
+            edges = [self.locator.edges(axis) for axis in range(self.ndim)]
+            for chunk in {(0,) * self.ndim, tuple(e.chunk_of(i) for e, i in zip(edges, at, strict=True))}:
+                for _ in self.fetch([chunk]):
+                    pass
+
+    def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]:
+        """One chunk of `locator.stored_chunk_shape(chunk)`; in `out` when given. Raises BadChunk, Unsupported,
+        Refused."""
+        shape = self.locator.stored_chunk_shape(chunk)
+        self.check_size(shape)
+        try:
+            return self.chunk_pipeline(shape).decode(data, out)
+        except BadChunk as error:
+            failed = error
+            if self.locator.tiers and self.store.remote and self.locator.forget(self.locator.key(chunk)):
+                for _, payload in self.locator.fetch([chunk]):  # the remembered shard index may have been out of date
+                    if payload is None:
+                        return np.full(shape, self.fill_value, self.dtype)
+                    if not isinstance(payload, ZarrscopeError) and payload != data:
+                        try:
+                            return self.chunk_pipeline(shape).decode(payload, out)
+                        except BadChunk as again:
+                            failed = again
+            raise self.failure(failed, chunk) from failed.__cause__
+        except Exception as error:
+            raise self.failure(error, chunk)  # noqa: B904 - it is that error, or has it as its cause
+
+    def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError:
+        """The error to raise when reading a chunk failed: `error` with its place, or a BadChunk caused by it."""
+        if not isinstance(error, ZarrscopeError):
+            made = BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=chunk)
+            made.__cause__ = error
+            return self.failure(made, chunk)
+        if isinstance(error, BadChunk):
+            error.index = chunk if error.index is None else error.index
+            if not error.message.startswith("Chunk "):
+                error.message = f"Chunk {chunk}: {error.message}"
+        return self.located(error, self.locator.key(chunk))
+
+    def check_size(self, shape: tuple[int, ...]) -> None:
+        """Refuses what is too large before its memory is asked for (spec F.2)."""
+        from zarrscope.codecs.limits import MAX_CHUNK_BYTES
+
+        size = prod(shape) * max(1, self.dtype.itemsize)
+        if size > MAX_CHUNK_BYTES:
+            raise self.located(
+                Refused(
+                    f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
+                    f"{MAX_CHUNK_BYTES / 2**30:g} GiB",
+                    advice="If that is intended, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+                )
+            )
+
+    @uninterrupted_steps
+    def fetch(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+        """(chunk, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
+        keys = self.metadata.keys
+        forgotten: set[str] = set()
+        for chunk, payload in self.locator.fetch(chunks, cancelled):
+            payload = self._with_chosen_keys(chunk, payload, keys)
+            if isinstance(payload, BadChunk) and self._is_stale(chunk, forgotten):
+                yield from self.locator.fetch([chunk], cancelled)
+            else:
+                yield chunk, payload
+
+    def _is_stale(self, chunk: ChunkIndex, forgotten: set[str]) -> bool:
+        """Whether a remembered shard index may have been out of date: it is forgotten once, whatever fails after."""
+        if not self.store.remote:
+            return False  # each is read anew
+        key = self.locator.key(chunk)
+        if key not in forgotten:
+            if not self.locator.forget(key):
+                return False
+            forgotten.add(key)
+        return True
+
+    def decode_chunk(self, chunk: ChunkIndex, data: bytes | memoryview) -> NDArray[Any]:
+        """One chunk decoded, clipped to the array's edge, read-only. Raises BadChunk, Unsupported, Refused."""
+        values = self.decode(chunk, data, None)[self._clip(chunk)]
+        if not values.flags.owndata and values.base is not None and values.nbytes * 2 < _base_bytes(values):
+            values = values.copy()  # a small view would hold a large buffer in the cache
+        elif values.flags.writeable:
+            values = values.view()
+        values.flags.writeable = False
+        return values
+
+    def clipped_chunk_shape(self, chunk: ChunkIndex) -> tuple[int, ...]:
+        """The shape of one chunk, clipped to the array's edge."""
+        edges = [self.locator.edges(axis).span(u) for axis, u in enumerate(chunk)]
+        return tuple(max(0, min(high, n) - low) for (low, high), n in zip(edges, self.shape, strict=True))
+
+    def _clip(self, chunk: ChunkIndex) -> tuple[slice, ...] | EllipsisType:
+        return tuple(slice(0, n) for n in self.clipped_chunk_shape(chunk)) or ...
+
+    @uninterrupted
+    def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
+        """The chunk at `index`, clipped to the array's edge; the fill value where nothing is stored."""
+        index = tuple(int(i) for i in index)
+        if len(index) != self.ndim or any(not 0 <= i < n for i, n in zip(index, self.locator.grid_shape, strict=True)):
+            raise IndexError(f"there is no chunk {index} in a grid of {self.locator.grid_shape}")
+        self.grid_chunk_pipeline(self.metadata.grid.chunk_shape)
+        for _, payload in self.fetch([index]):
+            if isinstance(payload, ZarrscopeError):
+                raise self.located(payload, self.locator.key(index))
+            if payload is not None:
+                return self.decode_chunk(index, payload)
+        self.need_unchanged(writing=False)
+        return np.full(self.clipped_chunk_shape(index), self.fill_value, self.dtype)
+
+    # ------------------------------------------------------------------ writing
+    @uninterrupted
+    def write(self, selection: Selection | OrthogonalSelection | CoordinateSelection, values: ArrayLike) -> None:
+        """Stores `values`, broadcast to the selection as numpy does."""
+        from zarrscope.chunkio.write import write
+
+        try:
+            write(self, selection, values)
+        finally:
+            self.written()
+
+    def resize(self, shape: tuple[int, ...]) -> None:
+        """See Array.resize; `shape` is known to fit."""
+        from zarrscope.chunkio.write import erase_outside, keys_outside
+        from zarrscope.nodes.context import context_of
+        from zarrscope.nodes.edit import resize
+
+        context = self.context or context_of(self.store)
+        context.need_writing(context.dialect.documents(self.path)[0])
+        with context.store.lock():  # who grew it back meanwhile would write chunks that are then erased
+            outside = keys_outside(self, shape)  # whatever keeps us from knowing them shall change nothing
+            metadata = resize(context, self.path, self.metadata, shape)
+            erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
+        self.set_metadata(metadata)
+        self.written()
+
+    @property
+    def writable(self) -> bool:
+        """Whether the store and the mode it was opened in allow writing."""
+        return self.store.writable and (self.context is None or self.context.writable)
+
+    def need_writing(self) -> None:
+        """Raises ReadOnly where nothing may be written."""
+        from zarrscope.nodes.edit import need_understanding_above
+
+        key = self.metadata.keys.key((0,) * self.ndim)
+        self.store._need_writing(key)
+        if self.context is not None:
+            self.context.need_writing(key)
+            need_understanding_above(self.context, self.path)
+
+    @uninterrupted
+    def need_unchanged(self, *, writing: bool) -> None:
+        """Raises NotFound or Conflict where the array was erased since it was opened, or another is there (opened.py).
+
+        Of one that no hierarchy opened nothing is known.
+        """
+        if self.opened is not None:
+            self.opened.check(self.documents, self.shape, writing=writing)
+
+    def written(self) -> None:
+        """Tells caches that values changed."""
+        self.locator.forget()
+        for watcher in list(watchers):
+            watcher.invalidate(self)
+
+
+def _base_bytes(array: NDArray[Any]) -> int:
+    base: Any = array
+    while isinstance(getattr(base, "base", None), np.ndarray):
+        base = base.base
+    return int(getattr(base, "nbytes", 0))
