@@ -1,4 +1,4 @@
-"""What has been decoded and is kept: chunks by array and index, least recently used out first.
+"""A cache of decoded chunks by array and index; the least recently used are dropped first.
 
 Promises: never more than `limit` bytes, the largest buffer that a chunk keeps alive counted whole; a chunk larger than
 `limit` is not kept at all. Not locked: chunks.ChunkLoader is.
@@ -7,7 +7,6 @@ Promises: never more than `limit` bytes, the largest buffer that a chunk keeps a
 from __future__ import annotations
 
 import os
-import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,29 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.array import Identity
+from zarrscope.chunkio.watchers import ArrayIdentity
 from zarrscope.errors import ZarrscopeError
-from zarrscope.locator import Index
+from zarrscope.model.selection import ChunkIndex
+from zarrscope.runtime.tuning import VIEW_BYTES
 
-DEFAULT_LIMIT = 1 << 30
 
-
-class State(Enum):
+class ChunkState(Enum):
     PRESENT = "present"
     FILL = "fill"
     """Nothing is stored there: the fill value is all there is to see."""
     FAILED = "failed"
 
 
-PRESENT, FILL, FAILED = State.PRESENT, State.FILL, State.FAILED
+PRESENT, FILL, FAILED = ChunkState.PRESENT, ChunkState.FILL, ChunkState.FAILED
 
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """One unit of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
+    """One chunk of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
 
-    index: Index
-    state: State
+    index: ChunkIndex
+    state: ChunkState
     data: NDArray[Any] | None = None
     error: ZarrscopeError | None = None
 
@@ -48,17 +46,17 @@ class ChunkCache:
     """`find` and `put` by array and index. `size` is what is held, in bytes, at most `limit`."""
 
     OVERHEAD = 400
-    """What an entry costs beside its data, in bytes, roughly."""
+    """The approximate memory of an entry besides its data, in bytes."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
-        self._numbers: dict[Identity, int] = {}
+        self._numbers: dict[ArrayIdentity, int] = {}
         """A small number per array: the keys below are hashed for every chunk of every plane."""
-        self._kept: OrderedDict[tuple[int, Index], tuple[ChunkResult, int]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, ChunkIndex], tuple[ChunkResult, int]] = OrderedDict()
 
-    def find(self, identity: Identity, indices: Iterable[Index]) -> list[ChunkResult | None]:
-        """What is kept of each; that becomes the most recently used."""
+    def find(self, identity: ArrayIdentity, indices: Iterable[ChunkIndex]) -> list[ChunkResult | None]:
+        """The cached result of each index, or None; marks them as most recently used."""
         number = self._numbers.get(identity)
         found: list[ChunkResult | None] = []
         kept = self._kept
@@ -71,10 +69,10 @@ class ChunkCache:
                 found.append(entry[0])
         return found
 
-    def get(self, identity: Identity, index: Index) -> ChunkResult | None:
+    def get(self, identity: ArrayIdentity, index: ChunkIndex) -> ChunkResult | None:
         return self.find(identity, (index,))[0]
 
-    def put(self, identity: Identity, result: ChunkResult) -> None:
+    def put(self, identity: ArrayIdentity, result: ChunkResult) -> None:
         key = (self._numbers.setdefault(identity, len(self._numbers)), result.index)
         self._drop(key)
         cost = self.OVERHEAD + (0 if result.data is None else held(result.data))
@@ -88,12 +86,12 @@ class ChunkCache:
             _, (_, cost) = self._kept.popitem(last=False)
             self.size -= cost
 
-    def drop_array(self, identity: Identity) -> None:
+    def drop_array(self, identity: ArrayIdentity) -> None:
         number = self._numbers.get(identity)
         for key in [key for key in self._kept if key[0] == number]:
             self._drop(key)
 
-    def arrays_beneath(self, url: str, path: str) -> list[Identity]:
+    def arrays_beneath(self, url: str, path: str) -> list[ArrayIdentity]:
         """The arrays at `path` of the store `url` and beneath it, of which something is or was kept."""
         return [identity for identity in self._numbers if identity.lies_beneath(url, path)]
 
@@ -104,7 +102,7 @@ class ChunkCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def _drop(self, key: tuple[int, Index]) -> None:
+    def _drop(self, key: tuple[int, ChunkIndex]) -> None:
         gone = self._kept.pop(key, None)
         if gone is not None:
             self.size -= gone[1]
@@ -142,21 +140,9 @@ def compact(data: NDArray[Any]) -> NDArray[Any]:
     return copied
 
 
-def give_back() -> None:
-    """Has the C library return freed memory to the system. glibc keeps what threads freed, buffers of some hundred KiB
-    among it, for itself: of 64 MiB of dropped chunks 80 MiB stayed. Takes some milliseconds; nothing elsewhere."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-
-        try:
-            ctypes.CDLL(None).malloc_trim(0)
-        except (OSError, AttributeError):  # another C library
-            pass
-
-
 def default_limit() -> int:
     """A quarter of the machine's memory, at most 1 GiB."""
     try:
-        return min(DEFAULT_LIMIT, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+        return min(VIEW_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
     except (AttributeError, ValueError, OSError):
-        return DEFAULT_LIMIT
+        return VIEW_BYTES

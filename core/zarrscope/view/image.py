@@ -1,4 +1,4 @@
-"""Images: multiscale groups (OME-Zarr, see ome.py) and plain arrays, as levels a viewer can choose from.
+"""Images: multiscale groups (OME-Zarr, see ome/metadata.py) and plain arrays, as levels a viewer can choose from.
 
 `find_images(node)` reads attributes only; the arrays of the levels are opened when `levels`, `axes` or `channels` are
 first asked for, so a group of thousand images costs nothing until one is looked at. Those three may wait for a store:
@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope import ome
+import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import NotFound, ZarrscopeError
-from zarrscope.ome import TYPE_OF_NAME, Axis, Channel, Collection, Color, Member, Multiscale
+from zarrscope.jsondoc.parse import parsed_once
+from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Collection, Color, Member, Multiscale
 
 __all__ = [
     "Axis",
@@ -80,7 +81,7 @@ class Image:
     """The node it was found at."""
     hierarchy: Any = field(compare=False, repr=False)
     multiscale: Multiscale | None = None
-    """What the document says; None for a plain array."""
+    """The multiscale metadata; None for a plain array."""
     plain: Any = field(default=None, compare=False, repr=False)
 
     @property
@@ -101,7 +102,8 @@ class Image:
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
         if self.multiscale is None:
             return _open_plain(self.plain)
-        return _open_levels(self.hierarchy, self.multiscale, self.path)
+        with parsed_once():  # each level that is missing asks the groups above what is there instead
+            return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -114,7 +116,7 @@ class Image:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the file gets wrong, one sentence each."""
+        """One sentence for each fault in the file's metadata."""
         return (self.multiscale.warnings if self.multiscale else ()) + self._opened[2]
 
     @property
@@ -206,7 +208,7 @@ class Image:
         return ome.label_paths(group.attributes, place) if group.kind == "group" else ()
 
     def physical(self, axis: int, index: float, level: int = 0) -> float:
-        """Where an index lies along an axis, in the axis' unit."""
+        """The physical position of an index along an axis, in the axis' unit."""
         at = self.levels[level]
         return at.scale[axis] * index + at.translation[axis]
 
@@ -253,7 +255,7 @@ def members(group: Any, found: Collection) -> Iterator[Member]:
 
 
 def default_image(node: Any, depth: int = 3) -> Image | None:
-    """What to show of a node: its own image, or the first image of what it collects (plate → well → field)."""
+    """The image to show for a node: its own, or the first one of its collection (plate → well → field)."""
     if images := find_images(node):
         return images[0]
     found = find_collection(node)
@@ -298,7 +300,7 @@ def default_window(channel: Channel | None, dtype: np.dtype[Any], sample: np.nda
     if dtype.kind == "b":
         return 0.0, 1.0
     if sample is not None and sample.size:
-        from zarrscope.render import auto_levels
+        from zarrscope.view.render import auto_levels
 
         return auto_levels(sample)
     if dtype.kind in "iu" and dtype.itemsize == 1:
@@ -326,6 +328,8 @@ def _guess_axes(array: Any) -> tuple[Axis, ...]:
         for i, name in enumerate(names):
             own = name if name and all(name != axis.name for axis in axes) else f"{name or 'dim'}_{i}"
             axes.append(Axis(own, TYPE_OF_NAME.get(own.lower(), "")))
+        if _looks_rgb(array) and axes[2].type in ("", "channel"):
+            axes[2] = Axis(axes[2].name, "channel", "rgb")
         return tuple(axes)
     if _looks_rgb(array):
         return Axis("y", "space"), Axis("x", "space"), Axis("c", "channel", "rgb")
@@ -344,8 +348,8 @@ def _looks_rgb(array: Any) -> bool:
 def _open_levels(
     hierarchy: Any, stated: Multiscale, path: str
 ) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-    # All levels, and what else a viewer asks for, in one round trip: the picture waits for it (house.md, journey 2).
-    hierarchy.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
+    # All levels, and what else a viewer asks for, in one round trip: the picture waits for it.
+    hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
     warnings: list[str] = []
     opened: list[tuple[ome.Dataset, Any]] = []
     first_error: ZarrscopeError | None = None

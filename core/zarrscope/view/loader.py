@@ -1,6 +1,6 @@
 """Chunks for viewers: decoded once, kept in memory, fetched in the order they are wanted.
 
-`ChunkLoader.request` delivers units of an array (array.chunks) to an owner as they become available; `read` gives a
+`ChunkLoader.request` delivers chunks of an array (array.chunks) to an owner as they become available; `read` gives a
 selection and blocks. Both share one bounded cache and one table of what is under way, so that however many windows ask,
 a chunk is read once. Promises:
 
@@ -9,8 +9,8 @@ a chunk is read once. Promises:
   decoded, but a decode under way ends in the cache: at most one per decode thread is in vain;
 * VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
   nothing NEARBY begins between a VISIBLE request and the moment when its owner has all of it;
-* both laws of background.py: callbacks on the owner's thread only, and a thread that blocks in `read` works off the
-  queued fetching and decoding that it waits for, so `read` is safe on any thread;
+* both rules of runtime/threads.py: callbacks run on the owner's thread only, and a thread that blocks in `read` does
+  the queued fetching and decoding that it waits for, so `read` is safe on any thread;
 * the cache never holds more than `limit` bytes (cache.py); its arrays are read-only; what was kept of a store goes when
   the last viewer closes it.
 
@@ -34,25 +34,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope import array as arrays
-from zarrscope import cache as caches
-from zarrscope.array import Array, Identity
-from zarrscope.background import Background, Owner, Priority, Ticket
-from zarrscope.background import shared as shared_background
-from zarrscope.cache import DEFAULT_LIMIT, FAILED, FILL, PRESENT, ChunkCache, ChunkResult, State
+import zarrscope.view.cache as caches
+from zarrscope.chunkio.watchers import ArrayIdentity, watchers
 from zarrscope.errors import ZarrscopeError
-from zarrscope.locator import Index
-from zarrscope.selection import select
+from zarrscope.model.selection import ChunkIndex, select
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.runtime import memory
+from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, check, uninterrupted
+from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
+from zarrscope.runtime.threads import shared as shared_background
+from zarrscope.runtime.tuning import VIEW_BYTES
+from zarrscope.view.cache import FAILED, FILL, PRESENT, ChunkCache, ChunkResult, ChunkState
 
 __all__ = [
-    "DEFAULT_LIMIT", "FAILED", "FILL", "NEARBY", "PRESENT", "VISIBLE",
-    "ChunkCache", "ChunkLoader", "ChunkResult", "State", "shared",
+    "FAILED", "FILL", "NEARBY", "PRESENT", "VIEW_BYTES", "VISIBLE",
+    "ChunkCache", "ChunkLoader", "ChunkResult", "ChunkState", "shared",
 ]  # fmt: skip
 
-Key = tuple[Identity, Index]
+Key = tuple[ArrayIdentity, ChunkIndex]
 REMOTE_KEYS, REMOTE_KEYS_AHEAD = 16, 4
-"""So many keys are fetched by one thread: 32 threads of one key each would need several round trips for a plane. No
-more, for they are given up only together."""
+"""Keys that one thread fetches together: with one key each, 32 threads would need several round trips for a plane. Not
+more, because they can only be cancelled together."""
 log = logging.getLogger("zarrscope")
 
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
@@ -67,17 +70,17 @@ class _Stage(Enum):
     DONE = auto()
 
 
-class _Entry:
-    """One unit under way. All changes happen under the loader's lock."""
+class _PendingChunk:
+    """One chunk under way. All changes happen under the loader's lock."""
 
     __slots__ = (
         "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
     )  # fmt: skip
 
-    def __init__(self, array: Array, index: Index) -> None:
+    def __init__(self, array: Array, index: ChunkIndex) -> None:
         self.array = array
         self.index = index
-        self.key: Key = (array.identity, index)
+        self.key: Key = (array._stored.identity, index)
         self.stage = _Stage.QUEUED
         self.payload: bytes | memoryview | None = None
         self.result: ChunkResult | None = None
@@ -89,7 +92,7 @@ class _Entry:
         """The array was written meanwhile: deliver, but do not keep."""
 
 
-class _Pressing:
+class _PrefetchHold:
     """A reader that waits."""
 
 
@@ -106,17 +109,18 @@ class _ChunkTicket(Ticket):
         super().__init__()
         self.loader, self.owner = loader, owner
         self.on_chunk, self.on_done = on_chunk, on_done
-        self.entries: set[_Entry] = set()
+        self.entries: set[_PendingChunk] = set()
         self.left = 0
         self.arrived: list[ChunkResult] = []
         self.posted = False
 
+    @uninterrupted
     def cancel(self) -> None:
         if not self._cancelled and not self._finished:
             self._cancelled = True
             self.owner.release(self)
             self.loader._abandon(self)
-            self.loader.background.relax(self)
+            self.loader.background.release_prefetch(self)
 
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
         """Under the loader's lock; True when the owner must be told."""
@@ -124,11 +128,15 @@ class _ChunkTicket(Ticket):
         first, self.posted = not self.posted, True
         return first
 
-    def deliver(self) -> None:
-        """On the owner's thread."""
+    @uninterrupted
+    def _take(self) -> list[ChunkResult]:
         with self.loader._lock:
             arrived, self.arrived, self.posted = self.arrived, [], False
-        for result in arrived:
+        return arrived
+
+    def deliver(self) -> None:
+        """On the owner's thread."""
+        for result in self._take():
             if self._cancelled:
                 return
             self.left -= 1
@@ -143,22 +151,22 @@ class _ChunkTicket(Ticket):
                 if self.on_done is not None:
                     self.on_done()
             finally:
-                self.loader.background.relax(self)
+                self.loader.background.release_prefetch(self)
 
 
 class ChunkLoader:
     """Use `shared()`; make another one only to test. Every method may be called from any thread but `Ticket.cancel`."""
 
-    def __init__(self, background: Background | None = None, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, background: Background | None = None, limit: int = VIEW_BYTES) -> None:
         self._background = background
         self.cache = ChunkCache(limit)
         self._reset()
-        arrays.watchers.add(self)
+        watchers.add(self)
         _loaders.add(self)
 
     def _reset(self) -> None:
         self._lock = threading.Condition(threading.Lock())
-        self._under_way: dict[Key, _Entry] = {}
+        self._under_way: dict[Key, _PendingChunk] = {}
         self._viewers: Counter[str] = Counter()
 
     @property
@@ -177,28 +185,30 @@ class ChunkLoader:
             self.cache.trim()
 
     # ------------------------------------------------------------------ asking
-    def peek(self, array: Array, index: Index) -> NDArray[Any] | None:
-        """The unit if it is in the cache now; the fill value where nothing is stored. Never waits for a store."""
+    def peek(self, array: Array, index: ChunkIndex) -> NDArray[Any] | None:
+        """The chunk if it is in the cache now; the fill value where nothing is stored. Never waits for a store."""
         result = self.peek_result(array, index)
         if result is None or result.data is not None:
             return None if result is None else result.data
-        return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array.unit_shape(index))
+        return np.broadcast_to(np.asarray(array.fill_value, array.dtype), array._stored.clipped_chunk_shape(index))
 
-    def peek_result(self, array: Array, index: Index) -> ChunkResult | None:
+    @uninterrupted
+    def peek_result(self, array: Array, index: ChunkIndex) -> ChunkResult | None:
         """As `peek`, and whether it is stored at all."""
         with self._lock:
-            return self.cache.get(array.identity, index)
+            return self.cache.get(array._stored.identity, index)
 
+    @uninterrupted
     def request(
         self,
         owner: Owner,
         array: Array,
-        indices: Iterable[Index],
+        indices: Iterable[ChunkIndex],
         on_chunk: Callable[[ChunkResult], None],
         on_done: Callable[[], None] | None = None,
         priority: Priority = VISIBLE,
     ) -> Ticket:
-        """Each unit once, on the owner's thread, as it becomes available; then `on_done`. Call it on that thread."""
+        """Each chunk once, on the owner's thread, as it becomes available; then `on_done`. Call it on that thread."""
         ticket = _ChunkTicket(self, owner, on_chunk, on_done)
         owner.adopt(ticket)
         if ticket.cancelled:
@@ -208,12 +218,12 @@ class ChunkLoader:
         problem = array.problem
         with self._lock:
             at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted] if problem is not None else []
-            begin: list[_Entry] = []
+            begin: list[_PendingChunk] = []
             if problem is None:
                 at_hand, begin = self._enter(array, wanted, ticket, priority)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
             if ticket.entries and priority <= VISIBLE:
-                self.background.press(ticket)
+                self.background.hold_prefetch(ticket)
         self._submit(begin, priority)
         if tell:
             self._tell(ticket)
@@ -221,22 +231,22 @@ class ChunkLoader:
 
     def _tell(self, ticket: _ChunkTicket) -> None:
         if not ticket.owner.post(ticket.deliver):
-            self.background.relax(ticket)
+            self.background.release_prefetch(ticket)
 
     def _enter(
-        self, array: Array, wanted: Sequence[Index], ticket: _ChunkTicket | None, priority: int
-    ) -> tuple[list[ChunkResult], list[_Entry]]:
+        self, array: Array, wanted: Sequence[ChunkIndex], ticket: _ChunkTicket | None, priority: int
+    ) -> tuple[list[ChunkResult], list[_PendingChunk]]:
         """Under the lock: what is cached, and the entries of the rest that wait for a thread with less urgency."""
         at_hand: list[ChunkResult] = []
-        begin: list[_Entry] = []
-        identity = array.identity
+        begin: list[_PendingChunk] = []
+        identity = array._stored.identity
         for index, cached in zip(wanted, self.cache.find(identity, wanted), strict=True):
             if cached is not None:
                 at_hand.append(cached)
                 continue
             entry = self._under_way.get((identity, index))
             if entry is None:
-                entry = _Entry(array, index)
+                entry = _PendingChunk(array, index)
                 self._under_way[entry.key] = entry
             entry.wanted_by += 1
             if ticket is not None:
@@ -247,13 +257,13 @@ class ChunkLoader:
                 begin.append(entry)
         return at_hand, begin
 
-    def _submit(self, entries: Sequence[_Entry], priority: int) -> None:
-        """One job for all the units of one key: a shard's are fetched together; of a remote store for those of several
+    def _submit(self, entries: Sequence[_PendingChunk], priority: int) -> None:
+        """One job for all the chunks of one key: a shard's are fetched together; of a remote store for those of several
         keys, which it asks for side by side. What has been fetched is decoded."""
-        groups: dict[Index, list[_Entry]] = {}
+        groups: dict[ChunkIndex, list[_PendingChunk]] = {}
         for entry in entries:
             if entry.stage is _Stage.QUEUED:
-                groups.setdefault(entry.array.locator.chunk_of(entry.index), []).append(entry)
+                groups.setdefault(entry.array._stored.locator.grid_index(entry.index), []).append(entry)
             elif entry.stage is _Stage.FETCHED:
                 self._submit_decoding(entry)
         remote = bool(entries) and entries[0].array.store.remote
@@ -266,11 +276,11 @@ class ChunkLoader:
         while job := [entry for group in islice(keys, together) for entry in group]:
             pool.put(priority, partial(self._fetch, job))
 
-    def _submit_decoding(self, entry: _Entry) -> None:
+    def _submit_decoding(self, entry: _PendingChunk) -> None:
         self.background.decode_pool.put(entry.priority, partial(self._decode, entry))
 
     # ------------------------------------------------------------------ working
-    def _fetch(self, group: Sequence[_Entry]) -> None:
+    def _fetch(self, group: Sequence[_PendingChunk]) -> None:
         """Fetches those of the group that are still wanted and that no other thread has begun."""
         with self._lock:
             mine = [entry for entry in group if entry.stage is _Stage.QUEUED and entry.wanted_by > 0]
@@ -288,13 +298,24 @@ class ChunkLoader:
             return given_up
 
         left = {entry.index: entry for entry in mine}
+        absent: list[_PendingChunk] | None = []
+        """Until the first chunk is found: where there is none at all, the array may be gone."""
         failure: ZarrscopeError | None = None
+        interrupted: Interrupted | None = None
         try:
-            for index, payload in mine[0].array.fetch([entry.index for entry in mine], unwanted):
+            for index, payload in mine[0].array._stored.fetch([entry.index for entry in mine], unwanted):
                 entry = left.pop(index)
+                if payload is None and absent is not None:
+                    absent.append(entry)
+                    continue
                 if payload is None:
                     self._finish(entry, ChunkResult(index, FILL))
-                elif isinstance(payload, ZarrscopeError):
+                    continue
+                while absent:
+                    blank = absent.pop()
+                    self._finish(blank, ChunkResult(blank.index, FILL))
+                absent = None
+                if isinstance(payload, ZarrscopeError):
                     self._finish(entry, ChunkResult(index, FAILED, error=payload))
                 else:
                     with self._lock:
@@ -304,14 +325,23 @@ class ChunkLoader:
                             self._lock.notify_all()
                         else:
                             self._forget(entry)
-                    if wanted and entry.priority > VISIBLE and not (remote or self.background.pressed):
+                    if wanted and entry.priority > VISIBLE and not (remote or self.background.prefetch_holds):
                         self._decode(entry)
                     elif wanted:
                         self._submit_decoding(entry)
+            if absent:
+                mine[0].array._stored.need_unchanged(writing=False)
         except ZarrscopeError as error:
             failure = error
         except Exception as error:
             failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
+        except Interrupted as error:  # others may want it all the same
+            given_up, interrupted = True, error
+        for entry in absent or ():
+            if failure is None and interrupted is None:
+                self._finish(entry, ChunkResult(entry.index, FILL))
+            else:
+                left[entry.index] = entry
         if left and failure is None and not given_up:
             failure = ZarrscopeError("The store gave no answer for a chunk", store=url)
         for entry in left.values():
@@ -325,8 +355,10 @@ class ChunkLoader:
                 self._lock.notify_all()
             if entry.wanted_by:
                 self._submit([entry], entry.priority)
+        if interrupted is not None:
+            raise interrupted
 
-    def _decode(self, entry: _Entry) -> None:
+    def _decode(self, entry: _PendingChunk) -> None:
         """Decodes the entry unless another thread does, or nobody wants it any more."""
         with self._lock:
             if entry.stage is not _Stage.FETCHED or entry.payload is None:
@@ -334,7 +366,7 @@ class ChunkLoader:
             entry.stage = _Stage.DECODING
             payload, entry.payload = entry.payload, None
         try:
-            data = caches.compact(entry.array.decode_unit(entry.index, payload))
+            data = caches.compact(entry.array._stored.decode_chunk(entry.index, payload))
             result = ChunkResult(entry.index, PRESENT, data=data)
         except ZarrscopeError as error:
             result = ChunkResult(entry.index, FAILED, error=error)
@@ -343,13 +375,13 @@ class ChunkLoader:
             result = ChunkResult(entry.index, FAILED, error=failure)
         self._finish(entry, result)
 
-    def _finish(self, entry: _Entry, result: ChunkResult) -> None:
+    def _finish(self, entry: _PendingChunk, result: ChunkResult) -> None:
         tell: list[_ChunkTicket] = []
         with self._lock:
             entry.stage, entry.result = _Stage.DONE, result
             self._forget(entry)
             if result.state is not FAILED and not entry.stale:  # what failed may work the next time
-                self.cache.put(entry.array.identity, result)
+                self.cache.put(entry.array._stored.identity, result)
             for ticket in entry.watchers:
                 ticket.entries.discard(entry)
                 if ticket.arrive([result]):
@@ -359,10 +391,11 @@ class ChunkLoader:
         for ticket in tell:
             self._tell(ticket)
 
-    def _forget(self, entry: _Entry) -> None:
+    def _forget(self, entry: _PendingChunk) -> None:
         if self._under_way.get(entry.key) is entry:
             del self._under_way[entry.key]
 
+    @uninterrupted
     def _abandon(self, ticket: _ChunkTicket) -> None:
         with self._lock:
             for entry in ticket.entries:
@@ -371,7 +404,7 @@ class ChunkLoader:
             ticket.entries.clear()
             ticket.arrived.clear()
 
-    def _leave(self, entry: _Entry) -> None:
+    def _leave(self, entry: _PendingChunk) -> None:
         """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
         entry.wanted_by -= 1
         if not entry.wanted_by and entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
@@ -379,18 +412,19 @@ class ChunkLoader:
             self._forget(entry)
 
     # ------------------------------------------------------------------ reading
+    @uninterrupted
     def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
         """`array[selection]` through the cache. Blocks; safe on any thread, those of the pools too.
 
         Raises as array[selection] does. More than a quarter of `limit` at once goes past the cache.
         """
         chosen = select(selection, array.shape)
-        locator = array.locator
-        parts = chosen.parts([locator.edges(axis) for axis in range(array.ndim)])
+        locator = array._stored.locator
+        parts = chosen.axis_selections([locator.edges(axis) for axis in range(array.ndim)])
         touched = prod(len(p) for p in parts)
-        if array.problem is not None or 4 * touched * prod(locator.unit_shape) * array.dtype.itemsize > self.limit:
+        if array.problem is not None or 4 * touched * prod(locator.chunk_shape) * array.dtype.itemsize > self.limit:
             return array[selection]
-        out = np.empty(chosen.extent, array.dtype)
+        out = np.empty(chosen.full_shape, array.dtype)
         if not chosen.size:
             return out.reshape(chosen.shape)
         results = self._gather(array, list(product(*([part.chunk for part in axis] for axis in parts))))
@@ -406,14 +440,14 @@ class ChunkLoader:
         shaped = out.reshape(chosen.shape)
         return shaped[()] if chosen.scalar else shaped
 
-    def _gather(self, array: Array, wanted: Sequence[Index]) -> list[ChunkResult]:
+    def _gather(self, array: Array, wanted: Sequence[ChunkIndex]) -> list[ChunkResult]:
         """The result of each index. This thread fetches and decodes what no other has begun."""
         with self._lock:
-            found = self.cache.find(array.identity, wanted)
+            found = self.cache.find(array._stored.identity, wanted)
             missing = [index for index, result in zip(wanted, found, strict=True) if result is None]
             if missing:
                 _, begin = self._enter(array, missing, None, Priority.NOW)
-                waiting = {index: self._under_way[array.identity, index] for index in missing}
+                waiting = {index: self._under_way[array._stored.identity, index] for index in missing}
         if missing:
             if len(begin) > 1:
                 self._submit(begin, Priority.NOW)
@@ -421,11 +455,11 @@ class ChunkLoader:
             found = [came[index] if result is None else result for index, result in zip(wanted, found, strict=True)]
         return found  # type: ignore[return-value]
 
-    def _await(self, array: Array, waiting: dict[Index, _Entry]) -> dict[Index, ChunkResult]:
-        came: dict[Index, ChunkResult] = {}
-        chunk_of = array.locator.chunk_of
-        pressing = _Pressing()
-        self.background.press(pressing)
+    def _await(self, array: Array, waiting: dict[ChunkIndex, _PendingChunk]) -> dict[ChunkIndex, ChunkResult]:
+        came: dict[ChunkIndex, ChunkResult] = {}
+        chunk_of = array._stored.locator.grid_index
+        hold = _PrefetchHold()
+        self.background.hold_prefetch(hold)
         try:
             while waiting:
                 for index, entry in [*waiting.items()]:
@@ -439,33 +473,40 @@ class ChunkLoader:
                         del waiting[index]
                 with self._lock:
                     while waiting and all(e.stage in (_Stage.FETCHING, _Stage.DECODING) for e in waiting.values()):
-                        self._lock.wait()
+                        self._lock.wait(LOOK_SECONDS)
+                        check()
         finally:
             with self._lock:
                 for entry in waiting.values():
                     self._leave(entry)
-            self.background.relax(pressing)
+            self.background.release_prefetch(hold)
         return came
 
     # ------------------------------------------------------------------ forgetting
-    def invalidate(self, array: Array) -> None:
+    @uninterrupted
+    def invalidate(self, array: Array | StoredArray) -> None:
         """Forgets the array's chunks: the next request reads them anew. What is under way is delivered, not kept."""
-        array.locator.forget()
+        stored = array._stored if isinstance(array, Array) else array
+        stored.locator.forget()
+        identities = {stored.identity, stored.identity.twin} if stored.store.remote else {stored.identity}
         with self._lock:
-            self._drop_arrays({array.identity})
+            self._drop_arrays(identities)
 
+    @uninterrupted
     def forget_beneath(self, url: str, path: str) -> None:
         """The same for all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
         with self._lock:
-            under_way = {entry.array.identity for entry in self._under_way.values()}
+            under_way = {entry.array._stored.identity for entry in self._under_way.values()}
             gone = {identity for identity in under_way if identity.lies_beneath(url, path)}
             self._drop_arrays(gone.union(self.cache.arrays_beneath(url, path)))
 
+    @uninterrupted
     def opened(self, url: str) -> None:
         """Somebody shows what lies in the store `url`. Balance it with `closed`."""
         with self._lock:
             self._viewers[url] += 1
 
+    @uninterrupted
     def closed(self, url: str) -> None:
         """The last one to close a store takes its chunks along, and the system gets their memory back."""
         with self._lock:
@@ -474,9 +515,9 @@ class ChunkLoader:
                 return
             del self._viewers[url]
         self.forget_beneath(url, "/")
-        self.background.file_pool.put(Priority.IDLE, caches.give_back)
+        self.background.file_pool.put(Priority.IDLE, memory.give_back)
 
-    def _drop_arrays(self, gone: set[Identity]) -> None:
+    def _drop_arrays(self, gone: set[ArrayIdentity]) -> None:
         for identity in gone:
             self.cache.drop_array(identity)
         for key, entry in list(self._under_way.items()):

@@ -2,8 +2,9 @@
 
 Each channel is stretched from (low, high) to (0, 1), bent by gamma, inverted if asked, multiplied by its colour, and
 the channels are added up, as light adds up. Types of one and two bytes go through a table of all their values (built
-once per look and kept), others are scaled to 4,096 steps first. NaN is drawn as nothing unless a colour is given for
-it; infinities are the ends of the scale; of complex values the magnitude is drawn, of times their count of units.
+once for each channel's settings and kept), others are scaled to 4,096 steps first. NaN is drawn as nothing unless a
+colour is given for it; infinities are the ends of the scale; of complex values the magnitude is drawn, of times their
+count of units.
 
 Promises: the result is a new uint8 array (h, w, 3); no input is changed; no value of any numeric type raises or warns.
 """
@@ -13,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from zarrscope.errors import Unsupported
+from zarrscope.runtime.memo import memoized
 
 Plane = np.ndarray[Any, Any]
 Picture = np.ndarray[Any, np.dtype[np.uint8]]
@@ -26,9 +27,12 @@ Picture = np.ndarray[Any, np.dtype[np.uint8]]
 STEPS = 4096
 """Of values that have no table of their own: finer than a screen, so gamma shows no bands."""
 
+NOT_A_NUMBER = (122, 56, 108)
+"""For NaN, and what is no time: of no channel's making, and neither what is lowest nor what is missing."""
+
 
 @dataclass(frozen=True, slots=True)
-class ChannelLook:
+class ChannelDisplay:
     """How one channel is drawn. `lo` and `hi` are values of the data; hi == lo draws a hard threshold at it."""
 
     color: tuple[int, int, int] = (255, 255, 255)
@@ -40,7 +44,7 @@ class ChannelLook:
 
 
 def render(
-    planes: Sequence[Plane | None], channels: Sequence[ChannelLook], nan: tuple[int, int, int] | None = None
+    planes: Sequence[Plane | None], channels: Sequence[ChannelDisplay], nan: tuple[int, int, int] | None = None
 ) -> Picture:
     """The visible channels' planes (all of one shape (h, w)) as one picture, uint8 (h, w, 3).
 
@@ -52,14 +56,14 @@ def render(
         raise ValueError("render needs at least one plane")
     total: np.ndarray[Any, np.dtype[np.uint64]] | None = None
     missing: Plane | None = None
-    for plane, look in zip(planes, channels, strict=True):
-        if plane is None or not look.visible:
+    for plane, display in zip(planes, channels, strict=True):
+        if plane is None or not display.visible:
             continue
-        plane = np.ascontiguousarray(_drawable(plane))
+        plane = np.ascontiguousarray(as_numbers(plane))
         if nan is not None and plane.dtype.kind in "fc":
             mask = np.isnan(plane)
             missing = mask if missing is None else missing | mask
-        table, indices = _table(plane, look)
+        table, indices = _table(plane, display)
         light = table[indices]
         if total is None:
             total = light
@@ -74,8 +78,12 @@ def render(
     return picture
 
 
-def _drawable(plane: Plane) -> Plane:
-    """The plane as numbers that can be compared: bool, int, float."""
+def as_numbers(plane: Plane) -> Plane:
+    """The plane as numbers that can be compared: bool, int, float.
+
+    Of complex values the magnitude, of times their count of units (NaN for no time). Raises Unsupported for what is
+    neither number nor time.
+    """
     kind = plane.dtype.kind
     if kind == "c":
         with np.errstate(all="ignore"):
@@ -100,27 +108,27 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
     return np.can_cast(dtype, np.float32, "safe")
 
 
-def _table(plane: Plane, look: ChannelLook) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
+def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
     """A table of light per value and the plane as indices into it."""
     if plane.dtype.itemsize <= 2:
         name = "u1" if plane.dtype.itemsize == 1 else "u2"
-        return _value_table(plane.dtype.str, look), plane.view(name)
+        return _value_table(plane.dtype.str, display), plane.view(name)
     scaled: Plane
     with np.errstate(all="ignore"):
         if plane.dtype.itemsize <= 4 and plane.dtype.kind == "f":
-            scaled = plane - np.float32(look.lo)
+            scaled = plane - np.float32(display.lo)
         elif plane.dtype.kind in "iu":
-            scaled = _difference(plane, look.lo)
+            scaled = _difference(plane, display.lo)
         else:
-            scaled = plane.astype(np.float64) - look.lo
-        span = look.hi - look.lo
+            scaled = plane.astype(np.float64) - display.lo
+        span = display.hi - display.lo
         if span > 0 and math.isfinite(span):
             scaled = scaled * scaled.dtype.type((STEPS - 1) / span)
         else:
             scaled = np.where(scaled >= 0, scaled.dtype.type(STEPS), scaled.dtype.type(-1))
         # fmin and fmax, unlike clip, take the number where the other is NaN.
         np.fmin(np.fmax(scaled, 0, out=scaled), STEPS - 1, out=scaled)
-        return _step_table(look), np.rint(scaled, out=scaled).astype(np.uint16)
+        return _step_table(display), np.rint(scaled, out=scaled).astype(np.uint16)
 
 
 def _difference(plane: Plane, low: float) -> Plane:
@@ -138,38 +146,40 @@ def _difference(plane: Plane, low: float) -> Plane:
     return away
 
 
-@lru_cache(maxsize=16)
-def _value_table(dtype: str, look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+@memoized(16)
+def _value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """The light of every value of a type of one or two bytes, indexed by its bits."""
     kind = np.dtype(dtype)
     bits = np.arange(256**kind.itemsize, dtype=f"u{kind.itemsize}")
     values = (bits != 0) if kind.kind == "b" else bits.view(kind)
     numbers = values.astype(np.float32)
-    span = look.hi - look.lo
+    span = display.hi - display.lo
     with np.errstate(all="ignore"):
         level = (
-            (numbers - np.float32(look.lo)) / np.float32(span) if span > 0 else np.where(numbers >= look.lo, 1.0, 0.0)
+            (numbers - np.float32(display.lo)) / np.float32(span)
+            if span > 0
+            else np.where(numbers >= display.lo, 1.0, 0.0)
         )
-    return _light(level, look)
+    return _light(level, display)
 
 
-@lru_cache(maxsize=48)
-def _step_table(look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+@memoized(48)
+def _step_table(display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
     # NaN arrives here as step 0, like all below the window.
-    return _light(np.linspace(0, 1, STEPS, dtype=np.float32), look)
+    return _light(np.linspace(0, 1, STEPS, dtype=np.float32), display)
 
 
-def _light(level: Plane, look: ChannelLook) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _light(level: Plane, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """Packed light of levels 0 to 1: red, green and blue in 16 bits each, so that one addition adds all three of a
     channel, and 257 channels cannot overflow."""
     level = np.fmin(np.fmax(level, 0), 1).astype(np.float32)
-    if look.gamma > 0 and look.gamma != 1.0:
-        level = level ** np.float32(look.gamma)
-    if look.inverted:
+    if display.gamma > 0 and display.gamma != 1.0:
+        level = level ** np.float32(display.gamma)
+    if display.inverted:
         level = 1 - level
     packed = np.zeros(level.shape, np.uint64)
     lanes = packed.view(np.uint16).reshape(*level.shape, 4)
-    for lane, part in enumerate(look.color):
+    for lane, part in enumerate(display.color):
         lanes[..., lane] = np.rint(level * np.float32(min(255, max(0, part)))).astype(np.uint16)
     packed.setflags(write=False)
     return packed
@@ -222,7 +232,7 @@ def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
     return slots.astype(np.uint16)
 
 
-@lru_cache(maxsize=1)
+@memoized(1)
 def _label_palette() -> Picture:
     """65,536 vivid colours; entries that follow each other differ strongly in hue."""
     n = np.arange(65536, dtype=np.float64)
@@ -278,7 +288,7 @@ def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[fl
 def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None = None) -> Histogram:
     """How often values occur, over `limits` or else from the smallest to the largest one. Integers that span fewer
     values than `bins` get one bin per value."""
-    numbers = _drawable(sample).reshape(-1)
+    numbers = as_numbers(sample).reshape(-1)
     values = _finite_values(sample)
     lost = numbers.size - values.size
     if limits is None:
@@ -301,7 +311,7 @@ def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None
 
 def _finite_values(sample: Plane) -> Plane:
     """The finite values, flat, as floats where need be; of big samples an even selection of a million."""
-    flat = _drawable(sample).reshape(-1)
+    flat = as_numbers(sample).reshape(-1)
     if flat.size > 1_000_000:
         flat = flat[:: -(-flat.size // 1_000_000)]
     if flat.dtype.kind == "f":
@@ -312,7 +322,7 @@ def _finite_values(sample: Plane) -> Plane:
 
 # ---------------------------------------------------------------------- what stands where there is no data
 def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Where to draw the sign of a tile without data, bool (height, width).
+    """The mask of the pattern that marks a tile without data: bool (height, width).
 
     (y, x), the place of its corner in the picture, keeps neighbouring tiles in step.
     "fill": faint dots (nothing is stored) · "failed": crosshatch · "undecodable": diagonal hatch.

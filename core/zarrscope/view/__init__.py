@@ -1,0 +1,1 @@
+"""For viewers: chunks loaded in the background, pyramids, pictures."""
