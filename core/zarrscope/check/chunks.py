@@ -1,5 +1,4 @@
-"""The chunks of one array as they are stored: which there are, which are missing, what lies there besides, and whether
-each can be decoded.
+"""Checks the stored chunks of one array: missing chunks, keys that are no chunks, and chunks that cannot be decoded.
 
 Where the store lists, the keys beneath the array's prefix are read once, and only as one bit per chunk of the grid (a
 set of numbers where the grid is huge): a grid of 2^60 chunks costs what is stored. Where it cannot list, every chunk is
@@ -9,6 +8,7 @@ in the same order every time and at most one chunk per core is in memory.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice, product
@@ -17,46 +17,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.background import shared
-from zarrscope.crews import Crew, Stopped
+from zarrscope.check.finding import Finding, descendant, failed_chunk, finding_of
+from zarrscope.check.large_shards import LargeShard
+from zarrscope.chunkio.stored_chunks import index_at, index_of, number_of, region_of
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, ZarrscopeError
-from zarrscope.finding import Finding, descendant, failed_chunk, finding_of
-from zarrscope.store import never
+from zarrscope.executors.executor import Cancelled, Executor
+from zarrscope.model.storage import never
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import CHECKED_AT_ONCE, CHECKED_BYTES, CHECKED_INNER_CHUNKS, CHECKED_PARTS
 
 if TYPE_CHECKING:
-    from zarrscope.array import Array
+    from zarrscope.chunkio.locator import EncodedChunk
     from zarrscope.dialects import Dialect
-    from zarrscope.locator import Index, Payload
-    from zarrscope.metadata import ChunkKeys
+    from zarrscope.model.metadata import ChunkKeys
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
 
-BATCH = 256
-"""So many chunks (shards) are decoded between two signs of progress."""
-PARTS = 8
-"""A batch goes to a cluster in so many pieces, and so many batches at once."""
-UNITS = 1024
-"""So many inner chunks of a shard are fetched at once."""
+MANY = 1 << 16
+"""In a shard with more inner chunks than this, only those in its index are checked."""
+_large = threading.Lock()
+"""One index of a hundred megabytes at a time."""
 MAX_BITS = 1 << 26
-"""A grid of up to so many chunks is kept as an array of flags."""
+"""A grid of at most this many chunks is kept as an array of flags."""
 MAX_ASKED = 10_000_000
+MAX_NAMED_ENTRIES = 100_000
+"""Where chunks are not listed, at most this many entries of a folder are checked for links."""
 MOST_NAMED = 1000
-"""So many missing chunks, and so many keys that are no chunks, are named of one array; of the rest only the number."""
-
-
-def index_of(keys: ChunkKeys, key: str, ndim: int) -> Index | None:
-    """The chunk that `key` belongs to, within the grid or not; None when it is no chunk's key."""
-    if not key.startswith(keys.prefix):
-        return None
-    rest = key[len(keys.prefix) :]
-    if ndim == 0:
-        return () if rest == keys.scalar else None
-    if not rest.startswith(keys.stem):
-        return None
-    parts = rest[len(keys.stem) :].split(keys.separator)
-    if len(parts) != ndim or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
-        return None
-    index = tuple(map(int, reversed(parts) if keys.reverse else parts))
-    return index if keys.key(index) == key else None
+"""Per array, at most this many missing chunks, and stray keys, are named; the rest are counted."""
 
 
 class StoredChunks:
@@ -68,29 +56,32 @@ class StoredChunks:
         dialect: Dialect,
         expect_all: bool = False,
         cancelled: Callable[[], bool] = never,
-        crew: Crew | None = None,
+        executor: Executor | None = None,
     ) -> None:
-        """`crew`: who decodes, where that is not this process."""
+        """`executor` decodes the chunks; None: the threads of this process."""
         self.array = array
-        self.crew = crew
+        self.executor = executor
         self.dialect = dialect
         self.cancelled = cancelled
-        self.extent = array.metadata.grid.extent(array.shape)
+        self.extent = array.metadata.grid.grid_shape(array.shape)
         self.total = prod(self.extent)
-        """How many chunks the grid has, stored or not."""
+        """The number of chunks in the grid, stored or not."""
         self.documents_seen = array.metadata.keys.prefix == dialect.listing(array.path) and array.store.listable
         """Documents lie among the chunks: `listed` tells of nodes beneath the array."""
         self._missing = "error" if expect_all else "information"
+        self._blocked: list[tuple[int | None, ...]] = []
+        """Chunks that an obstacle stands for; None: all along that axis."""
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a worker of a cluster needs to decode: not what is stored, but whether that is known."""
+        """The state that a cluster worker needs for decoding: whether the stored chunks are known, not which they
+        are."""
         known = None if self._present is None else set[int]()
-        return {**self.__dict__, "_present": known, "crew": None, "cancelled": never, "dialect": None}
+        return {**self.__dict__, "_present": known, "executor": None, "cancelled": never, "dialect": None}
 
     # ------------------------------------------------------------------ what lies there
     def listed(self) -> list[Finding]:
-        """Reads the keys: chunks that are missing, and what is stored besides. Raises Unreadable."""
+        """Lists the keys; finds missing chunks and stray keys. Raises Unreadable."""
         store, keys = self.array.store, self.array.metadata.keys
         if not store.listable:
             return []
@@ -102,9 +93,16 @@ class StoredChunks:
         beneath: dict[str, str] = {}
         others = 0
         strays: list[tuple[str, bool]] = []
-        for count, key in enumerate(store.list_prefix(keys.prefix)):
+        obstacles: list[Finding] = []
+        folders: list[str] = []
+        for count, (key, is_folder, error) in enumerate(store.files.list_with_folders(keys.prefix)):
             if count % 1024 == 0 and self.cancelled():
                 return []
+            if is_folder or error is not None:
+                if (found := self._obstacle(key, error, forms)) is not None and len(obstacles) < MOST_NAMED:
+                    obstacles.append(found)
+                    folders.append(f"{key}/")
+                continue
             index = next((i for i in (index_of(form, key, len(self.extent)) for form in forms) if i is not None), None)
             if index is not None and all(i < n for i, n in zip(index, self.extent, strict=True)):
                 self._note(index)
@@ -118,15 +116,53 @@ class StoredChunks:
                 if len(strays) >= 2 * MOST_NAMED:
                     strays = sorted(strays)[:MOST_NAMED]
         findings = [descendant(self.dialect, self.array.path, node, beneath[node]) for node in sorted(beneath)]
-        findings += self._strays(sorted(strays)[:MOST_NAMED], others, tuple(f"{node[1:]}/" for node in beneath))
-        return findings + self._absent()
+        findings += self._strays(sorted(strays)[:MOST_NAMED], others, (*(f"{node[1:]}/" for node in beneath), *folders))
+        return findings + sorted(obstacles, key=lambda found: found.key or "") + self._absent()
+
+    def links(self) -> list[Finding]:
+        """Findings for broken links among the topmost chunk folders, for a check that skips chunks."""
+        store, keys = self.array.store, self.array.metadata.keys
+        if not store.listable:
+            return []
+        prefixes = [keys.prefix, *([keys.prefix + keys.stem] if keys.stem.endswith("/") else [])]
+        found: dict[str, Finding] = {}
+        for prefix in prefixes:
+            if prefix.rstrip("/") in found:
+                continue  # it is such a link
+            for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
+                if "/" in key[len(prefix) :]:
+                    break  # one level comes before what lies deeper
+                if error is not None and (told := self._obstacle(key, error, (keys,))) is not None:
+                    found[key] = told
+        return [found[key] for key in sorted(found)][:MOST_NAMED]
+
+    def _obstacle(self, key: str, error: ZarrscopeError | None, forms: tuple[ChunkKeys, ...]) -> Finding | None:
+        """A folder where a chunk should be, or a link that cannot be followed where chunks should lie."""
+        region = next((found for form in forms if (found := region_of(form, key, len(self.extent))) is not None), None)
+        inside = region is not None and all(i is None or i < n for i, n in zip(region, self.extent, strict=True))
+        if error is None:
+            if not inside or region is None or None in region:
+                return None  # chunks lie in it
+            self._blocked.append(region)
+            text = f"There is a folder where chunk {region} should be: it reads as the fill value"
+            return self._finding("error", "chunk-folder", text, key, "Restore the chunk from a copy.")
+        if not inside or region is None:
+            return self._finding("warning", "stray-link", error.message.rstrip("."), key, error.advice)
+        self._blocked.append(region)
+        what = "The chunks beneath" if None in region else f"Chunk {region}"
+        text = f"{what} cannot be read: {error.message.rstrip('.')}"
+        return self._finding("error", "chunk-link", text, key, error.advice)
+
+    def _behind(self, index: ChunkIndex) -> bool:
+        """Whether a chunk is not there because of an obstacle, which is a finding already."""
+        return any(all(i is None or i == n for i, n in zip(region, index, strict=True)) for region in self._blocked)
 
     def _besides(self) -> set[str]:
         """The documents of this array in other dialects that the hierarchy is in, too."""
-        also = self.array.hierarchy.also if self.array.hierarchy is not None else ()
+        also = self.array.hierarchy.other_dialects if self.array.hierarchy is not None else ()
         return {key for name in also for key in dialect_named(name).documents(self.array.path)}
 
-    def _note(self, index: Index) -> None:
+    def _note(self, index: ChunkIndex) -> None:
         at = self._number(index)
         if isinstance(self._present, set):
             self._present.add(at)
@@ -155,6 +191,8 @@ class StoredChunks:
         """The chunks that are not stored; one finding when none is."""
         if self._present is None or not self.total:
             return []
+        if self._blocked:
+            return self._absent_besides()
         there = len(self._present) if isinstance(self._present, set) else int(np.count_nonzero(self._present))
         missing = self.total - there
         if not there and self.total > 1:
@@ -170,8 +208,22 @@ class StoredChunks:
             findings.append(self._finding(self._missing, "chunks-missing", text, None))
         return findings
 
-    def _not_stored(self, chunk: Index) -> Finding:
-        what = "Shard" if self.array.locator.tiers else "Chunk"
+    def _absent_besides(self) -> list[Finding]:
+        """As `_absent`, of those that no obstacle keeps from being seen."""
+        present = self._present
+        assert present is not None
+        absent = (
+            n
+            for n in range(min(self.total, MAX_BITS))
+            if not (n in present if isinstance(present, set) else present[n]) and not self._behind(self._index(n))
+        )
+        findings = [self._not_stored(self._index(n)) for n in islice(absent, MOST_NAMED)]
+        if len(findings) == MOST_NAMED and next(absent, None) is not None:
+            findings.append(self._finding(self._missing, "chunks-missing", "More chunks are not stored", None))
+        return findings
+
+    def _not_stored(self, chunk: ChunkIndex) -> Finding:
+        what = "Shard" if self.array._stored.locator.tiers else "Chunk"
         text = f"{what} {chunk} is not stored: it reads as the fill value"
         return self._finding(self._missing, "chunk-missing", text, self.array.metadata.keys.key(chunk))
 
@@ -183,14 +235,14 @@ class StoredChunks:
             yield self.total, [self._finding("warning", "chunks-not-checked", text, None)]
             return
         try:
-            self.array.check_size(self.array.locator.unit_shape)
+            self.array._stored.check_size(self.array._stored.locator.chunk_shape)
         except ZarrscopeError as error:
             yield self.total, [finding_of(error, self.array.path)]
             return
         numbers = self._to_decode(start)
-        many = BATCH if self.crew is None else BATCH * PARTS
+        many = CHECKED_AT_ONCE if self.executor is None else CHECKED_AT_ONCE * CHECKED_PARTS
         while batch := [self._index(n) for n in islice(numbers, many)]:
-            found = self._batch(batch) if self.crew is None else self._by_crew(self.crew, batch)
+            found = self._batch(batch) if self.executor is None else self._by_executor(self.executor, batch)
             if self.cancelled():
                 return
             start = self._number(batch[-1]) + 1
@@ -198,15 +250,15 @@ class StoredChunks:
         if start < self.total:
             yield self.total, []
 
-    def _by_crew(self, crew: Crew, chunks: list[Index]) -> dict[Index, list[Finding]]:
-        """As `_batch`, by the workers of a cluster."""
-        found: dict[Index, list[Finding]] = {}
-        part = BATCH // PARTS
+    def _by_executor(self, executor: Executor, chunks: list[ChunkIndex]) -> dict[ChunkIndex, list[Finding]]:
+        """As `_batch`, on the workers of a cluster."""
+        found: dict[ChunkIndex, list[Finding]] = {}
+        part = CHECKED_AT_ONCE // CHECKED_PARTS
         pieces = [chunks[n : n + part] for n in range(0, len(chunks), part)]
         size = part * prod(self.array.metadata.grid.chunk_shape) * (self.array.metadata.dtype.itemsize or 64)
         try:
-            crew.each(self._batch, pieces, found.update, self.cancelled, size)
-        except Stopped:
+            executor.run(self._batch, pieces, found.update, self.cancelled, size)
+        except Cancelled:
             pass  # what was found so far is no step of the check
         return found
 
@@ -218,109 +270,159 @@ class StoredChunks:
             return iter(sorted(n for n in present if n >= start))
         return (start + int(n) for n in np.flatnonzero(present[start:]))
 
-    def _batch(self, chunks: list[Index]) -> dict[Index, list[Finding]]:
-        found: dict[Index, list[Finding]] = {}
+    def _batch(self, chunks: list[ChunkIndex]) -> dict[ChunkIndex, list[Finding]]:
+        found: dict[ChunkIndex, list[Finding]] = {}
         array = self.array
-        if array.locator.tiers:
+        if array._stored.locator.tiers:
 
-            def shard(chunk: Index) -> None:
-                if told := self._shard(chunk):
+            def shard(chunk: ChunkIndex) -> None:
+                if told := [*self._shard(chunk), *self._overlaps(chunk)]:
                     found[chunk] = told
 
             shared().share(chunks, shard)
             return found
 
-        def one(item: tuple[Index, Payload]) -> None:
+        def one(item: tuple[ChunkIndex, EncodedChunk]) -> None:
             if not self.cancelled() and (told := self._decoded(*item)) is not None:
                 found[item[0]] = [told]
 
-        def read(chunk: Index) -> None:
-            for item in array.fetch([chunk], self.cancelled):
+        def read(chunk: ChunkIndex) -> None:
+            for item in array._stored.fetch([chunk], self.cancelled):
                 one(item)
 
         if array.store.remote:
-            shared().share(array.fetch(chunks, self.cancelled), one)
+            shared().share(array._stored.fetch(chunks, self.cancelled), one, self._threads)
         else:
-            shared().share(chunks, read)
+            shared().share(chunks, read, self._threads)
         return found
 
-    def _decoded(self, unit: Index, payload: Payload) -> Finding | None:
+    @property
+    def _threads(self) -> int:
+        """The number of chunks to decode at once: fewer when they are large, to limit memory."""
+        size = prod(self.array._stored.locator.chunk_shape) * max(1, self.array.dtype.itemsize)
+        return min(shared().decode_threads, max(1, CHECKED_BYTES // max(1, size)))
+
+    def _decoded(self, chunk: ChunkIndex, payload: EncodedChunk) -> Finding | None:
         array = self.array
-        key = array.locator.key(unit)
+        key = array._stored.locator.key(chunk)
         if payload is None:  # the store cannot list, or the chunk was erased meanwhile
-            return self._not_stored(array.locator.chunk_of(unit))
+            return self._not_stored(array._stored.locator.grid_index(chunk))
         if isinstance(payload, ZarrscopeError):
             return failed_chunk(payload, array, key)
         try:
-            array.decode_unit(unit, payload)
+            array._stored.decode_chunk(chunk, payload)
         except ZarrscopeError as error:
-            told = None if array.locator.tiers else self._wrong_size(unit, len(payload), key)
+            told = None if array._stored.locator.tiers else self._wrong_size(chunk, len(payload), key)
             return told or failed_chunk(error, array, key)
         return None
 
-    def _wrong_size(self, unit: Index, size: int, key: str) -> Finding | None:
-        expected = self.array.pipeline_of(self.array.locator.shape_of(unit)).encoded.size
+    def _wrong_size(self, chunk: ChunkIndex, size: int, key: str) -> Finding | None:
+        expected = self.array._stored.grid_chunk_pipeline(
+            self.array._stored.locator.stored_chunk_shape(chunk)
+        ).encoded.size
         if size and (expected is None or size == expected):
             return None
         wanted = f", {expected:,} are expected" if expected is not None else ""
         code = "chunk-truncated" if expected is None or size < expected else "chunk-size"
-        text = f"Chunk {unit} has {size:,} bytes{wanted}"
+        text = f"Chunk {chunk} has {size:,} bytes{wanted}"
         return self._finding("error", code, text, key, "Restore the chunk from a copy, or erase it.")
 
-    def _shard(self, chunk: Index) -> list[Finding]:
+    def _shard(self, chunk: ChunkIndex) -> list[Finding]:
         """The findings within one shard: its index once, then each inner chunk that lies within the array."""
-        locator = self.array.locator
+        locator = self.array._stored.locator
         spans = [
             range(c * n, min((c + 1) * n, whole))
-            for c, n, whole in zip(chunk, locator.units_per_chunk, locator.extent, strict=True)
+            for c, n, whole in zip(chunk, locator.chunks_per_shard, locator.grid_shape, strict=True)
         ]
-        found: dict[Index, Finding] = {}
-        absent: list[Index] = []
-        misplaced: list[Index] = []
+        if prod(locator.chunks_per_shard) > MANY:
+            with _large:
+                return self._large_shard(chunk)
+        found: dict[ChunkIndex, Finding] = {}
+        absent: list[ChunkIndex] = []
+        misplaced: list[ChunkIndex] = []
         asked = product(*spans)
-        while units := list(islice(asked, UNITS)):
+        while inner_chunks := list(islice(asked, CHECKED_INNER_CHUNKS)):
             if self.cancelled():
                 return []
-            for unit, payload in self.array.fetch(units, self.cancelled):
+            for inner, payload in self.array._stored.fetch(inner_chunks, self.cancelled):
                 if payload is None:
-                    absent.append(unit)
+                    absent.append(inner)
                     continue
-                finding = self._decoded(unit, payload)
+                finding = self._decoded(inner, payload)
                 if finding is not None and isinstance(payload, ZarrscopeError):
-                    misplaced.append(unit)
+                    misplaced.append(inner)
                     if isinstance(payload, BadChunk):  # the index, its checksum, or where it points to
                         finding = replace(finding, code="shard-index")
                 if finding is not None:
-                    found[unit] = finding
+                    found[inner] = finding
         if len(absent) == prod(len(span) for span in spans) and self._present is None:
             return [self._not_stored(chunk)]
-        for unit in sorted(misplaced)[1:]:  # an index that is wrong fails many inner chunks alike: it is one finding
-            del found[unit]
+        for inner in sorted(misplaced)[1:]:  # an index that is wrong fails many inner chunks alike: it is one finding
+            del found[inner]
         if len(misplaced) > 1:
             first = found[min(misplaced)]
             found[min(misplaced)] = replace(first, message=f"{first.message}; so for {len(misplaced):,} inner chunks")
         key = self.array.metadata.keys.key(chunk)
-        for unit in sorted(absent)[:MOST_NAMED]:
-            text = f"Inner chunk {unit} is not in its shard: it reads as the fill value"
-            found[unit] = self._finding(self._missing, "chunk-missing", text, key)
+        for inner in sorted(absent)[:MOST_NAMED]:
+            text = f"Inner chunk {inner} is not in its shard: it reads as the fill value"
+            found[inner] = self._finding(self._missing, "chunk-missing", text, key)
         if len(absent) > MOST_NAMED:
             text = f"{len(absent) - MOST_NAMED:,} more inner chunks are not in this shard"
             found[max(absent)] = self._finding(self._missing, "chunks-missing", text, key)
-        return [found[unit] for unit in sorted(found)]
+        return [found[inner] for inner in sorted(found)]
+
+    def _overlaps(self, chunk: ChunkIndex) -> list[Finding]:
+        """Inner chunks that have bytes in common. To have all of them in common may be meant so."""
+        if prod(self.array._stored.locator.chunks_per_shard) > MANY:
+            return []  # told with the others
+        locator = self.array._stored.locator
+        found = [self._overlap(chunk, (), pairs) for pairs in (locator.overlaps(chunk),) if pairs]
+        inner = locator.inner_overlaps(chunk, self.cancelled)
+        found += [self._overlap(chunk, path, pairs) for path, pairs in inner[:MOST_NAMED]]
+        if len(inner) > MOST_NAMED:
+            text = f"{len(inner) - MOST_NAMED:,} more shards within this one have chunks with bytes in common"
+            found.append(self._finding("error", "shard-overlap", text, self.array.metadata.keys.key(chunk)))
+        return found
+
+    def _overlap(self, chunk: ChunkIndex, path: tuple[int, ...], pairs: list[tuple[int, int, bool]]) -> Finding:
+        """`path`: the numbers of the inner shards that lead to the one whose chunks these are."""
+        tiers = self.array._stored.locator.tiers
+
+        def place(number: int, tier: int) -> str:
+            return str(tuple(map(int, np.unravel_index(number, tiers[tier].grid))))
+
+        one, other, same = min(pairs, key=lambda pair: pair[2])
+        names = " and ".join(place(number, len(path)) for number in (one, other))
+        within = "".join(f"inner shard {place(number, tier)} of " for tier, number in reversed([*enumerate(path)]))
+        many = f"; so for {len(pairs):,} pairs" if len(pairs) > 1 else ""
+        how = "the same bytes" if same else "bytes in common"
+        text = f"The index gives the inner chunks {names} of {within}shard {chunk} {how}{many}"
+        advice = "One of them is not what was written: compare them with a copy, and write them anew."
+        key = self.array.metadata.keys.key(chunk)
+        return self._finding("warning" if same else "error", "shard-overlap", text, key, advice)
+
+    def _large_shard(self, chunk: ChunkIndex) -> list[Finding]:
+        """As `_shard`, of very many inner chunks: not more findings than can be read."""
+        shard = LargeShard(self.array, chunk, self._decoded, self.cancelled, MOST_NAMED)
+        if not shard.run():
+            return [self._not_stored(chunk)]
+        if self.cancelled():
+            return []
+        if shard.is_full:
+            text = f"{MOST_NAMED:,} inner chunks of this shard are damaged: its others were not looked at"
+            return [*shard.findings, self._finding("error", "chunks-not-checked", text, shard.key)]
+        absent = shard.total - shard.stored
+        if not absent:
+            return shard.findings
+        text = f"{absent:,} inner chunks are not in this shard: they read as the fill value"
+        return [*shard.findings, self._finding(self._missing, "chunks-missing", text, shard.key)]
 
     # ------------------------------------------------------------------ numbers
-    def _number(self, index: Index) -> int:
-        number = 0
-        for i, n in zip(index, self.extent, strict=True):
-            number = number * n + i
-        return number
+    def _number(self, index: ChunkIndex) -> int:
+        return number_of(index, self.extent)
 
-    def _index(self, number: int) -> Index:
-        index: list[int] = []
-        for n in reversed(self.extent):
-            number, i = divmod(number, n)
-            index.append(i)
-        return tuple(reversed(index))
+    def _index(self, number: int) -> ChunkIndex:
+        return index_at(number, self.extent)
 
     def _finding(self, severity: str, code: str, message: str, key: str | None, advice: str | None = None) -> Finding:
         return Finding(severity, code, self.array.path, message, key, None, advice)  # type: ignore[arg-type]

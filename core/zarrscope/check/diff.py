@@ -1,34 +1,34 @@
-"""What two hierarchies differ in: nodes, canonical metadata, attributes, and on request every value.
+"""Compares two hierarchies: nodes, canonical metadata, attributes, and on request every value.
 
 The comparison is of what documents mean, not of how they say it: a v2 hierarchy and its conversion to v3 are the same
 when shapes, data types, fill values, chunk grids, names of dimensions and attributes are. `strict` compares codecs,
 dialects and the documents themselves, too. Values are read block by block, and equal where they are, NaN to NaN
-included. Attributes are told by JSON pointer. Specification: dialects.md A.2, H.8.
+included. Attributes are told by JSON pointer. Specification: reference.md A.2, H.8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count as count_from
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.array import Array
+from zarrscope.chunkio.stored_chunks import blocks_touched, index_at, is_sparse, listed
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import ZarrscopeError
-from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.jsontext import parse_json
-from zarrscope.naming import clean_path, join_path
-from zarrscope.probing import fetch
-from zarrscope.selection import select
-from zarrscope.store import never
-from zarrscope.walking import MAX_DEPTH
-
-BLOCK_BYTES = 16 << 20
-"""Blocks of about this size are compared, each side's chunks whole where one of them is larger."""
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.model.selection import select
+from zarrscope.model.storage import never
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
+from zarrscope.nodes.detect import fetch
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.runtime.tuning import COMPARED_BYTES as BLOCK_BYTES
 
 
 class Absent:
@@ -214,8 +214,10 @@ class _Comparison:
             return
         count = 0
         first: tuple[tuple[int, ...], Any, Any] | None = None
-        block = _block(left, right)
-        for corner in _corners(left.shape, block):
+        block, places, apart_elsewhere = self._places(left, right)
+        if apart_elsewhere is not None:
+            count, first = apart_elsewhere
+        for corner in places:
             if self.cancelled():
                 return
             self.progress(path)
@@ -237,9 +239,43 @@ class _Comparison:
         if first is not None:
             yield Difference(path, "values", first[1], first[2], index=first[0], count=count)
 
+    def _places(
+        self, left: Array, right: Array
+    ) -> tuple[tuple[int, ...], Iterator[tuple[int, ...]], tuple[int, tuple[tuple[int, ...], Any, Any]] | None]:
+        """The shape of the blocks, and where those begin that have to be read: all, or of sparse arrays those in which
+        chunks are stored.
+
+        Then, where the fill values differ, how many elements elsewhere do, and the first of them.
+        """
+        block = _block(left, right)
+        found = listed((left._stored, right._stored), self.cancelled)
+        if found is None:
+            return block, _corners(left.shape, block), None
+        if is_sparse(found):
+            block = _block(left, right, 0)
+        extent = tuple(-(-n // b) for n, b in zip(left.shape, block, strict=True))
+        touched = blocks_touched(
+            found,
+            lambda array, spans: [
+                range(low // b, (high - 1) // b + 1) for (low, high), b in zip(spans, block, strict=True)
+            ],
+        )
+        corners = (tuple(i * b for i, b in zip(place, block, strict=True)) for place in touched)
+        fills = [np.full((), each.fill_value, each.dtype) for each in (left, right)]
+        if not unequal(*fills).any() or len(touched) == prod(extent):
+            return block, corners, None
+        read = sum(
+            prod(min((i + 1) * b, n) - i * b for i, b, n in zip(place, block, left.shape, strict=True))
+            for place in touched
+        )
+        known = set(touched)
+        place = next(index for n in count_from(0) if (index := index_at(n, extent)) not in known)
+        first = tuple(i * b for i, b in zip(place, block, strict=True)), fills[0][()], fills[1][()]
+        return block, corners, (prod(left.shape) - read, first)
+
 
 def unequal(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where two arrays of one shape and type differ, NaN (and NaT) being equal to itself."""
+    """A mask of the elements at which two arrays of one shape and type differ; NaN equals NaN, and NaT equals NaT."""
     apart = np.asarray(left != right, bool)
     if left.dtype.kind in "fcmM":
         apart &= ~((left != left) & (right != right))  # only NaN differs from itself
@@ -248,18 +284,18 @@ def unequal(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _read(array: Array, parts: tuple[slice, ...]) -> NDArray[Any] | ZarrscopeError:
     try:
-        return array.read(select(parts, array.shape))
+        return array._stored.read(select(parts, array.shape))
     except ZarrscopeError as error:
         return error
 
 
-def _block(left: Array, right: Array) -> tuple[int, ...]:
+def _block(left: Array, right: Array, most: int = BLOCK_BYTES) -> tuple[int, ...]:
     """The shape of a block: whole chunks of both sides as far as may be, more of them along the last axes."""
     shape = left.shape
     block = [max(1, min(n, max(a, b))) for n, a, b in zip(shape, left.chunks, right.chunks, strict=True)]
     size = max(1, left.dtype.itemsize)
     for axis in reversed(range(len(shape))):
-        more = BLOCK_BYTES // max(1, prod(block) * size)
+        more = most // max(1, prod(block) * size)
         if more < 2:
             break
         block[axis] = max(1, min(shape[axis], block[axis] * more))
@@ -267,7 +303,8 @@ def _block(left: Array, right: Array) -> tuple[int, ...]:
 
 
 def _corners(shape: tuple[int, ...], block: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Where each block begins, in C order. Lazily: an array may have more of them than there is memory."""
+    """Yields the first index of each block, in C order. A generator, because a list of all blocks may not fit in
+    memory."""
     if not shape:
         yield ()
         return
@@ -308,7 +345,7 @@ def _problem(error: Any) -> Any:
 
 
 def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[Difference]:
-    """Where two JSON values part, as deep down as both have the same members."""
+    """The innermost places at which two JSON values differ."""
     pending = [(pointer, left, right)]
     while pending:
         pointer, left, right = pending.pop()

@@ -1,8 +1,8 @@
-"""What a check finds: one frozen fact with its place, and how errors turn into such.
+"""A finding of a check: a frozen record of one problem and its place; and the conversion of errors into findings.
 
 Severities: *error*, something is lost or will be read wrongly by somebody; *warning*, something is not as it should be,
 yet values are whole, or could not be looked at here; *information*, worth knowing. Errors carry the code of their
-class: not-found, unreadable, bad-metadata, unsupported, refused. Specification: dialects.md F.
+class: not-found, unreadable, bad-metadata, unsupported, refused. Specification: reference.md F.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadChunk, OutsideLink, Refused, TooLarge, Unsupported, ZarrscopeError
 
 if TYPE_CHECKING:
-    from zarrscope.array import Array
     from zarrscope.dialects import Dialect
+    from zarrscope.nodes.array import Array
 
 Severity = Literal["error", "warning", "information"]
 
@@ -34,7 +34,7 @@ class Finding:
 
 def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Finding:
     """An error met at `path`. What is not supported or refused here is a warning: nothing speaks against the data."""
-    mild = isinstance(error, Unsupported | Refused)
+    mild = isinstance(error, Unsupported | Refused) and not isinstance(error, OutsideLink)
     code = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("-")
     message = error.message.rstrip(".")
     where = error.key if error.key is not None else key
@@ -54,7 +54,10 @@ def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:
 
 
 def failed_chunk(error: ZarrscopeError, array: Array, key: str) -> Finding:
-    """What keeps a chunk from being decoded, as a finding: chunk-checksum or chunk-undecodable."""
+    """The finding for a chunk that cannot be decoded: chunk-checksum or chunk-undecodable."""
+    if isinstance(error, TooLarge):
+        advice = "Restore the chunk from a copy, or erase it."
+        return Finding("error", "chunk-size", array.path, error.message, error.key or key, None, advice)
     if not isinstance(error, BadChunk):
         return finding_of(error, array.path, key)
     codec = (error.codec or "").removeprefix("numcodecs.")

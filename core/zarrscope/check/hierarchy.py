@@ -1,65 +1,71 @@
 """Checking a hierarchy: documents, how nodes fit together, and every stored chunk; nothing is changed.
 
 `check` streams findings in a fixed order: of each node what its own documents say, then what lies under its keys, then
-its chunks (stored.py), then its children by name. A node that is broken costs its own findings; the rest goes on.
+its chunks (chunks.py), then its children by name. A node that is broken costs its own findings; the rest goes on.
 
 A chunk that is not stored is information, not an error: it reads as the fill value. `expect_all` makes it an error.
-Specification: dialects.md A.1, A.9, F; severities: finding.py.
+Specification: reference.md A.1, A.9, F; severities: finding.py.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
-from zarrscope.array import Array
-from zarrscope.consolidated import holder_of
-from zarrscope.crews import Crew, crew_of
-from zarrscope.dialects import Dialect, Source, dialect_named
+from zarrscope.check.chunks import StoredChunks
+from zarrscope.check.finding import Finding, Severity, descendant, finding_of
+from zarrscope.dialects import Dialect, StoredDocument, dialect_named
+from zarrscope.dialects.protocol import NodeKind
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
-from zarrscope.finding import Finding, Severity, descendant, finding_of
-from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.jsontext import parse_json
-from zarrscope.naming import clean_path, join_path
-from zarrscope.opening import open as open_hierarchy
-from zarrscope.probing import fetch
-from zarrscope.store import never
-from zarrscope.stored import StoredChunks
-from zarrscope.walking import MAX_DEPTH
+from zarrscope.executors import executor_for
+from zarrscope.executors.executor import JOURNAL, Executor
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.model.storage import ByteRange, never
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.consolidated import holder_of
+from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
+from zarrscope.nodes.detect import fetch
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
 
 OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
 """Attributes that say a group is OME-Zarr's ("labels" alone may be anybody's)."""
+MOST_LOST = 64
+"""At most this many keys are looked at where an array may have lost its document."""
+_looks_like_a_chunk = re.compile(r"(c[/.]?)?[0-9]+([./][0-9]+)*", re.ASCII).fullmatch
 MAX_LEFT_OVER = 1000
-"""So many unfinished files are named."""
+"""At most this many leftover temporary files are named."""
 MAX_BENEATH = 1000
-"""So many names beneath an array are looked at for nodes that should not be there, where chunks are not listed."""
+"""Where chunks are not listed, at most this many names beneath an array are checked for misplaced nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a check is: the node at hand, and how many of its chunks are done. `total` 0: they are not known yet."""
+    """The progress of a check: the current node, its checked chunks and their total (0 while it is unknown)."""
 
     path: str
     done: int = 0
     total: int = 0
     nodes: int = 0
-    """How many nodes have been looked at before this one."""
+    """The number of nodes checked before this one."""
 
 
 class Journal(Protocol):
     """Remembers how far a check came, so that it can go on after a kill. Steps are told whole, with their findings."""
 
     def reached(self, path: str) -> int | None:
-        """None: the node is still to be checked; else so many chunks of its grid, in C order, were passed."""
+        """How many chunks of the node's grid were checked, in C order; None: the node was not checked yet."""
 
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None: ...
 
 
-class Nothing:
+class NullJournal:
     """The journal of a check that is not to be resumed."""
 
     def reached(self, path: str) -> int | None:
@@ -92,10 +98,10 @@ def check(
     address, or a Client). Raises NotFound when there is no node at `path`, Unreadable when its own documents cannot be
     fetched.
     """
-    checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or Nothing())
+    checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or NullJournal())
     if scheduler is None:
         return checking.run(clean_path(path))
-    return checking.run_with(crew_of(scheduler), clean_path(path))
+    return checking.run_with(executor_for(scheduler), clean_path(path))
 
 
 class _Check:
@@ -114,22 +120,22 @@ class _Check:
         self.progress = progress
         self.cancelled = cancelled
         self.journal = journal
-        self.crew: Crew | None = None
+        self.executor: Executor | None = None
         self.nodes = 0
-        self.copies: Mapping[str, Source] | None = None
+        self.consolidated_metadata: Mapping[str, StoredDocument] | None = None
         self.hierarchy = hierarchy
         self.tree = hierarchy.tree()
 
-    def run_with(self, crew: Crew, path: str) -> Iterator[Finding]:
-        """As `run`, chunks decoded by others."""
-        self.crew = crew
+    def run_with(self, executor: Executor, path: str) -> Iterator[Finding]:
+        """As `run`, with chunks decoded by `executor`."""
+        self.executor = executor
         try:
             documents = fetch(self.given.store, self.given.dialect.documents("/"))
             for key, value in list(documents.items())[:1]:
-                crew.sees(self.given.store, key, value)
+                executor.check_shared(self.given.store, key, value)
             yield from self.run(path)
         finally:
-            crew.close()
+            executor.close()
 
     def run(self, path: str) -> Iterator[Finding]:
         store = self.given.store
@@ -158,13 +164,12 @@ class _Check:
         yield from self._node(path, node)
 
     def _left_over(self, path: str) -> list[Finding]:
-        """What killed writers left behind, under names that nobody reads."""
+        """Findings for temporary files that killed writers left behind."""
         advice = "Nothing has to be done: the next who writes there removes it."
         prefixes = ("",) if path == "/" else self.given.dialect.erase(path, "group").prefixes
         try:
-            names = sorted(
-                islice((name for each in prefixes for name in self.given.store.left_over(each)), MAX_LEFT_OVER)
-            )
+            files = self.given.store.files
+            names = sorted(islice((name for each in prefixes for name in files.stale_temporaries(each)), MAX_LEFT_OVER))
         except ZarrscopeError as error:
             return [finding_of(error, path)]
         message = "A writer was stopped here and left an unfinished file"
@@ -182,7 +187,7 @@ class _Check:
             except ZarrscopeError as error:
                 node = error
         reached = self.journal.reached(path)
-        findings = self._documents(path, node) if reached is None else []
+        findings = self._told(path, node) if reached is None else []
         if isinstance(node, Array):
             yield from self._array(path, node, findings, reached)
             return
@@ -197,7 +202,14 @@ class _Check:
         except ZarrscopeError as error:
             if not isinstance(node, ZarrscopeError):
                 findings.append(finding_of(error, path))
+        lost = isinstance(node, Group) and node.metadata.implicit and self._lost_array(path)
+        if lost:
+            names = []
         if reached is None:
+            if lost:
+                findings.append(self._lost(path))
+            elif not isinstance(node, ZarrscopeError):
+                findings += self._lost_beneath(path, node, frozenset(names))
             findings += self._names(path, names)
             if path.count("/") >= MAX_DEPTH and names:
                 findings.append(
@@ -216,12 +228,15 @@ class _Check:
             if reached is None:
                 if node.problem is not None:
                     key = self._dialect(node).documents(path)[0]
-                    findings.append(replace(finding_of(node.problem, path), key=key))
-                findings += self._beneath(path, node)
+                    findings += [replace(finding_of(node.problem, path), key=key)] if not node.metadata.defects else []
+                links = StoredChunks(node, self._dialect(node)).links() if not node.metadata.unread else []
+                behind = tuple(f"{each.key}/" for each in links)
+                findings += [each for each in self._beneath(path, node) if not (each.key or "").startswith(behind)]
+                findings += links
                 self.journal.reach(path, 0, findings)
                 yield from findings
             return
-        stored = StoredChunks(node, self._dialect(node), self.expect_all, self.cancelled, self.crew)
+        stored = StoredChunks(node, self._dialect(node), self.expect_all, self.cancelled, self.executor)
         try:
             listed = stored.listed()
             if reached is None:
@@ -242,6 +257,18 @@ class _Check:
             self.progress(Progress(path, done, stored.total, self.nodes - 1))
             yield from found
 
+    def _told(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
+        """As `_documents`; an unexpected exception becomes a finding of that node, and the check continues."""
+        try:
+            return self._documents(path, node)
+        except MemoryError:
+            raise
+        except Exception as error:
+            message = f"This node could not be checked ({type(error).__name__}: {error})"
+            return [
+                Finding("error", "internal", path, message, advice="This is a mistake in zarrscope: please report it")
+            ]
+
     # ------------------------------------------------------------------ one node
     def _dialect(self, node: Group | Array) -> Dialect:
         """The dialect of one node: in a folder, any of several."""
@@ -256,7 +283,7 @@ class _Check:
             return None
 
     def _documents(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
-        """What the node's own documents say of themselves, and whether they agree on what it is."""
+        """Findings in the node's own documents, and between them when they disagree on its kind."""
         if isinstance(node, NotFound) and path != "/":
             message = "A prefix is listed here, but nothing lies beneath it: a writer or an erasure was stopped"
             advice = "Nothing has to be done: it goes when something is written and erased there."
@@ -266,16 +293,20 @@ class _Check:
             return [finding_of(node, path, key), *self._two_kinds(path, self.hierarchy.dialect)]
         dialect = self._dialect(node)
         key = dialect.attributes_at(path, node.kind)[0]
-        findings = [Finding("warning", "metadata", path, warning, key) for warning in node.warnings]
-        if isinstance(node, Group) and node.problem is not None:
-            findings.append(finding_of(node.problem, path, key))
+        own = dialect.documents(path, node.kind)[0]
+        findings = [Finding("warning", "metadata", path, warning, own) for warning in node.warnings]
+        findings += [replace(finding_of(each.error, path, own), severity="error") for each in node.metadata.defects]
+        if isinstance(node, Group) and node.problem is not None and not node.metadata.defects:
+            findings.append(finding_of(node.problem, path, own))
         findings += self._two_kinds(path, dialect)
-        if self.copies is not None and path != "/" and not getattr(node.metadata, "implicit", False):
+        findings += self._hard_links(path, dialect, node.kind)
+        findings += self._schemas(path, dialect, node.kind) if not node.metadata.defects else []
+        if self.consolidated_metadata is not None and path != "/" and not getattr(node.metadata, "implicit", False):
             keys = dialect.documents(path)
             holds_them = (holder_of(dialect) or "").startswith(
                 dialect.listing(path)
             )  # the group made for the copy alone
-            if not holds_them and not any(each in self.copies for each in keys):
+            if not holds_them and not any(each in self.consolidated_metadata for each in keys):
                 findings.append(
                     Finding(
                         "error",
@@ -290,10 +321,33 @@ class _Check:
             findings += self._ome(path, node, key)
         return findings
 
+    def _hard_links(self, path: str, dialect: Dialect, kind: NodeKind) -> list[Finding]:
+        """Documents whose file has another name besides, which an edit here does not change."""
+        advice = "An edit here leaves the other name with what it holds now. Copy the file if that is not wanted."
+        return [
+            Finding("information", "hard-link", path, "The document's file has another name besides", key, None, advice)
+            for key in dialect.documents(path, kind)
+            if self.hierarchy.store.files.links(key) > 1
+        ]
+
+    def _schemas(self, path: str, dialect: Dialect, kind: NodeKind) -> list[Finding]:
+        """Findings where documents break the registered schemas of codecs, data types and grids, but are readable
+        here."""
+        try:
+            faults = dialect.faults({**fetch(self.hierarchy.store, dialect.documents(path, kind))})
+        except ZarrscopeError:
+            return []  # opening the node told it
+        advice = "It reads here. Other readers may refuse it: correct the document."
+        return [
+            Finding("warning", "schema", path, f"{pointer or 'The document'} {problem}", key, pointer, advice)
+            for key, (pointer, problem) in faults
+        ]
+
     def _ome(self, path: str, node: Group, key: str) -> list[Finding]:
-        """What breaks the rules of OME-Zarr in the attributes, and images that do not open as their attributes say."""
-        from zarrscope.ome_check import check as ome_check
-        from zarrscope.pyramid import find_images
+        """Findings where attributes break the rules of OME-Zarr, and images that do not open as their attributes
+        declare."""
+        from zarrscope.ome.validate import check as ome_check
+        from zarrscope.view.image import find_images
 
         findings: list[Finding] = []
         if OME_KEYS & node.attributes.keys():
@@ -339,6 +393,46 @@ class _Check:
                 )
         return findings
 
+    def _lost_beneath(self, path: str, node: Group, names: frozenset[str]) -> list[Finding]:
+        """Folders beside the nodes of a group that hold chunks: the document of an array was lost."""
+        store = self.hierarchy.store
+        if not store.listable:
+            return []
+        findings = []
+        try:
+            for entry in store.list_dir(self._dialect(node).chunk_keys(path, 1).prefix):
+                child = join_path(path, entry.name)
+                if entry.is_prefix and entry.name not in names and self._lost_array(child, node):
+                    findings.append(self._lost(child))
+                if self.cancelled():
+                    break
+        except ZarrscopeError as error:
+            findings.append(finding_of(error, path))
+        return sorted(findings, key=lambda found: found.path)
+
+    def _lost(self, path: str) -> Finding:
+        if self.hierarchy.store.get(JOURNAL, ByteRange(0, 1)) is not None:
+            message = "Chunks of a conversion that was not finished lie here"
+            return Finding("warning", "array-lost", path, message, advice="Run it again: it goes on where it was.")
+        message = "There are chunks here, but no document that says of which array: they cannot be read"
+        advice = "Restore the array's document from a copy or from the consolidated metadata, or erase the chunks."
+        return Finding("error", "array-lost", path, message, advice=advice)
+
+    def _lost_array(self, path: str, above: Group | None = None) -> bool:
+        """Whether what lies at `path`, which has no document, looks like chunks and nothing else."""
+        store = self.hierarchy.store
+        dialect = self.hierarchy.dialect if above is None else self._dialect(above)
+        if not store.listable:
+            return False
+        prefix = dialect.chunk_keys(path, 1).prefix
+        documents = {key.rpartition("/")[2] for key in dialect.documents("/node")}
+        try:
+            first = [key[len(prefix) :] for key in islice(store.list_prefix(prefix), MOST_LOST)]
+        except ZarrscopeError:
+            return False
+        chunks = [key for key in first if key not in documents]
+        return bool(chunks) and all(_looks_like_a_chunk(key) for key in chunks)
+
     def _beneath(self, path: str, node: Array) -> list[Finding]:
         """Nodes beneath an array, one level down, where no listing of its chunks tells them."""
         store, dialect = self.hierarchy.store, self._dialect(node)
@@ -360,16 +454,20 @@ class _Check:
     def _take_copies(self) -> None:
         store, dialect = self.given.store, self.given.dialect
         try:
-            self.copies = dialect.consolidated({**fetch(store, dialect.documents("/"))})
+            self.consolidated_metadata = dialect.consolidated({**fetch(store, dialect.documents("/"))})
         except ZarrscopeError:
-            self.copies = None  # opening the hierarchy told it
+            self.consolidated_metadata = None  # opening the hierarchy told it
 
     def _compared_copies(self, path: str) -> list[Finding]:
-        """Where the consolidated copy says other things than the documents it was made of."""
-        if self.copies is None:
+        """Findings where consolidated metadata differ from the documents that they copy."""
+        if self.consolidated_metadata is None:
             return []
         prefix = self.given.dialect.listing(path)
-        places = {key: self.given.dialect.copied_at(key) for key in self.copies if key.startswith(prefix)}
+        places = {
+            key: self.given.dialect.consolidated_location(key)
+            for key in self.consolidated_metadata
+            if key.startswith(prefix)
+        }
         keys = sorted(key for key, place in places.items() if place is not None)
         findings: list[Finding] = []
         for at in range(0, len(keys), 256):
@@ -382,14 +480,14 @@ class _Check:
                 if isinstance(answer, ZarrscopeError):
                     findings.append(finding_of(answer, node, key))
                     continue
-                told, place = self._copy_differs(node, key, self.copies[key], answer), places[key]
+                told, place = self._copy_differs(node, key, self.consolidated_metadata[key], answer), places[key]
                 if told is not None and place is not None:
                     (code, message), (holder, pointer) = told, place
                     advice = "Readers that trust the copy see something else. Consolidate the metadata anew."
                     findings.append(Finding("error", code, node, message, holder, pointer, advice))
         return findings
 
-    def _copy_differs(self, path: str, key: str, copy: Source, own: bytes | None) -> tuple[str, str] | None:
+    def _copy_differs(self, path: str, key: str, copy: StoredDocument, own: bytes | None) -> tuple[str, str] | None:
         held = copy if isinstance(copy, Mapping) else parse_json(copy)
         if own is None:
             if not held:
@@ -418,7 +516,7 @@ class _Check:
 
 
 def _plain(document: Any) -> Any:
-    """What a document says, apart from a copy of others that it holds itself; NaN equal to itself."""
+    """The content of a document without consolidated metadata, in a form in which NaN equals NaN."""
     if isinstance(document, Mapping):
         document = {name: value for name, value in document.items() if name != "consolidated_metadata"}
     return json.loads(json.dumps(document, sort_keys=True, default=str), parse_constant=str)

@@ -5,9 +5,9 @@
     for loss in plan.losses: print(loss)                  # what the destination cannot hold
     convert.run(plan)                                     # copies or encodes anew, verifies, raises Refused on losses
 
-A chunk whose bytes mean the same in both dialects is copied as it is (dialects.md H.8); else it is decoded and encoded
+A chunk whose bytes mean the same in both dialects is copied as it is (reference.md H.8); else it is decoded and encoded
 anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata along, copying.py does the work, in pieces
-(work.py) that the threads of this process do, or the workers of a Dask cluster (../crews.py).
+(work.py) that the threads of this process do, or the workers of a Dask cluster (executors/executor.py).
 
     plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
     convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # or where they are

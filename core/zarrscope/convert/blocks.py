@@ -1,4 +1,4 @@
-"""Regions: blocks of a destination's chunks that are worked on at one go. Pure geometry, and what "equal" means.
+"""Regions: blocks of destination chunks that are processed together. Pure geometry, and the comparison of elements.
 
 A region is whole chunks (whole shards) of the destination, so that no two workers ever write one key, and as many of
 them as make whole chunks of the source, so that none is decoded twice, while memory allows; of a source far away, as
@@ -7,7 +7,7 @@ many as fill its requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -15,28 +15,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.metadata import ArrayMetadata
-from zarrscope.selection import Selection
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.selection import ChunkIndex, Selection
+from zarrscope.runtime.tuning import REGION_BYTES
 
-REGION_BYTES = 32 << 20
-
-Region = tuple[range, ...]
+ChunkRegion = tuple[range, ...]
 """Chunks of the destination, per axis."""
-Spans = tuple[range, ...]
+ElementRegion = tuple[range, ...]
 """Elements, per axis."""
 
 
-def regions(
-    unit: Sequence[int], metadata: ArrayMetadata, factors: Sequence[int] | None = None, many: int = 1
-) -> Iterator[Region]:
-    """All chunks of `metadata`'s grid in blocks, for values read from an array `factors` times as large whose units of
-    decoding have the shape `unit`. A block takes REGION_BYTES, or as much as has to be decoded at once anyway; it spans
-    `many` units where they are that small."""
+def region_shape(
+    unit: Sequence[int],
+    metadata: ArrayMetadata,
+    factors: Sequence[int] | None = None,
+    many: int = 1,
+    most: int = REGION_BYTES,
+) -> tuple[int, ...]:
+    """The number of chunks of `metadata`'s grid in a region, along each axis.
+
+    Values are read from an array `factors` times as large whose units of decoding have the shape `unit`. A region takes
+    `most` bytes, or as much as has to be decoded at once anyway; it spans `many` units where they are that small.
+    """
     grid = metadata.grid
-    extent = grid.extent(metadata.shape)
+    extent = grid.grid_shape(metadata.shape)
     times = factors if factors is not None else (1,) * len(extent)
     itemsize = metadata.dtype.itemsize or 64
-    limit = max(REGION_BYTES, itemsize * prod(unit))
+    limit = max(most, itemsize * prod(unit))
     own = [max(1, c * f) for c, f in zip(grid.chunk_shape, times, strict=True)]
     steps = [1] * len(extent)
     size = itemsize * prod(own)
@@ -48,12 +53,22 @@ def regions(
     for axis in reversed(range(len(extent))):
         most = max(1, min(extent[axis] // max(1, steps[axis]), limit // max(1, size), -(-many // units)))
         steps[axis], size, units = steps[axis] * most, size * most, units * most
-    starts = [range(0, n, step) for n, step in zip(extent, steps, strict=True)]
-    for corner in product(*starts):
-        yield tuple(range(start, min(n, start + step)) for start, n, step in zip(corner, extent, steps, strict=True))
+    return tuple(steps)
 
 
-def spans_of(metadata: ArrayMetadata, region: Region) -> Spans:
+def regions(
+    metadata: ArrayMetadata, steps: Sequence[int], chosen: Iterable[ChunkIndex] | None = None
+) -> Iterator[ChunkRegion]:
+    """Splits the grid into regions of `steps` chunks along each axis; all of them, or those with the numbers
+    `chosen`."""
+    extent = metadata.grid.grid_shape(metadata.shape)
+    if chosen is None:
+        chosen = product(*(range(-(-n // step)) for n, step in zip(extent, steps, strict=True)))
+    for place in chosen:
+        yield tuple(range(i * step, min(n, (i + 1) * step)) for i, n, step in zip(place, extent, steps, strict=True))
+
+
+def spans_of(metadata: ArrayMetadata, region: ChunkRegion) -> ElementRegion:
     """The elements of the array that the chunks of a region hold."""
     spans = []
     for axis, chunks in enumerate(region):
@@ -62,7 +77,7 @@ def spans_of(metadata: ArrayMetadata, region: Region) -> Spans:
     return tuple(spans)
 
 
-def slabs(spans: Spans, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[Spans]:
+def slabs(spans: ElementRegion, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[ElementRegion]:
     """`spans` in parts whose values above take at most REGION_BYTES, or one unit; in whole units where these align."""
     units = [max(1, min(len(s), u // f)) for s, u, f in zip(spans, unit, factors, strict=True)]
     steps = list(units)
@@ -78,22 +93,22 @@ def slabs(spans: Spans, unit: Sequence[int], itemsize: int, factors: Sequence[in
     yield from product(*cut)
 
 
-def selection(spans: Spans) -> Selection:
+def selection(spans: ElementRegion) -> Selection:
     return Selection(tuple(spans), tuple(map(len, spans)), False)
 
 
-def inside(spans: Spans, outer: Spans) -> tuple[slice, ...]:
-    """Where `spans` lie in an array that holds `outer`."""
+def inside(spans: ElementRegion, outer: ElementRegion) -> tuple[slice, ...]:
+    """The selection of `spans` in an array that holds the elements `outer`."""
     return tuple(slice(s.start - o.start, s.stop - o.start) for s, o in zip(spans, outer, strict=True))
 
 
-def spelled(spans: Spans) -> str:
+def spelled(spans: ElementRegion) -> str:
     """ "0:5, 3:9" """
     return ", ".join(f"{s.start}:{s.stop}" for s in spans)
 
 
 def equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """The same elements; for numbers the same bits, or NaN in both."""
+    """Whether all elements are equal: numbers bit by bit, except that NaN equals NaN."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype.hasobject:

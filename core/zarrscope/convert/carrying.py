@@ -12,7 +12,9 @@ from typing import Any
 
 from zarrscope.convert.ome_versions import ShapeOf, downgraded, nothing_known, upgraded
 from zarrscope.dialects import Dialect
-from zarrscope.metadata import ArrayMetadata
+from zarrscope.dialects.writing import is_standard_json
+from zarrscope.jsondoc.spans import pointer_of
+from zarrscope.model.metadata import ArrayMetadata
 
 Attributes = dict[str, Any]
 
@@ -60,17 +62,45 @@ def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------- strict JSON
-def strict(value: Any, pointer: str = "") -> tuple[Any, list[str]]:
-    """(`value` with NaN and infinities as text, the pointers to them): JSON has no such numbers."""
-    if isinstance(value, Mapping):
-        parts = {
-            name: strict(item, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
-            for name, item in value.items()
-        }
-        return {name: part for name, (part, _) in parts.items()}, [p for _, found in parts.values() for p in found]
-    if isinstance(value, list | tuple):
-        items = [strict(item, f"{pointer}/{i}") for i, item in enumerate(value)]
-        return [part for part, _ in items], [p for _, found in items for p in found]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity", [pointer]
-    return value, []
+MOST_POINTERS = 100
+"""At most this many places are named per node."""
+
+
+def strict(value: Any) -> tuple[Any, list[str]]:
+    """(`value` with NaN and infinities as text, pointers to the first of them): JSON has no such numbers.
+
+    Without recursion, for attributes may be nested as deeply as it goes; and what needs no change is not copied.
+    """
+    if is_standard_json(value):
+        return value, []
+    whole: list[Any] = [value]
+    pointers: list[str] = []
+    pending: list[tuple[Any, _Place]] = [(whole, None)]
+    while pending:
+        holder, place = pending.pop()
+        for name, item in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(item, Mapping):
+                holder[name] = dict(item)
+            elif isinstance(item, list | tuple):
+                holder[name] = list(item)
+            elif isinstance(item, float) and not math.isfinite(item):
+                holder[name] = "NaN" if math.isnan(item) else "Infinity" if item > 0 else "-Infinity"
+                if len(pointers) < MOST_POINTERS:
+                    pointers.append(_pointer((place, name)))
+                continue
+            else:
+                continue
+            pending.append((holder[name], (place, name)))
+    return whole[0], pointers
+
+
+_Place = tuple["_Place", str | int] | None
+"""A place in a JSON value: that of its container, and the name or index in it; None for the whole value."""
+
+
+def _pointer(place: _Place) -> str:
+    tokens: list[str] = []
+    while place is not None:
+        place, name = place
+        tokens.append(str(name))
+    return pointer_of(tokens[-2::-1])

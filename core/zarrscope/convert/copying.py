@@ -3,7 +3,7 @@
 Memory holds one region per thread, of at most REGION_BYTES or one chunk of the destination, whichever is more. Nothing
 is stored over anything: every value is set with ABSENT. Stores set whole values or nothing, so what a killed run left
 behind is whole chunks, and the next run of the same plan takes each of them as done; the comparison at the end reads
-all of it again. The pieces are work.py's, who does them crews.py's.
+all of it again. The pieces are work.py's, who does them executors/executor.py's.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from zarrscope.array import Array
-from zarrscope.convert.planning import JOURNAL, NodePlan, Plan
-from zarrscope.convert.work import Done, Work
-from zarrscope.crews import Crew, Stopped, crew_of
+from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, NodePlan, Plan
+from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
-from zarrscope.opening import reopened
-from zarrscope.store import ABSENT, Store, never
+from zarrscope.executors import executor_for
+from zarrscope.executors.executor import Cancelled, Executor
+from zarrscope.model.storage import ABSENT, never
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.opening import reopened
+from zarrscope.stores.store import Store
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: chunks of the destination, out of how many, and what is being done with which node."""
+    """The progress of a run: the current step and node, chunks done, and chunks in total."""
 
     doing: str
     """"converting", "building" (a level) or "verifying"."""
@@ -35,16 +37,19 @@ class Progress:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run did, in chunks. `cancelled`: it was stopped, and the same plan goes on from there."""
+    """The result of a run, in chunks. `cancelled`: it was stopped; running the same plan again continues it."""
 
     copied: int
     encoded: int
     blank: int
-    """Of nothing but the fill value, so not stored; or not stored in the source."""
+    """Chunks that hold only the fill value, or are absent in the source: they are not stored."""
     kept: int
     """Stored by an earlier run."""
     verified: bool
     cancelled: bool = False
+    assumed: int = 0
+    """Values that the source does not give out and that were taken as missing, because the caller wanted it so: nobody
+    has read them. On a cluster at least so many."""
 
 
 def run(
@@ -59,9 +64,10 @@ def run(
     """Writes the destination, or goes on where an earlier run of the same plan stopped, and compares all elements.
 
     `scheduler`: the address of a Dask cluster's scheduler (or a distributed.Client) whose workers do it, instead of the
-    threads of this process; see crews.py. `progress` is called by one thread at a time, of several. Raises Refused (the
-    plan loses something and `allow_losses` is False), Conflict (the destination holds anything else), BadChunk (a chunk
-    of the source cannot be decoded, or the comparison found a difference, with its place), ReadOnly, Unreadable.
+    threads of this process; see executors/executor.py. `progress` is called by several threads, one at a time. Raises
+    Refused (the plan loses something and `allow_losses` is False), Conflict (the destination holds anything else),
+    BadChunk (a chunk of the source cannot be decoded, or the comparison found a difference, with its place), ReadOnly,
+    Unreadable.
     """
     if plan.losses and not allow_losses:
         raise Refused(
@@ -70,11 +76,11 @@ def run(
             advice="Convert to another dialect, or allow the losses.",
         )
     store = plan.store if plan.store is not None else opened(plan.destination)
-    crew = crew_of(scheduler)
+    executor = executor_for(scheduler)
     try:
-        return _Run(plan, store, crew, progress, cancelled).go(verify)
+        return _ConvertRun(plan, store, executor, progress, cancelled).go(verify)
     finally:
-        crew.close()
+        executor.close()
 
 
 def opened(destination: str) -> Store:
@@ -83,31 +89,33 @@ def opened(destination: str) -> Store:
     return open_store(destination, "a")
 
 
-class Writing:
-    """What runs share: arrays made chunk by chunk, their documents, and comparing them."""
+class DestinationWriter:
+    """Writes the arrays and documents of a plan and compares them with the source; the base of both kinds of run."""
 
     def __init__(
         self,
         store: Store,
         nodes: Iterable[NodePlan],
-        crew: Crew,
+        executor: Executor,
         progress: Callable[[Progress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
-        self.store, self.crew, self.progress, self.cancelled = store, crew, progress, cancelled
+        self.store, self.executor, self.progress, self.cancelled = store, executor, progress, cancelled
         self.nodes = tuple(nodes)
         self.total = sum(node.chunks for node in self.nodes)
-        self.sum = Done()
+        self.sum = WorkCount()
         self.resumed = False
         """Something of this job may be there already."""
 
     def result(self, *, verified: bool, cancelled: bool) -> Result:
         n = self.sum
-        return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled)
+        assumed = max((node.array.store.taken_as_missing for node in self.nodes if node.array is not None), default=0)
+        assumed += n.assumed if self.executor.may_repeat else 0  # what other processes met
+        return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled, assumed)
 
     def begin(self, journal: bytes, *, empty: bool) -> None:
         """Claims the destination, where it is ours to claim: `empty`, or with the same journal in it."""
-        if self.store.get(JOURNAL) is None:
+        if self.store.get(JOURNAL, None, JOURNAL_LIMIT) is None:
             if empty and next(self.store.list(), None) is not None:
                 raise Conflict(
                     "The destination is not empty",
@@ -120,19 +128,19 @@ class Writing:
                 pass  # somebody began at the same moment: the same conversion, or another
             else:
                 try:
-                    self.crew.sees(self.store, JOURNAL, journal)
+                    self.executor.check_shared(self.store, JOURNAL, journal)
                 except ZarrscopeError:
                     self.store.erase(JOURNAL)
                     raise
                 return
-        if self.store.get(JOURNAL) != journal:
+        if self.store.get(JOURNAL, None, JOURNAL_LIMIT) != journal:
             raise Conflict(
                 "Another conversion was begun there and not finished",
                 store=self.store.url,
                 key=JOURNAL,
                 advice="Run it again as it was begun, or erase the destination; the source may have changed since.",
             )
-        self.crew.sees(self.store, JOURNAL, journal)
+        self.executor.check_shared(self.store, JOURNAL, journal)
         self.resumed = True
 
     # ------------------------------------------------------------------ documents
@@ -151,38 +159,42 @@ class Writing:
 
     def check(self) -> None:
         if self.cancelled():
-            raise Stopped
+            raise Cancelled
 
     # ------------------------------------------------------------------ chunks
-    def _work(self, node: NodePlan, target: Array) -> Work:
+    def _work(self, node: NodePlan, target: Array) -> ArrayWork:
         source = node.array
         if node.level is not None:
             source = Array(self.store, node.level.above, node.level.metadata)
         assert source is not None
-        again = self.resumed or self.crew.twice
+        again = self.resumed or self.executor.may_repeat
         if node.level is None:
-            return Work(source, target, again=again)
-        return Work(source, target, node.level.factors, node.level.method, again=again)
+            return ArrayWork(source, target, again=again)
+        return ArrayWork(source, target, node.level.factors, node.level.method, again=again)
 
     def chunks(self, node: NodePlan) -> None:
         assert node.metadata is not None
         doing = "building" if node.level is not None else "converting"
 
-        def done(some: Done) -> None:
+        def done(some: WorkCount) -> None:
             self.sum += some
             self._tell(doing, node, self.sum.chunks)
 
         if self._complete(node):
-            done(Done(kept=node.chunks))
+            done(WorkCount(kept=node.chunks))
             return
         work = self._work(node, Array(self.store, node.target, node.metadata))
+        before = self.sum.chunks
         if node.how == "copied":
             size = node.metadata.dtype.itemsize or 64
             for n in node.metadata.grid.chunk_shape:
                 size *= n
-            self.crew.each(work.copy, work.batches(), done, self.cancelled, size)
+            self.executor.run(work.copy, work.batches(), done, self.cancelled, size)
         else:
-            self.crew.each(work.encode, work.regions(), done, self.cancelled, work.region_bytes)
+            self.executor.run(work.encode, work.regions(), done, self.cancelled, work.region_bytes)
+        left = node.chunks - (self.sum.chunks - before)
+        if left:  # not stored in the source, and so not visited
+            done(WorkCount(blank=left))
 
     def _tell(self, doing: str, node: NodePlan, done: int) -> None:
         if self.progress is not None:
@@ -204,27 +216,28 @@ class Writing:
                     f"{node.target} has shape {target.shape}, not {node.metadata.shape}", store=self.store.url
                 )
 
-            def done(some: Done, node: NodePlan = node) -> None:
+            def done(some: WorkCount, node: NodePlan = node) -> None:
                 nonlocal passed
                 passed += some.chunks
+                self.sum += WorkCount(assumed=some.assumed)
                 self._tell("verifying", node, passed)
 
             work = self._work(node, target)
-            self.crew.each(work.compare, work.regions(), done, self.cancelled, work.region_bytes)
+            self.executor.run(work.compare, work.regions(written=True), done, self.cancelled, work.region_bytes)
 
 
-class _Run(Writing):
+class _ConvertRun(DestinationWriter):
     """One conversion to a new place."""
 
     def __init__(
         self,
         plan: Plan,
         store: Store,
-        crew: Crew,
+        executor: Executor,
         progress: Callable[[Progress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
-        super().__init__(store, plan.nodes, crew, progress, cancelled)
+        super().__init__(store, plan.nodes, executor, progress, cancelled)
         self.plan = plan
 
     def go(self, verify: bool) -> Result:
@@ -242,6 +255,6 @@ class _Run(Writing):
                 self.verify()
             self.store.flush()
             self.store.erase(JOURNAL)
-        except Stopped:
+        except Cancelled:
             return self.result(verified=False, cancelled=True)
         return self.result(verified=verify, cancelled=False)

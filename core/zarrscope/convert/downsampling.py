@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.dtype import DataType
 from zarrscope.errors import Refused
+from zarrscope.model.dtype import DataType
 
 Method = Literal["mean", "nearest", "mode"]
 METHODS: tuple[Method, ...] = ("mean", "nearest", "mode")
@@ -33,7 +33,7 @@ def coarser_shape(shape: Sequence[int], factors: Sequence[int]) -> tuple[int, ..
 
 
 def middle(factor: int, method: Method) -> float:
-    """Where the first element of a level lies, in elements of the level above it."""
+    """The position of a level's first element, in elements of the finer level."""
     return 0.0 if method == "nearest" else (factor - 1) / 2
 
 
@@ -144,5 +144,5 @@ def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def block_bytes(factors: Sequence[int], itemsize: int) -> int:
-    """How many bytes of the level above make one element."""
+    """The bytes of the finer level that are reduced to one element."""
     return prod(factors) * itemsize

@@ -6,19 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarrscope.creating import as_spec, default_codecs, guess_chunks, sharding, with_defaults
 from zarrscope.dialects import dialect_named
-from zarrscope.dialects.pipeline import bytes_codec, kind_of
-from zarrscope.dtype import DataType
+from zarrscope.dialects.pipeline import bytes_codec
 from zarrscope.errors import Refused
-from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+from zarrscope.model.codec_table import kind_of
+from zarrscope.model.dtype import DataType
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+from zarrscope.nodes.create import as_spec, default_codecs, guess_chunks, sharding, with_defaults
 
 CodecLike = CodecSpec | Mapping[str, Any] | str
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the caller chose; None: as the source has it. Raises Refused for lengths below 1."""
+    """The chunks, shards and codecs that the caller chose; None keeps those of the source. Raises Refused for lengths
+    below 1."""
 
     chunks: tuple[int, ...] | None = None
     shards: tuple[int, ...] | None = None
@@ -30,7 +32,7 @@ class Layout:
                 raise Refused(f"{name} {lengths} cannot be: each length is at least 1")
 
     def candidates(self, draft: ArrayMetadata, notes: list[str]) -> Iterator[tuple[ArrayMetadata, list[str]]]:
-        """Candidates and what to tell when one is taken, the closest to the source first."""
+        """Yields layouts with the notes that apply to each, the closest to the source first."""
         dtype = draft.dtype
         outer, inner, codecs = unfolded(draft)
         had_shards = outer != inner
@@ -105,7 +107,7 @@ def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tu
 
 
 def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
-    """What makes bytes of elements, alone."""
+    """The array→bytes codec alone."""
     if dtype.variable:
         return default_codecs(dtype)[:1]
     return (bytes_codec(dtype, "little"),)

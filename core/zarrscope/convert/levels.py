@@ -3,7 +3,7 @@
 A level is the one above it with its spatial axes made shorter by whole factors; time, channels and other axes stay. A
 level's scale is the one above times the factor, its translation moves to the middle of the first block: half a pixel
 of the level above for a mean of two. What else a multiscale says (name, axes, coordinate transformations of the whole,
-omero, image-label) stays as it is. Specification: dialects.md E.2, E.4; OME-Zarr 0.4 and 0.5 "multiscales".
+omero, image-label) stays as it is. Specification: reference.md E.2, E.4; OME-Zarr 0.4 and 0.5 "multiscales".
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zarrscope import ome
+import zarrscope.ome.metadata as ome
 from zarrscope.convert.downsampling import METHODS, Method, coarser_shape, middle
 from zarrscope.errors import Refused
-from zarrscope.metadata import ArrayMetadata
-from zarrscope.ome import TYPE_OF_NAME, Axis
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.ome.metadata import TYPE_OF_NAME, Axis
 
 SMALL = 256
 """Without a number of levels asked for, the coarsest is the first whose y and x are at most this."""
@@ -31,7 +31,7 @@ DESCRIPTIONS: dict[Method, str] = {
 
 @dataclass(frozen=True)
 class Pyramid:
-    """What the caller wants of pyramids. Raises Refused for what cannot be.
+    """The options for building pyramids. Raises Refused for impossible ones.
 
     `levels` counts the finest one; None: until y and x are at most SMALL. `factors`: one number for all spatial axes,
     or by the names of axes, those not named 2. `method` None: mean, for labels nearest. `axes`: the names of a plain
@@ -53,14 +53,14 @@ class Pyramid:
                 raise Refused(f"A factor of {factor} cannot be: 1 to 64 can")
 
     def factor(self, axis: Axis) -> int:
-        """How much shorter an axis becomes with every level."""
+        """The factor by which an axis shrinks from level to level."""
         if axis.type != "space":
             return 1
         return self.factors if isinstance(self.factors, int) else self.factors.get(axis.name, 2)
 
 
 @dataclass(frozen=True)
-class Level:
+class PyramidLevel:
     """How one level is made of the array at `above` in the destination, whose metadata is `metadata`."""
 
     above: str

@@ -1,4 +1,4 @@
-"""When the same bytes mean the same elements, so that chunks are copied as they are (dialects.md H.8)."""
+"""When the same bytes mean the same elements, so that chunks are copied as they are (reference.md H.8)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from zarrscope.creating import as_spec
 from zarrscope.dialects import dialect_named
 from zarrscope.dialects.pipeline import bytes_codec
-from zarrscope.dtype import DataType
-from zarrscope.metadata import ArrayMetadata, CodecSpec
+from zarrscope.model.codec_table import completed
+from zarrscope.model.dtype import DataType
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec
+from zarrscope.nodes.create import as_spec
 
 
 def meaning(metadata: ArrayMetadata) -> tuple[Any, ...]:
@@ -20,11 +21,11 @@ def meaning(metadata: ArrayMetadata) -> tuple[Any, ...]:
 
 
 def _decoding(codecs: Sequence[CodecSpec], dtype: DataType | None, ndim: int) -> tuple[str, ...]:
-    """What decoding needs of a list of codecs: how hard a compressor tried is nothing to it."""
+    """The part of a list of codecs that matters for decoding: a compression level does not."""
     told: list[str] = []
     plain = True
     for spec in codecs:
-        settings: dict[str, Any] = dict(spec.configuration)
+        settings: dict[str, Any] = completed(spec.name, spec.configuration)[0]
         if spec.name in ("gzip", "zstd", "blosc", "crc32c"):
             settings = {}
         elif spec.name == "transpose" and settings.get("order") == [*range(ndim)]:

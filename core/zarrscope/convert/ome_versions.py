@@ -3,7 +3,7 @@
 0.4 keeps its members at the top of v2's attributes, each with a version of its own; 0.5 keeps them in v3's attributes
 under "ome" with one version, and arrays must name their dimensions as the axes. 0.1 and 0.2 imply the axes t, c, z, y,
 x, 0.3 names them; none of the three tells scales, nor where wells are but by their paths. Other versions are taken
-along as they are. Pure functions; what they are given is not changed. Specification: dialects.md E.1, E.2, E.5.
+along as they are. Pure functions; what they are given is not changed. Specification: reference.md E.1, E.2, E.5.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from zarrscope.ome import HISTORICAL_AXES, TYPE_OF_NAME, resolve
+from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, resolve
 
 Attributes = dict[str, Any]
 ShapeOf = Callable[[str], tuple[int, ...] | None]

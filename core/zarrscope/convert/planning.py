@@ -2,7 +2,7 @@
 
 A plan reads documents and no chunks, and writes nothing. Whatever the new dialect says is written and parsed again
 while planning, so that a loss is what the destination's own documents would tell differently. Specification:
-dialects.md H.8 (what each dialect can express), E.1 (OME-Zarr), A.12 (fill values).
+reference.md H.8 (what each dialect can express), E.1 (OME-Zarr), A.12 (fill values).
 """
 
 from __future__ import annotations
@@ -15,43 +15,53 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zarrscope.array import Array
-from zarrscope.consolidated import holder_of
 from zarrscope.convert.carrying import attributes, strict
 from zarrscope.convert.layout import CodecLike, Layout
-from zarrscope.convert.levels import Level, Pyramid, entries
+from zarrscope.convert.levels import Pyramid, PyramidLevel, entries
 from zarrscope.convert.meaning import meaning, rare
 from zarrscope.convert.ome_versions import axis_names
-from zarrscope.convert.pyramids import Made, Pyramids
+from zarrscope.convert.pyramids import PlannedArray, PyramidPlanner
 from zarrscope.dialects import Dialect, dialect_named
-from zarrscope.dtype import Fill
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
-from zarrscope.fill import zero
-from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.metadata import ArrayMetadata, GroupMetadata
-from zarrscope.naming import clean_path, join_path, natural
-from zarrscope.ome import block
-from zarrscope.store import Store
-from zarrscope.walking import MAX_DEPTH
+from zarrscope.errors.confidential import without_numbers
+from zarrscope.errors.visible import visible
+from zarrscope.executors.executor import JOURNAL as JOURNAL
+from zarrscope.jsondoc.parse import parsed_once
+from zarrscope.model.dtype import Fill
+from zarrscope.model.fill_value import zero
+from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.model.node_path import clean_path, join_path, natural
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.consolidated import holder_of
+from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
+from zarrscope.nodes.detect import need_telling
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.ome.metadata import block
+from zarrscope.stores.store import Store
 
-JOURNAL = ".zarrscope-convert.json"
+JOURNAL_LIMIT = 64 << 20
+"""Bytes of a journal: of a rebuild it names every group."""
 """The key of the journal: beside the documents of the root, where no dialect looks for nodes."""
 
 OME_XML = "OME/METADATA.ome.xml"
+OME_XML_LIMIT = 256 << 20
+"""Bytes of it that are copied: plates of many thousand wells have tens of millions."""
 
-How = Literal["group", "copied", "encoded", "built"]
+Action = Literal["group", "copied", "encoded", "built"]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What the destination cannot hold. `left_out`: the whole node and what is beneath it."""
+    """Something that the destination cannot express. `left_out`: the node and everything beneath it is missing
+    there."""
 
     path: str
     what: str
     left_out: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.what}" + (" It would be left out." if self.left_out else "")
+        return visible(f"{self.path}: {self.what}" + (" It would be left out." if self.left_out else ""))
 
 
 @dataclass(frozen=True)
@@ -60,26 +70,26 @@ class NodePlan:
 
     path: str
     target: str
-    how: How
+    how: Action
     documents: Mapping[str, bytes]
     attributes_key: str
     """Written first: the node appears with its attributes."""
     array: Array | None = None
     """The source, of an array."""
     metadata: ArrayMetadata | None = None
-    """As the destination says."""
+    """The metadata of the array in the destination."""
     fill_moves: bool = False
-    """What is not stored would read otherwise in the destination, and is written out."""
-    level: Level | None = None
+    """Absent chunks would read as other values in the destination, so they are written out."""
+    level: PyramidLevel | None = None
     """How it is made of the level above, of a level of a pyramid that is built: `path` is then the finest one's."""
     notes: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What goes along though it is no document of Zarr, by key."""
+    """Files that are copied although they are no Zarr documents, by key."""
 
     @property
     def chunks(self) -> int:
         """How many chunks the destination's grid has; what is only the fill value is not stored."""
-        return prod(self.metadata.grid.extent(self.metadata.shape)) if self.metadata is not None else 0
+        return prod(self.metadata.grid.grid_shape(self.metadata.shape)) if self.metadata is not None else 0
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +98,7 @@ class NodePlan:
 
 
 class Amount:
-    """How much the nodes of a plan are."""
+    """The nodes of a plan, with their chunks and bytes in total."""
 
     nodes: tuple[NodePlan, ...]
 
@@ -103,7 +113,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Plan(Amount):
-    """What a conversion will do. Made by `plan`, carried out by `copying.run`."""
+    """The plan of a conversion. `plan` makes it, `copying.run` carries it out."""
 
     source: Hierarchy
     destination: str
@@ -116,7 +126,7 @@ class Plan(Amount):
     @property
     def digest(self) -> str:
         """Equal when the same source would be written in the same way."""
-        told = hashlib.sha256(self.source.url.encode())
+        told = hashlib.sha256(without_numbers(self.source.url).encode())
         for node in self.nodes:
             told.update(f"\n{node.path} {node.target} {node.how}".encode("utf-8", "surrogatepass"))
             if node.level is not None:
@@ -209,7 +219,7 @@ def _url(destination: str) -> str:
     address = split_address(destination)
     if address.node_path:
         raise Refused("A conversion writes a hierarchy of its own, not into another", advice="Name a new place.")
-    return address.store_url
+    return address.public_url
 
 
 class _Planner:
@@ -228,14 +238,15 @@ class _Planner:
         self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
         self.chunks_stay = chunks_stay
         self.tree = source.tree(root)
-        self.pyramids = Pyramids(dialect, pyramid) if pyramid is not None else None
+        self.pyramids = PyramidPlanner(dialect, pyramid) if pyramid is not None else None
         self.groups: set[str] = set()
         """Targets of groups made for levels, which the source does not have."""
         self.losses: list[Loss] = []
         self.axes: dict[str, tuple[str, ...]] = {}
 
     def nodes(self) -> Iterator[NodePlan]:
-        node = self.source.open_node(self.root)
+        need_telling(self.source.store)
+        node = self.source.open_node(self.root) if self.pyramids is not None else None
         if self.pyramids is None or not isinstance(node, Array):
             yield from self._node(self.root, "/", 0)
             return
@@ -258,10 +269,8 @@ class _Planner:
                 self.dialect.check_name(target.rpartition("/")[2])
             if depth > MAX_DEPTH:
                 raise Refused(f"It nests deeper than {MAX_DEPTH} levels")
-            node = self.source.open_node(path)
-            if node.problem is not None:
-                raise node.problem
-            made = self._array(node, target) if isinstance(node, Array) else self._group(node, target)
+            with parsed_once():
+                node, made = self._planned(path, target)
         except ZarrscopeError as error:
             if path == self.root:
                 raise
@@ -273,9 +282,17 @@ class _Planner:
         if isinstance(node, Group):
             names = sorted((child.name for child in node.children(tree=self.tree)), key=natural)
             for name in names:
-                if self.source.consolidated and join_path(path, name) == self.source.dialect.copies_alone:
+                if self.source.consolidated and join_path(path, name) == self.source.dialect.consolidated_group:
                     continue  # there for nothing but the copy
                 yield from self._node(join_path(path, name), join_path(target, name), depth + 1)
+
+    def _planned(self, path: str, target: str) -> tuple[Group | Array, NodePlan]:
+        node = self.source.open_node(path)
+        if node.problem is not None:
+            raise node.problem
+        if path in self.source._nodes.passed_over:  # what it says would be lost in silence
+            raise self.source._nodes.passed_over[path]
+        return node, self._array(node, target) if isinstance(node, Array) else self._group(node, target)
 
     # ------------------------------------------------------------------ groups
     def _group(self, group: Group, target: str) -> NodePlan:
@@ -291,10 +308,10 @@ class _Planner:
         return NodePlan(group.path, target, "group", documents, key, notes=tuple(notes), files=files)
 
     def _files(self, path: str, target: str) -> dict[str, bytes]:
-        """The OME-XML that bioformats2raw puts beside its series (dialects.md E.6)."""
+        """The OME-XML that bioformats2raw puts beside its series (reference.md E.6)."""
         if self.source.dialect.apart:
             return {}
-        found = self.source.store.get(join_path(path, OME_XML)[1:])
+        found = self.source.store.get(join_path(path, OME_XML)[1:], None, OME_XML_LIMIT)
         if found is None:
             return {}
         if self.dialect.apart:
@@ -323,11 +340,12 @@ class _Planner:
                     pass  # it is replaced, whatever is wrong with it
             adapted = self.dialect.adapt(made.metadata)
             documents = self.dialect.write(made.target, adapted, own)
+            StoredArray(self.source.store, made.target, adapted).need_encoding()
             key = self.dialect.attributes_at(made.target, "array")[0]
             told = tuple(notes)
             yield NodePlan(base.path, made.target, "built", documents, key, None, adapted, level=made.level, notes=told)
 
-    def _groups_above(self, made: Made, base: NodePlan) -> Iterator[NodePlan]:
+    def _groups_above(self, made: PlannedArray, base: NodePlan) -> Iterator[NodePlan]:
         """Groups between the image and a level that the source does not have, such as "scale3" of scale3/image."""
         assert self.pyramids is not None
         built = self.pyramids.built[base.path]
@@ -394,7 +412,7 @@ class _Planner:
         if same:
             notes += [f"{n} is no codec of the core: not every reader has it" for n in rare(after)]
         key = self.dialect.attributes_at(target, "array")[0]
-        how: How = "copied" if same else "encoded"
+        how: Action = "copied" if same else "encoded"
         return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))
 
     def _separator(self, before: ArrayMetadata) -> str | None:
@@ -417,7 +435,8 @@ class _Planner:
     def _expressed(
         self, draft: ArrayMetadata, target: str, own: Mapping[str, Any], notes: list[str]
     ) -> tuple[ArrayMetadata, Mapping[str, bytes]]:
-        """(the metadata as the destination says it, its documents): the first layout that the dialect can express."""
+        """The metadata and the documents of the array in the destination, for the first layout that its dialect can
+        express."""
         failure: ZarrscopeError | None = None
         for metadata, told in self.layout.candidates(draft, notes):
             try:
@@ -426,9 +445,11 @@ class _Planner:
                 node = self.dialect.parse(target, documents)
                 if node is None or not isinstance(node.metadata, ArrayMetadata):
                     raise Unsupported(f"{self.dialect.title} does not read its own document", feature="array")
-                problem = Array(self.source.store, target, node.metadata).problem
-                if problem is not None:
-                    raise problem
+                probe = StoredArray(self.source.store, target, node.metadata)
+                if probe.problem is not None:
+                    raise probe.problem
+                if meaning(draft) != meaning(node.metadata) or draft.grid != node.metadata.grid:
+                    probe.need_encoding()
             except ZarrscopeError as error:
                 failure = error
                 continue
@@ -438,7 +459,7 @@ class _Planner:
         raise failure
 
     def _compare(self, path: str, wanted: ArrayMetadata, got: ArrayMetadata) -> None:
-        """What the destination's documents would tell otherwise than the source's."""
+        """The differences between the metadata of the destination and of the source."""
         if wanted.dtype.numpy != got.dtype.numpy:
             self._lose(path, f"The data type {wanted.dtype} becomes {got.dtype}.")
         if wanted.fill != got.fill and not self.dialect.zero_fill:
@@ -456,7 +477,11 @@ def _consolidated(dialect: Dialect, nodes: tuple[NodePlan, ...]) -> tuple[NodePl
     """The plan of a hierarchy that carries a copy of all its documents at its root, where the dialect has a form."""
     root = nodes[0]
     documents = {key: value for node in nodes for key, value in node.documents.items()}
-    copied = {key: value.decode("utf-8", "surrogatepass") for key, value in documents.items() if dialect.copied_at(key)}
+    copied = {
+        key: value.decode("utf-8", "surrogatepass")
+        for key, value in documents.items()
+        if dialect.consolidated_location(key)
+    }
     if holder_of(dialect) is None:
         note = f"{dialect.title} has no consolidated copy of the metadata: readers find each node's own"
         return (replace(root, notes=(*root.notes, note)), *nodes[1:])

@@ -9,8 +9,8 @@ from typing import Any
 from zarrscope.convert.downsampling import Method, check_method
 from zarrscope.convert.layout import coarser
 from zarrscope.convert.levels import (
-    Level,
     Pyramid,
+    PyramidLevel,
     Step,
     entries,
     image_attributes,
@@ -22,15 +22,15 @@ from zarrscope.convert.levels import (
 )
 from zarrscope.dialects import Dialect
 from zarrscope.errors import Refused, ZarrscopeError
-from zarrscope.hierarchy import Group
-from zarrscope.metadata import ArrayMetadata
-from zarrscope.naming import join_path
-from zarrscope.ome import resolve
-from zarrscope.pyramid import Image, find_images
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.node_path import join_path
+from zarrscope.nodes.hierarchy import Group
+from zarrscope.ome.metadata import resolve
+from zarrscope.view.image import Image, find_images
 
 
 @dataclass(frozen=True)
-class Built:
+class PlannedPyramid:
     """The levels that are to be built of one array: `image` is where the source's attributes tell of it (None: they do
     not), `target` where the destination's do."""
 
@@ -41,17 +41,17 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Made:
+class PlannedArray:
     """One level: where it goes, its metadata there, how it is made, and the array it takes the place of."""
 
     target: str
     metadata: ArrayMetadata
-    level: Level
+    level: PyramidLevel
     former: str | None
 
 
-class Pyramids:
-    """Collects, group by group, what is to be built; then tells it array by array."""
+class PyramidPlanner:
+    """Collects the pyramids to build, group by group, and gives the levels of each array."""
 
     def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
         """`named`: paths for new levels by the path of the finest one; those not named get free ones beside those that
@@ -64,8 +64,8 @@ class Pyramids:
         self.dialect, self.wanted, self.named = dialect, wanted, named
         self.dropped: set[str] = set()
         """Paths of arrays in the source that new levels replace."""
-        self.built: dict[str, Built] = {}
-        """By the path of the finest level in the source."""
+        self.built: dict[str, PlannedPyramid] = {}
+        """The planned pyramids by the path of their finest level in the source."""
 
     def rebuild(self, group: Group, own: Mapping[str, Any], target: str, notes: list[str]) -> dict[str, Any]:
         """The group's attributes with new levels in each of its multiscales; `own` are those it gets otherwise.
@@ -111,7 +111,7 @@ class Pyramids:
         taken = names - {path.partition("/")[0] for path in former} if self.named is None else names | former
         chosen = (self.named or {}).get(finest.path) or level_names(base, taken | {base})
         found = steps(finest.shape, image.axes, chosen, self.wanted)
-        self.built[finest.path] = Built(group.path, target, tuple(found), method)
+        self.built[finest.path] = PlannedPyramid(group.path, target, tuple(found), method)
         replaced = {place for path in former if (place := resolve(group.path, path)) is not None}
         self.dropped |= {place for place in replaced if place.startswith(join_path(group.path, ""))}
         notes.append(
@@ -137,17 +137,17 @@ class Pyramids:
         method = self.wanted.method or ("nearest" if array.dtype.kind == "b" else "mean")
         check_method(method, array.metadata.dtype)
         found = steps(array.shape, axes, level_names("0", set()), self.wanted)
-        self.built[array.path] = Built(None, "/", tuple(found), method)
+        self.built[array.path] = PlannedPyramid(None, "/", tuple(found), method)
         attributes = image_attributes(array.name, axes, self.dialect.ome_zarr)
         (entry,) = entries(attributes)
         own = with_entries(attributes, [with_levels(entry, "0", found, method)])
-        from zarrscope.ome_check import check
+        from zarrscope.ome.validate import check
 
         notes = [f"OME-Zarr: {finding.message}" for finding in check(own)]
         return own, notes
 
     # ------------------------------------------------------------------ the levels themselves
-    def levels(self, path: str, target: str, base: ArrayMetadata, separator: str | None) -> Iterator[Made]:
+    def levels(self, path: str, target: str, base: ArrayMetadata, separator: str | None) -> Iterator[PlannedArray]:
         """The levels to be built of the array at `path`, which is at `target` with metadata `base`."""
         built = self.built.get(path)
         if built is None:
@@ -167,6 +167,6 @@ class Pyramids:
                 alternative_keys=(),
             )
             former = join_path(built.image, step.path) if built.image is not None else None
-            level = Level(above, metadata, step.factors, built.method)
-            yield Made(place, made, level, former if former in self.dropped else None)
+            level = PyramidLevel(above, metadata, step.factors, built.method)
+            yield PlannedArray(place, made, level, former if former in self.dropped else None)
             above, metadata = place, made

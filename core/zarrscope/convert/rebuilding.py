@@ -1,10 +1,10 @@
-"""The levels of images built anew where the images are, without an instant at which one could not be opened.
+"""Rebuilds the levels of images in place; every image can be opened at any moment.
 
 New levels are written under names that are not taken, their documents after their chunks, and compared with the level
 above them. Then the document of each image's group is saved once, which is atomic, and a conflict when somebody else
 changed it meanwhile; only after that are the former levels erased. The finest level is never touched. A journal at the
-root of the store says what was begun and goes at the end: whoever was killed runs the same again, and it goes on where
-it was, on either side of the switch.
+root of the store records what was begun and is erased at the end: after a crash, running the same again continues where
+it stopped, before or after the switch.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from zarrscope.array import Array
-from zarrscope.consolidated import follow
-from zarrscope.convert.copying import Progress, Result, Writing
+from zarrscope.convert.copying import DestinationWriter, Progress, Result
 from zarrscope.convert.levels import Pyramid, entries
-from zarrscope.convert.planning import JOURNAL, Amount, NodePlan, node_json
-from zarrscope.convert.pyramids import Pyramids
-from zarrscope.crews import Crew, Stopped, crew_of
+from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, Amount, NodePlan, node_json
+from zarrscope.convert.pyramids import PyramidPlanner
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
-from zarrscope.hierarchy import Group, Hierarchy
-from zarrscope.metadata import GroupMetadata
-from zarrscope.naming import clean_path, join_path, natural
-from zarrscope.ome import resolve
-from zarrscope.store import never
+from zarrscope.executors import executor_for
+from zarrscope.executors.executor import Cancelled, Executor
+from zarrscope.model.metadata import GroupMetadata
+from zarrscope.model.node_path import clean_path, join_path, natural
+from zarrscope.model.storage import never
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.consolidated import follow
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.ome.metadata import resolve
 
 
 @dataclass(frozen=True)
 class Switch:
-    """What becomes of one group: its multiscales before and after, and the arrays that nobody names then."""
+    """The change of one group: its multiscales before and after, and the arrays that are no longer referenced."""
 
     path: str
     before: list[Any]
@@ -47,7 +48,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Rebuild(Amount):
-    """What a rebuilding will do. Made by `plan_rebuild`, carried out by `rebuild`."""
+    """The plan for rebuilding levels. `plan_rebuild` makes it, `rebuild` carries it out."""
 
     source: Hierarchy
     path: str
@@ -98,7 +99,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     is no image, or a plain array is to become one), Conflict (something else was begun and not finished).
     """
     path = clean_path(path)
-    hierarchy.need_writing(JOURNAL)
+    hierarchy._nodes.need_writing(JOURNAL)
     begun = _begun(hierarchy, wanted, path)
     node = hierarchy.open_node(path)
     if isinstance(node, Array):
@@ -107,7 +108,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
             store=hierarchy.url,
             advice="Name a destination.",
         )
-    planner = _Planner(hierarchy, wanted, begun)
+    planner = _RebuildPlanner(hierarchy, wanted, begun)
     planner.group(node)
     if not planner.switches:
         told = next(iter(planner.notes), None)
@@ -118,8 +119,9 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
 
 
 def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any]:
-    """What the journal of an earlier run tells of each group; empty without one. Raises Conflict for another's."""
-    found = hierarchy.store.get(JOURNAL)
+    """The groups in the journal of an interrupted run; empty without one. Raises Conflict for the journal of another
+    plan."""
+    found = hierarchy.store.get(JOURNAL, None, JOURNAL_LIMIT)
     if found is None:
         return {}
     try:
@@ -137,7 +139,7 @@ def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any
     )
 
 
-class _Planner:
+class _RebuildPlanner:
     def __init__(self, hierarchy: Hierarchy, wanted: Pyramid, begun: Mapping[str, Any]) -> None:
         self.hierarchy, self.wanted, self.begun = hierarchy, wanted, begun
         self.tree = hierarchy.tree()
@@ -169,7 +171,7 @@ class _Planner:
         if begun is not None and {n for names in named.values() for n in names} <= paths and not there & {*former}:
             self.switches.append(Switch(group.path, before, before, named, former, ("Erasing is left",), switched=True))
             return
-        pyramids = Pyramids(self.hierarchy.dialect, self.wanted, named)
+        pyramids = PyramidPlanner(self.hierarchy.dialect, self.wanted, named)
         notes: list[str] = []
         after = entries(pyramids.rebuild(group, group.attributes, group.path, notes))
         self.notes += notes
@@ -226,22 +228,22 @@ def rebuild(
     Raises Conflict (somebody else changed an image's metadata meanwhile: it keeps what it had), BadChunk (the finest
     level cannot be read, or changed while it was read; nothing was switched), ReadOnly, Unreadable.
     """
-    crew = crew_of(scheduler)
+    executor = executor_for(scheduler)
     try:
-        return _Run(plan, crew, progress, cancelled).go(verify)
+        return _RebuildRun(plan, executor, progress, cancelled).go(verify)
     finally:
-        crew.close()
+        executor.close()
 
 
-class _Run(Writing):
+class _RebuildRun(DestinationWriter):
     def __init__(
         self,
         plan: Rebuild,
-        crew: Crew,
+        executor: Executor,
         progress: Callable[[Progress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
-        super().__init__(plan.source.store, plan.nodes, crew, progress, cancelled)
+        super().__init__(plan.source.store, plan.nodes, executor, progress, cancelled)
         self.plan = plan
 
     def go(self, verify: bool) -> Result:
@@ -252,7 +254,7 @@ class _Run(Writing):
                 if node.metadata is not None:
                     self.chunks(node)
                 self.documents(node)
-                follow(hierarchy, node.documents)
+                follow(hierarchy._nodes, node.documents)
             if verify:
                 self._verify()
             self.store.flush()
@@ -262,7 +264,7 @@ class _Run(Writing):
                     self._switch(switch)
             self._erase()
             self.store.erase(JOURNAL)
-        except Stopped:
+        except Cancelled:
             return self.result(verified=False, cancelled=True)
         return self.result(verified=verify, cancelled=False)
 

@@ -1,10 +1,10 @@
 """v2 becomes v3 where it is: each node gets a zarr.json that tells of its chunks where they lie, and none is touched.
 
-v3 knows v2's chunk keys by the chunk key encoding "v2", so where the codecs mean the same (dialects.md H.8) documents
+v3 knows v2's chunk keys by the chunk key encoding "v2", so where the codecs mean the same (reference.md H.8) documents
 are all that is needed. The root's comes last: until then readers see v2, afterwards v3. v2's own documents stay, and
 readers of v2 with them, until they are asked to be removed; that goes from the leaves to the root, and only after all
-elements were compared. A run that was killed is run again: documents that are there as planned are done, others a
-Conflict.
+elements were compared and the new documents passed the registered schemas (dialects/strict.py). A run that was killed
+is run again: documents that are there as planned are done, others a Conflict.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from zarrscope.array import Array
 from zarrscope.convert.copying import Progress, Result
 from zarrscope.convert.planning import NodePlan, Plan, plan_beside
-from zarrscope.convert.work import Done, Work
-from zarrscope.crews import Stopped, crew_of
+from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
-from zarrscope.hierarchy import Hierarchy
-from zarrscope.opening import open as open_hierarchy
-from zarrscope.store import ABSENT, never
+from zarrscope.executors import executor_for
+from zarrscope.executors.executor import Cancelled
+from zarrscope.model.storage import ABSENT, never
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.detect import fetch
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
 
 
 def plan_upgrade(hierarchy: Hierarchy) -> Plan:
@@ -30,7 +32,7 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
     Raises Refused (another dialect, or nothing of v2 is left; arrays whose chunks v3 cannot read as they are: they have
     to be converted to a new place), ReadOnly.
     """
-    hierarchy.need_writing("zarr.json")
+    hierarchy._nodes.need_writing("zarr.json")
     store = hierarchy.store
     if hierarchy.dialect.name == "v3":
         try:
@@ -95,7 +97,7 @@ def upgrade(
                         raise
         if verify:
             _verify(plan, progress, cancelled, scheduler)
-    except Stopped:
+    except Cancelled:
         return Result(0, 0, 0, plan.chunks, verified=False, cancelled=True)
     except (BadChunk, Conflict) as error:
         for key in reversed(written):
@@ -104,8 +106,9 @@ def upgrade(
             error.advice = "Zarr v2's documents and all chunks are as they were; the new documents are gone again."
         raise
     if remove:
+        _need_no_fault(plan)
         _remove(plan)
-    plan.source.forget()
+    plan.source._nodes.forget()
     return Result(0, 0, 0, plan.chunks, verified=verify)
 
 
@@ -114,7 +117,7 @@ def _verify(
 ) -> None:
     made = open_hierarchy(plan.source.store, dialect="v3")
     passed = 0
-    crew = crew_of(scheduler)
+    executor = executor_for(scheduler)
     try:
         for node in plan.nodes:
             if node.array is None:
@@ -123,16 +126,30 @@ def _verify(
             if not isinstance(target, Array) or target.shape != node.array.shape:
                 raise Conflict(f"{node.target} is not what was written", store=plan.source.url)
 
-            def done(some: Done, node: NodePlan = node) -> None:
+            def done(some: WorkCount, node: NodePlan = node) -> None:
                 nonlocal passed
                 passed += some.chunks
                 if progress is not None:
                     progress(Progress("verifying", node.path, passed, plan.chunks))
 
-            work = Work(node.array, target)
-            crew.each(work.compare, work.regions(), done, cancelled, work.region_bytes)
+            work = ArrayWork(node.array, target)
+            executor.run(work.compare, work.regions(written=True), done, cancelled, work.region_bytes)
     finally:
-        crew.close()
+        executor.close()
+
+
+def _need_no_fault(plan: Plan) -> None:
+    """Raises Refused where a document of v3, as it is stored, breaks the registered schemas: others read v2's yet."""
+    store, made = plan.source.store, dialect_named("v3")
+    for path in ["/", *(path for path, _ in open_hierarchy(store, dialect="v3").walk())]:
+        for key, (pointer, problem) in made.faults({**fetch(store, made.documents(path))}):
+            raise Refused(
+                f"Other readers would refuse the new document: {pointer or 'it'} {problem}",
+                store=store.url,
+                key=key,
+                pointer=pointer or None,
+                advice="Zarr v2's documents are kept, and everything reads as before. Correct the new one first.",
+            )
 
 
 def _remove(plan: Plan) -> None:

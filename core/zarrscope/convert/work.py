@@ -6,22 +6,24 @@ ABSENT, so a piece that is done again, because a worker died over it, changes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import islice, product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.array import Array
+from zarrscope.chunkio.stored_chunks import MANY, MOST, blocks_touched, is_sparse, listed, stored_chunks
+from zarrscope.chunkio.stored_chunks import ElementRanges as PresentSpans
 from zarrscope.convert.blocks import (
-    REGION_BYTES,
-    Region,
-    Spans,
+    ChunkRegion,
+    ElementRegion,
     equal,
     inside,
+    region_shape,
     regions,
     selection,
     slabs,
@@ -29,40 +31,59 @@ from zarrscope.convert.blocks import (
     spelled,
 )
 from zarrscope.convert.downsampling import Method, block_bytes, downsample
-from zarrscope.errors import BadChunk, Conflict, ZarrscopeError
-from zarrscope.locator import Index
-from zarrscope.store import ABSENT, ByteRange
-
-BATCH = 64
-"""So many chunks of a remote source are asked for at once."""
+from zarrscope.errors import BadChunk, Conflict, Refused, ZarrscopeError
+from zarrscope.model.selection import ChunkIndex
+from zarrscope.model.storage import ABSENT, ByteRange
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.runtime.tuning import REGION_BYTES, VALUES_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What became of some chunks of the destination."""
+class WorkCount:
+    """Counts of destination chunks by what was done with them."""
 
     copied: int = 0
     encoded: int = 0
     blank: int = 0
-    """Of nothing but the fill value, so not stored; or not stored in the source."""
+    """Chunks that hold only the fill value, or are absent in the source: they are not stored."""
     kept: int = 0
     """Stored by an earlier run."""
+    assumed: int = 0
+    """Values that the source did not give out and that were taken as missing; not chunks."""
 
     @property
     def chunks(self) -> int:
         return self.copied + self.encoded + self.blank + self.kept
 
-    def __add__(self, other: Done) -> Done:
-        return Done(
+    def __add__(self, other: WorkCount) -> WorkCount:
+        return WorkCount(
             self.copied + other.copied,
             self.encoded + other.encoded,
             self.blank + other.blank,
             self.kept + other.kept,
+            self.assumed + other.assumed,
         )
 
 
+WorkItem = TypeVar("WorkItem", list[ChunkIndex], ChunkRegion)
+
+
+def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayWork, WorkItem], WorkCount]:
+    """Tells what was taken as missing meanwhile: only the process that reads the source knows."""
+
+    @wraps(do)
+    def counted(work: ArrayWork, what: WorkItem) -> WorkCount:
+        before = work.source.store.taken_as_missing
+        done = do(work, what)
+        assumed = work.source.store.taken_as_missing - before
+        return replace(done, assumed=assumed) if assumed else done
+
+    return counted
+
+
 @dataclass(frozen=True)
-class Work:
+class ArrayWork:
     """Making `target`, whose documents need not be there yet, of `source`: the array that is converted, or the level
     above. `again`: some of it may be there already, from an earlier run or a worker that died."""
 
@@ -74,40 +95,89 @@ class Work:
     again: bool = False
 
     # ------------------------------------------------------------------ what there is to do
-    def batches(self) -> Iterator[list[Index]]:
+    def batches(self) -> Iterator[list[ChunkIndex]]:
         """The pieces for `copy`: chunks, several together where each request costs a round trip."""
         grid = self.target.metadata.grid
-        indices = product(*map(range, grid.extent(self.target.shape)))
+        stored = stored_chunks(self.source._stored)
+        indices = iter(stored) if stored is not None else product(*map(range, grid.grid_shape(self.target.shape)))
         many = 1
         if self.source.store.remote:
             size = max(1, self.source.dtype.itemsize * prod(grid.chunk_shape))
-            many = min(BATCH, max(1, REGION_BYTES // size))
+            many = min(VALUES_AT_ONCE, max(1, REGION_BYTES // size))
         while batch := list(islice(indices, many)):
             yield batch
 
-    def regions(self) -> Iterator[Region]:
-        """The pieces for `encode` and `compare`."""
-        many = BATCH if self.source.store.remote else 1
-        return regions(self.source.chunks, self.target.metadata, self.factors, many)
+    def regions(self, *, written: bool = False) -> Iterator[ChunkRegion]:
+        """The pieces for `encode`, and those for `compare` once all is `written`.
+
+        Of a sparse array those alone in which chunks are stored: elsewhere both hold the same fill value.
+        """
+        metadata = self.target.metadata
+        total = prod(metadata.grid.grid_shape(metadata.shape))
+        if total <= MANY:
+            return regions(metadata, self._region_shape())
+        if not self._blank_alike:
+            if total > MOST:
+                raise self.target._stored.located(
+                    Refused(
+                        f"{total:,} chunks of a fill value would have to be stored: the destination has another",
+                        advice="Choose a dialect that can tell this fill value, or convert a smaller array.",
+                    )
+                )
+            return regions(metadata, self._region_shape())
+        source, target = self.source._stored, self.target._stored
+        found = listed((source, target) if written else (source,))
+        if found is None:
+            return regions(metadata, self._region_shape())
+        steps = self._region_shape(0 if is_sparse(found) else REGION_BYTES)
+
+        def block(array: StoredArray, spans: PresentSpans) -> list[range]:
+            times = self.factors if self.factors is not None and array is source else (1,) * len(steps)
+            touched = []
+            for axis, ((low, high), factor, step) in enumerate(zip(spans, times, steps, strict=True)):
+                edges, last = metadata.grid.edges(axis, metadata.shape[axis]), metadata.shape[axis] - 1
+                first = edges.chunk_of(min(low // factor, last))
+                touched.append(range(first // step, edges.chunk_of(min((high - 1) // factor, last)) // step + 1))
+            return touched
+
+        return regions(metadata, steps, blocks_touched(found, block))
+
+    def _region_shape(self, most: int = REGION_BYTES) -> tuple[int, ...]:
+        many = VALUES_AT_ONCE if self.source.store.remote and most else 1
+        return region_shape(self.source.chunks, self.target.metadata, self.factors, many, most)
+
+    @property
+    def _blank_alike(self) -> bool:
+        """Whether a chunk that is absent in the source can be absent in the target."""
+        blank = np.full((1,), self.source.fill_value, self.source.dtype)
+        return self._is_blank(blank)
+
+    def _is_blank(self, chunk: NDArray[Any]) -> bool:
+        from zarrscope.codecs import is_fill
+
+        fill = self.target.metadata.fill
+        return is_fill(chunk, fill) and (fill.defined or is_fill(chunk, self.source.metadata.fill))
 
     @property
     def region_bytes(self) -> int:
-        """About how much one region reads: for those who put several into one task."""
-        first = next(self.regions(), None)
+        """The approximate bytes that one region reads, so that several can share a task."""
+        first = next(regions(self.target.metadata, self._region_shape()), None)
         if first is None:
             return 1
         size = prod(map(len, spans_of(self.target.metadata, first)))
         return max(1, size * block_bytes(self.factors or (), self.target.metadata.dtype.itemsize or 64))
 
     # ------------------------------------------------------------------ doing it
-    def copy(self, batch: list[Index]) -> Done:
+    @_counted
+    def copy(self, batch: list[ChunkIndex]) -> WorkCount:
         """Chunks as they are."""
         keys, before = self.target.metadata.keys, self.source.metadata
         wanted = [index for index in batch if not self._stored(keys.key(index))]
         copied = blank = 0
-        for i, answer in self.source.store.get_many([(before.keys.key(index), None) for index in wanted]):
+        store, most = self.source.store, self.source._stored.locator.max_stored_size
+        for i, answer in store.get_many([(before.keys.key(index), None) for index in wanted], limit=most):
             for where in before.alternative_keys if answer is None else ():
-                answer = answer if answer is not None else self.source.store.get(where.key(wanted[i]))
+                answer = answer if answer is not None else store.get(where.key(wanted[i]), None, most)
             if isinstance(answer, ZarrscopeError):
                 raise answer
             if answer is None:
@@ -115,18 +185,17 @@ class Work:
             else:
                 self._put(keys.key(wanted[i]), answer)
                 copied += 1
-        return Done(copied=copied, blank=blank, kept=len(batch) - len(wanted))
+        return WorkCount(copied=copied, blank=blank, kept=len(batch) - len(wanted))
 
-    def encode(self, region: Region) -> Done:
+    @_counted
+    def encode(self, region: ChunkRegion) -> WorkCount:
         """The chunks of one region, encoded anew."""
-        from zarrscope.codecs import is_fill
-
         metadata = self.target.metadata
         indices = list(product(*region))
         wanted = [index for index in indices if not self._stored(metadata.keys.key(index))]
         kept = len(indices) - len(wanted)
         if not wanted:
-            return Done(kept=kept)
+            return WorkCount(kept=kept)
         spans = spans_of(metadata, region)
         values = self.values(spans)
         encoded = blank = 0
@@ -138,22 +207,23 @@ class Work:
             else:
                 chunk = np.full(shape, self.target.fill_value, self.target.dtype)
                 chunk[tuple(map(slice, part.shape))] = part
-            if is_fill(chunk, metadata.fill) and (metadata.fill.defined or is_fill(chunk, self.source.metadata.fill)):
+            if self._is_blank(chunk):
                 blank += 1
                 continue
             key = metadata.keys.key(index)
             try:
-                value = self.target.pipeline_of(shape).encode(chunk)
+                value = self.target._stored.grid_chunk_pipeline(shape).encode(chunk)
             except ZarrscopeError as error:
-                raise self.target.located(error, key)  # noqa: B904 - it is that error
+                raise self.target._stored.located(error, key)  # noqa: B904 - it is that error
             self._put(key, value)
             encoded += 1
-        return Done(encoded=encoded, blank=blank, kept=kept)
+        return WorkCount(encoded=encoded, blank=blank, kept=kept)
 
-    def compare(self, region: Region) -> Done:
+    @_counted
+    def compare(self, region: ChunkRegion) -> WorkCount:
         """Reads the target as anybody would and compares all elements. Raises BadChunk with the place."""
         spans = spans_of(self.target.metadata, region)
-        if not equal(self.values(spans), self.target.read(selection(spans))):
+        if not equal(self.values(spans), self.target._stored.read(selection(spans))):
             first = tuple(chunks.start for chunks in region)
             raise BadChunk(
                 f"What was written of {self.target.path} is not what {self.source.path} holds, at [{spelled(spans)}]",
@@ -162,12 +232,12 @@ class Work:
                 key=self.target.metadata.keys.key(first),
                 advice="The destination is not to be used: erase it. A codec that loses precision does this, too.",
             )
-        return Done(kept=prod(map(len, region)))
+        return WorkCount(kept=prod(map(len, region)))
 
-    def values(self, spans: Spans) -> NDArray[Any]:
-        """What the target is to hold."""
+    def values(self, spans: ElementRegion) -> NDArray[Any]:
+        """The values that the target should hold."""
         if self.factors is None:
-            return self.source.read(selection(spans))
+            return self.source._stored.read(selection(spans))
         out = np.empty(tuple(map(len, spans)), self.source.dtype)
         itemsize = self.source.metadata.dtype.itemsize or 64
         for slab in slabs(spans, self.source.chunks, itemsize, self.factors):
@@ -175,7 +245,7 @@ class Work:
                 range(s.start * f, min(s.stop * f, n))
                 for s, f, n in zip(slab, self.factors, self.source.shape, strict=True)
             )
-            out[inside(slab, spans)] = downsample(self.source.read(selection(above)), self.factors, self.method)
+            out[inside(slab, spans)] = downsample(self.source._stored.read(selection(above)), self.factors, self.method)
         return out
 
     def _stored(self, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""What OME-Zarr metadata says, 0.1 to 0.5 and leniently 0.6: pure translation of attributes.
+"""Parses OME-Zarr metadata, 0.1 to 0.5 and leniently 0.6. Pure functions of attributes.
 
 The specification: spec E; https://ngff.openmicroscopy.org.
 
@@ -27,7 +27,7 @@ MAX_RANK = 32
 TYPE_OF_NAME = {"t": "time", "time": "time", "c": "channel", "ch": "channel", "channel": "channel"} | dict.fromkeys(
     ("z", "y", "x", "depth", "height", "width", "row", "col", "column", "lat", "lon", "latitude", "longitude"), "space"
 )
-"""What an axis is when only its name is known."""
+"""The type of an axis of which only the name is known."""
 
 HISTORICAL_AXES = ("t", "c", "z", "y", "x")
 """The axes that 0.1 and 0.2 imply."""
@@ -428,7 +428,8 @@ def label_paths(attributes: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 # ---------------------------------------------------------------------- plates, wells, series (spec E.5, E.6)
 def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, Any] | None = None) -> Collection | None:
-    """What the group at `path` collects, or None. `series` are the attributes of its OME group, where it has one."""
+    """The collection (plate, well, series) that the group at `path` describes, or None. `series`: attributes of its OME
+    group."""
     ome, _, _ = block(attributes)
     name = path.rsplit("/", 1)[-1]
     plate, well = ome.get("plate"), ome.get("well")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
 
 Points = npt.NDArray[np.float64]
-Read = Callable[[str], npt.NDArray[Any]]
+ReadArray = Callable[[str], npt.NDArray[Any]]
 
 MAX_STEPS = 64
 _EMPTY = np.zeros((0, 0))
@@ -30,7 +30,7 @@ class TransformError(BadMetadata):
 
 
 def transform(
-    attributes: Mapping[str, Any], source: str, target: str, coordinates: Any, read: Read | None = None
+    attributes: Mapping[str, Any], source: str, target: str, coordinates: Any, read: ReadArray | None = None
 ) -> Points:
     """`coordinates` (points × axes) of the system `source` in the system `target`.
 
@@ -51,18 +51,50 @@ def transform(
     return points
 
 
+def affine(attributes: Mapping[str, Any], source: str, target: str, rank: int, read: ReadArray | None = None) -> Points:
+    """The way from `source` to `target` as one matrix.
+
+    Parameters
+    ----------
+    attributes
+        Of the group that states the transformations.
+    source, target
+        Names of coordinate systems, or paths of arrays.
+    rank
+        The number of axes of `source`.
+    read
+        Gives the array of a path, for transformations whose numbers lie in arrays.
+
+    Returns
+    -------
+    Points
+        Axes of `target` x (`rank` + 1): the last column is the translation.
+
+    Raises
+    ------
+    NotFound
+        There is no such system, or no way between them.
+    TransformError
+        A transformation on the way is not one.
+    Unsupported
+        A transformation on the way is not followed here.
+    """
+    moved = transform(attributes, source, target, np.vstack([np.zeros((1, rank)), np.eye(rank)]), read)
+    return np.asarray(np.hstack([(moved[1:] - moved[0]).T, moved[:1].T]), np.float64)
+
+
 def systems(attributes: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of all coordinate systems and paths that transformations of this group lead from or to."""
     ome = attributes["ome"] if isinstance(attributes.get("ome"), Mapping) else attributes
     return tuple(_graph(ome)[1])
 
 
-Edges = dict[str, list[tuple[str, Mapping[str, Any], bool]]]
+_Graph = dict[str, list[tuple[str, Mapping[str, Any], bool]]]
 
 
-def _graph(ome: Mapping[str, Any]) -> tuple[Edges, dict[str, int | None]]:
+def _graph(ome: Mapping[str, Any]) -> tuple[_Graph, dict[str, int | None]]:
     ranks: dict[str, int | None] = {}
-    edges: Edges = {}
+    edges: _Graph = {}
     holders = [ome.get("scene"), *_list(ome.get("multiscales"))]
     for holder in holders:
         if not isinstance(holder, Mapping):
@@ -97,7 +129,7 @@ def _end(value: Any) -> str | None:
     return "#".join(parts) or None
 
 
-def _way(edges: Edges, source: str, target: str) -> list[tuple[Mapping[str, Any], bool]]:
+def _way(edges: _Graph, source: str, target: str) -> list[tuple[Mapping[str, Any], bool]]:
     """The fewest transformations from one system to the other."""
     came: dict[str, tuple[str, Mapping[str, Any], bool] | None] = {source: None}
     queue = deque([source])
@@ -119,7 +151,7 @@ def _way(edges: Edges, source: str, target: str) -> list[tuple[Mapping[str, Any]
 
 
 # ---------------------------------------------------------------------- one transformation
-def _apply(step: Mapping[str, Any], points: Points, forward: bool, read: Read | None, depth: int) -> Points:
+def _apply(step: Mapping[str, Any], points: Points, forward: bool, read: ReadArray | None, depth: int) -> Points:
     if depth > 8:
         raise TransformError("Transformations nest too deeply")
     kind = step.get("type")
@@ -171,7 +203,7 @@ def _linear(matrix: Points, points: Points, forward: bool, kind: str) -> Points:
     return np.asarray(np.linalg.solve(square, (points - shift).T).T, np.float64)
 
 
-def _by_dimension(step: Mapping[str, Any], points: Points, forward: bool, read: Read | None, depth: int) -> Points:
+def _by_dimension(step: Mapping[str, Any], points: Points, forward: bool, read: ReadArray | None, depth: int) -> Points:
     parts: list[tuple[Mapping[str, Any], list[int], list[int]]] = []
     for item in _steps(step):
         inner = item.get("transformation", item)
@@ -200,7 +232,7 @@ def _axes(item: Mapping[str, Any], end: str) -> list[int]:
     return value
 
 
-def _array(step: Mapping[str, Any], name: str, read: Read | None, ndim: int) -> Points:
+def _array(step: Mapping[str, Any], name: str, read: ReadArray | None, ndim: int) -> Points:
     value = step.get(name)
     if value is None and isinstance(step.get("path"), str):
         if read is None:
@@ -305,21 +337,61 @@ def _check_project(step: Mapping[str, Any], source: Rank, target: Rank, depth: i
         indices = [i.get("index") if isinstance(i, Mapping) else i for i in value] if isinstance(value, list) else []
         if not indices or not all(type(i) is int and i >= 0 and (top is None or i < top) for i in indices):
             raise TransformError(f"{name} must be indices of axes that are there", pointer=f"/{name}")
+        if len({*indices}) != len(indices):
+            raise TransformError(f"{name} must name each axis once", pointer=f"/{name}")
+        for i, item in enumerate(value):
+            if isinstance(item, Mapping) and "value" in item and not _is_coordinate(item["value"]):
+                raise TransformError("the value of a created axis must be a number", pointer=f"/{name}/{i}/value")
+    made = (
+        None if source is None else source - len(found.get("droppedInputs", ())) + len(found.get("createdOutputs", ()))
+    )
+    if made is not None and (made < 1 or (target is None and _beyond(found.get("createdOutputs", ()), made))):
+        raise TransformError(f"projectAxis makes {made} axes of {source}, which createdOutputs does not fit")
+    if made is not None and target is not None and made != target:
+        raise TransformError(f"projectAxis makes {made} axes of {source}, but the output has {target}")
+
+
+def _is_coordinate(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _beyond(created: Sequence[Any], made: int) -> bool:
+    return any((each["index"] if isinstance(each, Mapping) else each) >= made for each in created)
 
 
 def _check_sequence(step: Mapping[str, Any], source: Rank, target: Rank, depth: int) -> None:
     steps = _steps(step)
-    keeps = {"scale", "translation", "identity", "rotation", "mapAxis"}
-    if all(inner.get("type") in keeps for inner in steps):
+    if all(inner.get("type") in _KEEPS for inner in steps):
         _same("the sequence", source, target)
-        ranks = [source if source is not None else target] * (len(steps) + 1)
-    else:
-        ranks = [source, *[None] * (len(steps) - 1), target]
+        source = source if source is not None else target
     for i, inner in enumerate(steps):
+        last = i == len(steps) - 1
         try:
-            check_parameters(inner, ranks[i], ranks[i + 1], depth + 1)
+            check_parameters(inner, source, target if last else None, depth + 1)
         except TransformError as error:
             raise error.beneath(f"/transformations/{i}") from None
+        source = _rank_after(inner, source)
+
+
+_KEEPS = ("scale", "translation", "identity", "rotation", "mapAxis")
+
+
+def _rank_after(step: Mapping[str, Any], source: Rank) -> Rank:
+    """How many axes a transformation makes, whose parameters were checked; None where only arrays tell."""
+    kind = str(step["type"])
+    own = step.get(kind)
+    if kind in _KEEPS or kind == "affine":  # a vector, a matrix or an order, with one entry for each axis that is made
+        return len(own) if isinstance(own, list) else None if kind == "affine" else source
+    if kind == "projectAxis":
+        dropped, created = (len(step.get(name, ())) for name in ("droppedInputs", "createdOutputs"))
+        return None if source is None else source - dropped + created
+    if kind == "sequence":
+        for inner in _steps(step):
+            source = _rank_after(inner, source)
+        return source
+    if kind == "byDimension":
+        return sum(len(_axes(item, "output")) for item in _steps(step))
+    return _rank_after(_inner(step, "forward"), source) if kind == "bijection" else None
 
 
 def _check_by_dimension(step: Mapping[str, Any], source: Rank, target: Rank, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Is OME-Zarr metadata as its specification demands? Findings with their place, for 0.4, 0.5 and 0.6 (spec E).
+"""Validates OME-Zarr metadata 0.4, 0.5 and 0.6 (spec E): violations with their place.
 
     for finding in check(group.attributes): print(finding.pointer, finding.message)
 
@@ -9,18 +9,18 @@ ome-zarr-models is installed (the extra [ome]), its models read 0.4 and 0.5 too,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
 from zarrscope.errors import BadMetadata
-from zarrscope.ome_transform import TransformError, check_parameters
+from zarrscope.ome.transforms import TransformError, check_parameters
 
 Strength = Literal["must", "should"]
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
 _PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
-_UNITS = {
+UNITS = {
     "space": (
         "angstrom attometer centimeter decimeter exameter femtometer foot gigameter hectometer inch kilometer "
         "megameter meter micrometer mile millimeter nanometer parsec petameter picometer terameter yard yoctometer "
@@ -32,10 +32,11 @@ _UNITS = {
         "yottasecond zeptosecond zettasecond"
     ).split(),
 }
+"""The units that OME-Zarr recommends, by the type of the axis, named as in UDUNITS-2."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """`pointer` (RFC 6901) into the attributes, what is wrong there, and how strongly the text demands otherwise."""
 
     pointer: str
@@ -51,10 +52,10 @@ def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
         raise BadMetadata(f"OME-Zarr: {found[0].message}{more}", pointer=found[0].pointer)
 
 
-def check(attributes: Mapping[str, Any]) -> list[Finding]:
+def check(attributes: Mapping[str, Any]) -> list[Violation]:
     """All findings of one group's attributes. Nothing of OME-Zarr in them is one finding."""
     if "node_type" in attributes and isinstance(attributes.get("attributes"), Mapping):
-        return [Finding("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
+        return [Violation("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
     inside = isinstance(attributes.get("ome"), Mapping)
     ome = attributes["ome"] if inside else attributes
     checker = _Checker(ome, inside)
@@ -62,7 +63,7 @@ def check(attributes: Mapping[str, Any]) -> list[Finding]:
     found = checker.found
     if not any(f.strength == "must" for f in found):
         found += _models(attributes, ome, checker.version)
-    return [Finding("/ome" + f.pointer, f.message, f.strength) if inside else f for f in found]
+    return [Violation("/ome" + f.pointer, f.message, f.strength) if inside else f for f in found]
 
 
 class _Checker:
@@ -70,7 +71,7 @@ class _Checker:
 
     def __init__(self, ome: Mapping[str, Any], inside: bool) -> None:
         self.ome = ome
-        self.found: list[Finding] = []
+        self.found: list[Violation] = []
         stated = ome.get("version") if inside else next(_stated_versions(ome), None)
         if inside and not isinstance(stated, str):
             self.must("/version", "ome must state its version, a string")
@@ -80,10 +81,10 @@ class _Checker:
             self.must("/version", f"there is no OME-Zarr version {stated!r}")
 
     def must(self, pointer: str, message: str) -> None:
-        self.found.append(Finding(pointer, message))
+        self.found.append(Violation(pointer, message))
 
     def should(self, pointer: str, message: str) -> None:
-        self.found.append(Finding(pointer, message, "should"))
+        self.found.append(Violation(pointer, message, "should"))
 
     # ------------------------------------------------------------------ shapes of JSON
     def objects(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = True) -> list[Mapping[str, Any]]:
@@ -118,8 +119,8 @@ class _Checker:
         return value
 
     def unique(self, values: Sequence[Any], at: str, what: str) -> None:
-        seen = [value for value in values if value is not None]
-        if any(value in seen[:i] for i, value in enumerate(seen)):
+        seen = [value if isinstance(value, Hashable) else repr(value) for value in values if value is not None]
+        if len(set(seen)) != len(seen):
             self.must(at, f"every {what} must be there once only")
 
     def own_version(self, owner: Mapping[str, Any], at: str, *, must: bool = False) -> None:
@@ -193,7 +194,7 @@ class _Checker:
             unit = self.text(axis, "unit", here)
             if kind is None:
                 self.should(f"{here}/type", "the type of the axis should be stated")
-            elif unit is not None and unit not in _UNITS.get(kind, [unit]):
+            elif unit is not None and unit not in UNITS.get(kind, [unit]):
                 self.should(f"{here}/unit", f"the unit should be a unit of {kind} by its UDUNITS name")
         if limit and axes:
             self._image_axes(kinds, f"{at}/axes")
@@ -444,8 +445,12 @@ _MODELS = {
 }
 
 
-def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str) -> list[Finding]:
-    """What ome-zarr-models refuses; nothing where it is not installed."""
+_MOST_OF_MODELS = 100
+"""Findings of these models that are told, for each: they are looked up in the whole text."""
+
+
+def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str) -> list[Violation]:
+    """Violations that ome-zarr-models reports; none where it is not installed."""
     package = {"0.4": "v04", "0.5": "v05"}.get(version)
     if package is None:
         return []
@@ -461,11 +466,16 @@ def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str)
         try:
             made.model_validate(dict(ome))
         except ValueError as error:
-            for item in error.errors() if hasattr(error, "errors") else ():
-                place = "".join(f"/{part}" for part in item["loc"] if isinstance(part, int) or str(part) in str(ome))
+            told = error.errors() if hasattr(error, "errors") else []
+            text = str(ome)
+            for item in told[:_MOST_OF_MODELS]:
+                place = "".join(f"/{part}" for part in item["loc"] if isinstance(part, int) or str(part) in text)
                 message = " ".join(str(item["msg"]).split())
-                found.append(Finding(place or f"/{name}", f"ome-zarr-models: {message}"))
+                found.append(Violation(place or f"/{name}", f"ome-zarr-models: {message}"))
+            if len(told) > _MOST_OF_MODELS:
+                more = len(told) - _MOST_OF_MODELS
+                found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings"))
         except Exception as error:  # its models are made for metadata that are nearly right
             message = f"ome-zarr-models cannot judge this: {type(error).__name__}: {error}"
-            found.append(Finding(f"/{name}", message, "should"))
+            found.append(Violation(f"/{name}", message, "should"))
     return found

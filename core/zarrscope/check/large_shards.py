@@ -1,0 +1,246 @@
+"""Shards of very many inner chunks, up to 2^24 and nested, checked by what their indexes tell.
+
+An index is read once and looked at as arrays of numbers: which entries can be true, which inner chunks overlap, which
+are one and the same. Each stored inner chunk is then read in the order of the file and decoded; where elements are
+stored as they are, its length tells as much as decoding it. What is not stored costs nothing. One shard of 2^24 inner
+chunks takes some 700 MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.check.finding import Finding, failed_chunk
+from zarrscope.errors import BadChunk, ZarrscopeError
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import ByteRange
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zarrscope.chunkio.locator import EncodedChunk
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+AT_ONCE = 1024
+"""Inner chunks that are read at once."""
+BLOCK = 8 << 20
+"""Bytes that are read at once where they need not be decoded."""
+MAX_GAP = 8 << 10
+"""Inner chunks that lie closer together are read as one."""
+COMPARED = 1000
+"""Overlaps that are examined at most for one with different bytes."""
+
+
+class LargeShard:
+    """One shard of the grid. `decoded` tells what is wrong with an inner chunk; at most `most` are named."""
+
+    def __init__(
+        self,
+        array: Array,
+        chunk: ChunkIndex,
+        decoded: Callable[[ChunkIndex, EncodedChunk], Finding | None],
+        cancelled: Callable[[], bool],
+        most: int,
+    ) -> None:
+        self.array, self.chunk, self.decoded, self.cancelled, self.most = array, chunk, decoded, cancelled, most
+        self.locator = array._stored.locator
+        self.key = array.metadata.keys.key(chunk)
+        self.findings: list[Finding] = []
+        self.stored = 0
+        """Inner chunks within the array that an index tells of, or that nobody can tell of."""
+        self.total = 0
+        """Inner chunks within the array."""
+        self._arena = Arena()
+        self._reader = array.store.bulk.reader(self._arena, self.locator.max_stored_size)
+
+    def run(self) -> bool:
+        """Fills `findings`, `stored` and `total`; False where the shard is not stored. Ends early once cancelled."""
+        first = tuple(c * n for c, n in zip(self.chunk, self.locator.chunks_per_shard, strict=True))
+        self.total = self._count(first, self.locator.chunks_per_shard)
+        try:
+            self._reader.seek(self.key)
+            return self._check(0, None, first)
+        except ZarrscopeError as error:
+            self._fail(error)
+            self.stored = self.total
+            return True
+        finally:
+            self._reader.close()
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.findings) >= self.most
+
+    def _count(self, first: ChunkIndex, many: ChunkIndex) -> int:
+        """How many of these inner chunks lie within the array."""
+        return prod(max(0, min(n, end - low)) for low, n, end in zip(first, many, self.locator.grid_shape, strict=True))
+
+    def _count_all(self, numbers: NDArray[Any], grid: ChunkIndex, per_inner: ChunkIndex, first: ChunkIndex) -> int:
+        """The same of all inner chunks of these entries."""
+        if prod(per_inner) == 1:
+            return len(numbers)
+        return sum(self._count(place, per_inner) for place in self._places(numbers, grid, per_inner, first))
+
+    def _fail(self, error: ZarrscopeError, count: int = 1) -> None:
+        finding = failed_chunk(error.located(store=self.array.store.url, key=self.key), self.array, self.key)
+        finding = replace(finding, code="shard-index") if isinstance(error, BadChunk) else finding
+        so = f"; so for {count:,} inner chunks" if count > 1 else ""
+        self.findings.append(replace(finding, message=finding.message + so))
+
+    # ------------------------------------------------------------------ one index
+    def _check(self, tier: int, span: tuple[int, int] | None, first: ChunkIndex) -> bool:
+        """The shard of this tier at `span` of the stored value (None: all of it); `first` is its first inner chunk."""
+        grid, per_inner = self.locator.tiers[tier].grid, self.locator.chunks_per_inner[tier]
+        limits = tuple(
+            max(0, min(n, -(-(end - low) // per)))
+            for n, low, per, end in zip(grid, first, per_inner, self.locator.grid_shape, strict=True)
+        )
+        index = self.locator.index_at(self._reader, tier, span)
+        if index is None:
+            return False
+        region = index.entries[tuple(map(slice, limits))]
+        sound, wrong = index.judged(region)
+        numbers = np.flatnonzero(sound).astype(np.uint32)
+        starts, ends = region.reshape(-1, 2)[numbers, 0], region.reshape(-1, 2)[numbers, 1]
+        ends += starts
+        bad = np.flatnonzero(wrong)
+        if len(bad):
+            self.stored += self._count_all(bad, limits, per_inner, first)
+            try:
+                index.locate(tuple(int(i) for i in np.unravel_index(int(bad[0]), limits)))
+            except ZarrscopeError as error:
+                self._fail(error, len(bad))
+        del index, region, sound, wrong, bad
+        self._arena.clear()
+        starts, ends, numbers = _sorted(starts, ends, numbers)
+        self._tell_overlaps(starts, ends, numbers, limits)
+        new = np.ones(len(starts), bool)
+        new[1:] = (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])
+        if tier + 1 == len(self.locator.tiers):
+            self.stored += len(numbers)
+            if not new.all():
+                starts, ends, numbers = starts[new], ends[new], numbers[new]
+            self._decode(starts, ends, numbers, limits, first, 0 if span is None else span[0])
+            return True
+        for at, place in enumerate(self._places(numbers, limits, per_inner, first)):
+            low = 0 if span is None else span[0]
+            if not new[at]:
+                self.stored += self._count(place, per_inner)
+                continue
+            if self.is_full or self.cancelled():
+                return True
+            try:
+                self._check(tier + 1, (low + int(starts[at]), low + int(ends[at])), place)
+            except ZarrscopeError as error:
+                self._fail(error)
+                self.stored += self._count(place, per_inner)
+        return True
+
+    def _places(
+        self, numbers: NDArray[Any], grid: ChunkIndex, per_inner: ChunkIndex, first: ChunkIndex
+    ) -> Iterator[ChunkIndex]:
+        """The first inner chunk of each of these entries."""
+        for at in range(0, len(numbers), AT_ONCE):
+            places = np.stack(np.unravel_index(numbers[at : at + AT_ONCE], grid), axis=1) * per_inner + first
+            yield from map(tuple, places.tolist())
+
+    def _tell_overlaps(self, starts: NDArray[Any], ends: NDArray[Any], numbers: NDArray[Any], grid: ChunkIndex) -> None:
+        """Findings for overlapping inner chunks. Identical byte ranges may be intended."""
+        reach = np.maximum.accumulate(ends)
+        later = np.flatnonzero((starts[1:] < reach[:-1]) & (ends[1:] > starts[1:])) + 1
+        if not len(later):
+            return
+        few = later[:COMPARED]
+        others = np.searchsorted(reach, reach[few - 1])
+        same = (starts[few] == starts[others]) & (ends[few] == ends[others])
+        at = int(np.argmin(same))
+        pair = (numbers[others[at]], numbers[few[at]])
+        names = " and ".join(str(tuple(int(i) for i in np.unravel_index(int(number), grid))) for number in pair)
+        many = f"; so for {len(later):,} pairs" if len(later) > 1 else ""
+        how = "the same bytes" if same[at] else "bytes in common"
+        text = f"The index gives the inner chunks {names} of shard {self.chunk} {how}{many}"
+        advice = "One of them is not what was written: compare them with a copy, and write them anew."
+        severity: Any = "warning" if same[at] else "error"
+        self.findings.append(Finding(severity, "shard-overlap", self.array.path, text, self.key, None, advice))
+
+    # ------------------------------------------------------------------ inner chunks
+    def _decode(
+        self,
+        starts: NDArray[Any],
+        ends: NDArray[Any],
+        numbers: NDArray[Any],
+        grid: ChunkIndex,
+        first: ChunkIndex,
+        low: int,
+    ) -> None:
+        pipeline = self.locator.pipeline
+        if pipeline is not None and pipeline.copies_only and self._reader.size is not None:
+            right = (ends - starts) == np.uint64(pipeline.encoded.size or 0)
+            plain = (starts, ends) if right.all() else (starts[right], ends[right])
+            ended = self._read_only(plain[0], plain[1], low)
+            if ended is not None:  # what lies behind the end is told by reading it
+                right &= ends + np.uint64(low) <= np.uint64(ended)
+            if right.all():
+                return
+            starts, ends, numbers = starts[~right], ends[~right], numbers[~right]
+        one = (1,) * len(first)
+        inners = self._places(numbers, grid, one, first)
+        for at in range(0, len(numbers), AT_ONCE):
+            if self.is_full or self.cancelled():
+                break
+            some = [
+                (int(a) + low, int(b) + low) for a, b in zip(starts[at:][:AT_ONCE], ends[at:][:AT_ONCE], strict=True)
+            ]
+            self._decode_some([next(inners) for _ in some], some)
+            self._arena.clear()
+
+    def _decode_some(self, inners: list[ChunkIndex], spans: list[tuple[int, int]]) -> None:
+        try:
+            payloads: list[Any] = list(self.locator.read_spans(self._reader, self.key, inners, spans))
+        except ZarrscopeError as error:
+            if len(inners) > 1:  # which of them it is
+                half = len(inners) // 2
+                self._decode_some(inners[:half], spans[:half])
+                self._decode_some(inners[half:], spans[half:])
+                return
+            payloads = [error.located(store=self.array.store.url, key=self.key)]
+        for inner, payload in zip(inners, payloads, strict=True):
+            if self.is_full:
+                return
+            finding = self.decoded(inner, payload)
+            if finding is not None:
+                self.findings.append(finding)
+
+    def _read_only(self, starts: NDArray[Any], ends: NDArray[Any], low: int) -> int | None:
+        """Reads all of it; where the value ends, if that is too early."""
+        if not len(starts):
+            return None
+        reach = np.maximum.accumulate(ends)
+        breaks = np.flatnonzero(starts[1:] > reach[:-1] + np.uint64(MAX_GAP)) + 1
+        begins = [0, *breaks.tolist()]
+        for begin, after in zip(begins, [*begins[1:], len(starts)], strict=True):
+            at, stop = int(starts[begin]) + low, int(reach[after - 1]) + low
+            while at < stop:
+                if self.cancelled():
+                    return None
+                wanted = min(BLOCK, stop - at)
+                got = len(self._reader.part(ByteRange(at, wanted)) or b"")
+                self._arena.clear()
+                at += got
+                if got < wanted:
+                    return at
+        return None
+
+
+def _sorted(starts: NDArray[Any], ends: NDArray[Any], numbers: NDArray[Any]) -> tuple[Any, Any, Any]:
+    """In the order of the file, as most indexes are already."""
+    if (starts[1:] >= starts[:-1]).all():
+        return starts, ends, numbers
+    order = np.argsort(starts, kind="stable")
+    return starts[order], ends[order], numbers[order]

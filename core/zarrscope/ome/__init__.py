@@ -1,0 +1,1 @@
+"""OME-Zarr: what the metadata say. Pure functions over attributes."""
