@@ -1,0 +1,86 @@
+"""Executors run the pieces of a job: ThreadExecutor in this process, DaskExecutor on a Dask cluster (cluster.py).
+
+Workers take pieces from one iterator when they are free. `done` is called for each result, by one thread at a time. The
+first error stops the job and is raised by `run`. Once `cancelled()`, no piece starts any more. Pieces that have started
+are waited for, so nothing is written after `run` has returned. A cluster may run a piece twice, because its scheduler
+gives it to another worker when one dies: pieces must be idempotent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from zarrscope.model.storage import never
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import TASK_BYTES
+from zarrscope.stores.store import Store
+
+Piece = TypeVar("Piece")
+T = TypeVar("T")
+
+JOURNAL = ".zarrscope-convert.json"
+"""The key of the journal that a conversion or a rebuilding of levels keeps until it is done."""
+
+
+class Cancelled(Exception):
+    """The caller cancelled the job."""
+
+
+class Executor(Protocol):
+    """Runs pieces of work; the module says what all executors promise."""
+
+    may_repeat: bool
+    """A piece may run again after a first run of it that was not finished."""
+
+    def run(
+        self,
+        call: Callable[[Piece], T],
+        pieces: Iterable[Piece],
+        done: Callable[[T], None],
+        cancelled: Callable[[], bool] = never,
+        piece_bytes: int = TASK_BYTES,
+    ) -> None:
+        """`done(call(piece))` for every piece. Raises the first error, or Cancelled."""
+
+    def check_shared(self, store: Store, key: str, value: bytes) -> None:
+        """Raises Refused when no worker finds `value` at `key`: the workers see other files than this process."""
+
+    def close(self) -> None: ...
+
+
+class ThreadExecutor:
+    """Runs pieces on the threads of this process."""
+
+    may_repeat = False
+
+    def run(
+        self,
+        call: Callable[[Piece], T],
+        pieces: Iterable[Piece],
+        done: Callable[[T], None],
+        cancelled: Callable[[], bool] = never,
+        piece_bytes: int = TASK_BYTES,
+    ) -> None:
+        guard = threading.Lock()
+
+        def one(piece: Piece) -> None:
+            result = call(piece)
+            with guard:
+                done(result)
+
+        shared().share(_until(cancelled, pieces), one)
+
+    def check_shared(self, store: Store, key: str, value: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def _until(cancelled: Callable[[], bool], pieces: Iterable[Piece]) -> Iterator[Piece]:
+    for piece in pieces:
+        if cancelled():
+            raise Cancelled
+        yield piece
