@@ -2,42 +2,57 @@
 
 A host makes a `Workspace` or a `Session` with its `post` (runs a function later on the host's thread), paints the
 frozen snapshots and forwards gestures. Signals are psygnal's and come on the host's thread. Every method returns at
-once. Sentences, numbers and units come from here (`words`); a host has none of its own.
+once. Sentences, numbers and units come from here (`strings`); a host has none of its own.
 """
 
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.edit import EditPresenter
-from zarrscope_app.presenters.form import Change, Diff, Disagreement, EditState, EditStatus, Field, FieldKind
-from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
-from zarrscope_app.presenters.metadata import Info, Item, MetadataPresenter, Section
-from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.scene import (
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall, Post
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.form.view_models import (
+    KINDS,
+    Change,
+    Diff,
+    Disagreement,
+    EditState,
+    EditStatus,
+    Field,
+    FieldKind,
+)
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.view_models import (
     AxisView,
     ChannelView,
     Frame,
     LabelView,
     LevelView,
-    Line,
+    LinePlot,
     Rect,
     ScaleBar,
     SliceState,
     Tile,
     TileState,
 )
-from zarrscope_app.presenters.session import TABS, Session, SessionState, SessionStatus, Tab
-from zarrscope_app.presenters.slice import SlicePresenter
-from zarrscope_app.presenters.tree import ROOT, Row, RowState, TreePresenter
-from zarrscope_app.presenters.turn import OncePerTurn, Post
+from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
+from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.node_description import Info, Item, Section
+from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
+from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
+from zarrscope_app.presenters.strings import Problem
+from zarrscope_app.presenters.tree.presenter import ROOT, Row, RowState, TreePresenter
 from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
-from zarrscope_app.presenters.words import Problem
-from zarrscope_app.presenters.workspace import Forgetful, Recent, Settings, Workspace
+from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
 
 __all__ = [
+    "KINDS",
     "ROOT",
-    "TABS",
+    "TITLES",
+    "VIEWS",
     "AxisView",
     "Change",
     "ChannelView",
+    "CoalescedCall",
     "Diff",
     "Disagreement",
     "EditPresenter",
@@ -54,9 +69,8 @@ __all__ = [
     "JobsPresenter",
     "LabelView",
     "LevelView",
-    "Line",
+    "LinePlot",
     "MetadataPresenter",
-    "OncePerTurn",
     "Post",
     "Probe",
     "Problem",
@@ -79,6 +93,8 @@ __all__ = [
     "TileState",
     "TreePresenter",
     "ValuesPresenter",
+    "View",
+    "ViewPresenter",
     "Workspace",
-    "words",
+    "strings",
 ]

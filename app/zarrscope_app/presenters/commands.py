@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from zarrscope.errors.visible import visible
+
 MENUS = (
     ("file", "&File"),
     ("edit", "&Edit"),
@@ -40,6 +42,8 @@ COMMANDS = (
     Command("save", "Save", "file", ("Ctrl+S",), 1, "save"),
     Command("writable", "Open for writing", "file", (), 1, "edit"),
     Command("open-anyway", "Open anyway, read-only", "file", ("O",), 1),
+    Command("follow-links", "Follow links", "file", ("K",), 1),
+    Command("missing-is-fill", "Take as missing", "file", ("M",), 1),
     Command("fallback", "Fallback on or off", "file", ("B",), 1),
     Command("refresh", "Refresh", "file", ("F5", "R"), 1, "retry"),
     Command("close", "Close", "file", ("Ctrl+W",), 2, "close"),
@@ -49,6 +53,8 @@ COMMANDS = (
     Command("edit", "Edit attributes", "edit", ("E",), 1, "edit"),
     Command("review", "Review changes", "edit", (), 1, "review"),
     Command("revert", "Revert changes", "edit", (), 1),
+    Command("put-back", "Put back", "edit", ("P",), 1),
+    Command("forget", "Forget", "edit", ("F",), 1),
     Command("find", "Find", "edit", ("Ctrl+F", "/"), 2, "search"),
     Command("zoom-in", "Zoom in", "view", ("+", "="), 0),
     Command("zoom-out", "Zoom out", "view", ("-",), 0),
@@ -84,8 +90,9 @@ COMMANDS = (
 NODE_COMMANDS = {"rename-node": "rename", "move-node": "move", "copy-node": "copy", "remove-node": "remove"}
 """Commands that change the selected node, and what NodesPresenter calls them."""
 
-OFFERS = ("open-anyway", "fallback")
-"""Commands that a session offers where the selected node demands it (SessionState.offers)."""
+OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "fallback", "put-back", "forget")
+"""Commands that a session offers where the selected node demands it, or edits of an earlier run were not saved
+(SessionState.offers)."""
 
 MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
 """For the key sheet: keys that are no commands of their own."""
@@ -121,6 +128,7 @@ def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> li
 
 
 LABELS = {
+    "another-text": "Another text …",
     "add": "Add",
     "add-child-name": "Name of the node",
     "add-to-viewer": "Add to viewer",
@@ -171,32 +179,37 @@ LABELS = {
     "theirs": "Theirs",
     "tree": "Nodes",
     "value": "Value",
+    "value-typed": "Value: JSON (0.5, [1, 2], true, null), or a text as it is",
     "values": "Values",
     "visible": "Visible",
 }
 """Short texts of buttons, headings and tool tips, by name."""
 
 ABOUT = (
-    "zarrscope {version}\n\nOpens anything that ever called itself Zarr, from anywhere, shows it at once, and edits "
-    "its metadata safely.\n\nBSD-3-Clause."
+    "Opens anything that ever called itself Zarr, from anywhere, shows it at once, and edits its metadata safely."
+    "\n\nBSD-3-Clause.\n\n{report}"
 )
 
 FOOTERS = {
     "tree": "↑↓ move  →← open close  Enter show  / find  Tab pane  ? keys  q quit",
     "image": "←→ step  ↑↓ axis  1-9 show  a auto  <> light  v value  +- zoom  ? keys  q quit",
-    "attributes": "Enter edit  n add  x remove  u undo  d diff  ^S save  Tab pane  ? keys  q quit",
+    "attributes": "⏎ edit  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
     "problems": "↑↓ move  Tab pane  ? keys  q quit",
     "input": "Enter accept  Esc cancel",
     "diff": "s save  x discard  Esc back",
+    "kinds": "1–6 choose  Esc back",
+    "choices": "1–9 a–z choose  0 type  Esc back",
 }
 """What the last line of a terminal says, by the pane in front."""
 
 
-def python_text(url: str, path: str) -> str:
+def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill: bool = False) -> str:
     """What "Copy as Python" copies: a line that opens the node."""
-    return f"zarrscope.open({url!r})[{path!r}]"
+    how = ", follow_links=True" if follow_links else ""
+    how += ", storage_options={'missing_is_fill': True}" if missing_is_fill else ""
+    return visible(f"zarrscope.open({url!r}{how})[{path!r}]")  # what repr leaves becomes an escape that Python reads
 
 
 def making_demo(done: int, total: int) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 from psygnal import Signal
 
-from zarrscope.background import Outcome, Owner, Ticket
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.turn import OncePerTurn
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
 
 
 class JobState(Enum):
@@ -40,7 +40,7 @@ Report = Callable[[float | None, str], None]
 
 
 class JobsPresenter:
-    """Jobs in the order they began. `changed()` at most once a loop turn."""
+    """Jobs in the order they began. `changed()` at most once a pass of the event loop."""
 
     changed = Signal()
 
@@ -48,7 +48,7 @@ class JobsPresenter:
         self._owner = owner
         self._jobs: dict[int, Job] = {}
         self._tickets: dict[int, Ticket] = {}
-        self._turn = OncePerTurn(owner.post, self.changed.emit)
+        self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._next = 1
 
     @property
@@ -63,35 +63,35 @@ class JobsPresenter:
         self,
         name: str,
         work: Callable[[Report, Callable[[], bool]], Any],
-        done: Callable[[Outcome[Any]], str] | None = None,
+        done: Callable[[JobResult[Any]], str] | None = None,
     ) -> int:
         """Runs work(report, cancelled) in the background. `done` gives the sentence that says how it ended; without
         it, or when it gives none, there is a plain one."""
         id = self._next
         self._next += 1
         began = time.monotonic()
-        self._put(Job(id, words.clean(name), JobState.RUNNING))
+        self._put(Job(id, strings.clean(name), JobState.RUNNING))
 
         def report(progress: float | None, text: str) -> None:
             left = ""
             if progress and (spent := time.monotonic() - began) > 1:
-                left = words.time_left(spent * (1 - progress) / progress)
-            said = " · ".join(part for part in (words.clean(text), left) if part)
+                left = strings.time_left(spent * (1 - progress) / progress)
+            said = " · ".join(part for part in (strings.clean(text), left) if part)
             self._owner.post(lambda: self._progress(id, progress, said))
 
-        def ended(outcome: Outcome[Any]) -> None:
+        def ended(outcome: JobResult[Any]) -> None:
             self._tickets.pop(id, None)
             sentence = done(outcome) if done is not None else ""
             job = self._jobs.get(id)
             if job is None:
                 return
             if outcome.error is not None:
-                problem = words.problem(outcome.error)
+                problem = strings.problem(outcome.error)
                 self._put(
                     replace(job, state=JobState.FAILED, sentence=sentence or problem.headline, details=problem.details)
                 )
             else:
-                self._put(replace(job, state=JobState.DONE, progress=1.0, text="", sentence=sentence or words.DONE))
+                self._put(replace(job, state=JobState.DONE, progress=1.0, text="", sentence=sentence or strings.DONE))
 
         def run(cancelled: Callable[[], bool]) -> Any:
             return work(report, cancelled)
@@ -104,12 +104,12 @@ class JobsPresenter:
         ticket = self._tickets.pop(id, None)
         if ticket is not None:
             ticket.cancel()
-            self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=words.STOPPED))
+            self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
 
     def dismiss(self, id: int) -> None:
         """Forgets a job that has ended."""
         if id not in self._tickets and self._jobs.pop(id, None) is not None:
-            self._turn.soon()
+            self._notify.soon()
 
     def _progress(self, id: int, progress: float | None, text: str) -> None:
         job = self._jobs.get(id)
@@ -118,4 +118,4 @@ class JobsPresenter:
 
     def _put(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self._turn.soon()
+        self._notify.soon()

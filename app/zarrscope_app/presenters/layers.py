@@ -1,28 +1,43 @@
 """An image as the layers of a viewer: one per channel, labels after them, with names, places, units, colours, contrast.
 
 `plan` waits for the store (it opens the levels, and reads a plane of the coarsest where the file gives no contrast):
-run it as a background job, as `Layers.add` does.
+run it as a background job, as `Layers.add` does. What cannot be a layer raises an error that says so; what can, but is
+not all that the file says, tells it in `Layer.warnings`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from psygnal import Signal
 
-from zarrscope.background import Outcome, shared
-from zarrscope.chunks import shared as chunk_loader
-from zarrscope.errors import NotFound, ZarrscopeError
-from zarrscope.pyramid import Image, default_image, default_window, find_images
-from zarrscope.view import LazyView
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.session import Session
-from zarrscope_app.presenters.turn import Post
+from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
+from zarrscope.ome.metadata import resolve
+from zarrscope.ome.transforms import affine, systems
+from zarrscope.runtime.threads import JobResult, shared
+from zarrscope.view.image import Image, Level, default_image, default_window, find_images
+from zarrscope.view.lazy import LazyView
+from zarrscope.view.loader import shared as chunk_loader
+from zarrscope.view.render import as_numbers
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.session.session import Session
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
 
 SAMPLE_LIMIT = 4_000_000
 """Elements of the coarsest level that may be read to find a contrast."""
+PLANE_LIMIT = 1 << 30
+"""Bytes of the coarsest level's plane: viewers of this kind read planes whole."""
+ELSEWHERE = "zarrscope's window and terminal show its values."
+AS_MAGNITUDES = "Complex values are shown as their magnitudes."
+NO_LABELS = "Labels must be integers: these are shown as an image."
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class Layer:
     """`data`: lazy levels, finest first, all of the same axes. Per axis of `data`: names, scale, translation, units."""
 
     kind: str
-    """ "image" | "labels"."""
+    """ "image" | "labels". An image is never RGB: its colours are those of its channels, as the file states them."""
     name: str
     data: tuple[LazyView, ...]
     axis_names: tuple[str, ...]
@@ -39,36 +54,69 @@ class Layer:
     units: tuple[str, ...]
     """As the file spells them ("micrometer"); "pixel" where it says nothing."""
     visible: bool
+    affine: np.ndarray[Any, Any] | None = None
+    """What is to be applied after scale and translation, such as a rotation: a homogeneous matrix."""
     color: tuple[int, int, int] | None = None
     contrast: tuple[float, float] | None = None
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
     """Where it comes from: url, path."""
+    warnings: tuple[str, ...] = ()
+    """Sentences: what the file says and the layer does not show."""
 
 
-def plan(node: Any) -> list[Layer]:
-    """The layers of a group or an array. Raises NotFound for a node without an image, and what opening raises."""
+@dataclass(frozen=True)
+class _Place:
+    """Where an image lies: its axes in the coordinate system `system` ("" where the file names none)."""
+
+    system: str
+    extra: np.ndarray[Any, Any] | None
+    """Axes x (axes + 1), to be applied after scale and translation."""
+    warnings: tuple[str, ...] = ()
+
+
+def plan(node: Group | Array) -> list[Layer]:
+    """The layers of a group or an array. Raises NotFound for a node without an image, Unsupported and TooLarge for one
+    that no viewer of images takes, and what opening raises."""
     image = default_image(node)
     if image is None:
         raise NotFound(
-            f"{words.clean(node.path)} holds no image",
-            store=node.hierarchy.url if hasattr(node, "hierarchy") else None,
+            f"{strings.clean(node.path)} holds no image",
+            store=node.hierarchy.url if node.hierarchy is not None else None,
             key=node.path,
-            advice="Choose an array, or a group with OME-Zarr metadata.",
+            advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
         )
-    layers = _channels(image)
+    place = _place(image)
+    layers = _channels(image, place)
+    failed: list[str] = []
     for path in image.labels:
+        # One broken label image is no reason to keep the picture back.
         try:
             for labels in find_images(image.hierarchy[path]):
-                layers.append(_layer(labels, None, "labels", f"{image.name}: {labels.name} (labels)", visible=False))
-        except ZarrscopeError:
-            continue  # one broken label image is no reason to keep the picture back; the tree shows it with its fault
-    return layers
+                name = f"{image.name}: {labels.name} (labels)"
+                layers.append(_layer(labels, None, "labels", name, _place(labels, place.system), visible=False))
+        except ZarrscopeError as error:
+            failed.append(f"The labels {strings.clean(path)} are left out: {strings.problem(error).headline}")
+    told = image.multiscale.warnings if image.multiscale is not None and place.extra is not None else ()
+    notes = (*(warning for warning in image.warnings if warning not in told), *failed)
+    return [replace(layers[0], warnings=(*map(strings.clean, notes), *layers[0].warnings)), *layers[1:]]
 
 
-def _channels(image: Image) -> list[Layer]:
+def notes(layers: list[Layer]) -> tuple[str, ...]:
+    """The warnings of several layers, each once."""
+    return tuple(dict.fromkeys(warning for layer in layers for warning in layer.warnings))
+
+
+def not_added(layer: Layer, error: BaseException) -> strings.Problem:
+    """Why a viewer did not take a layer, in words."""
+    if isinstance(error, ZarrscopeError):
+        return strings.problem(error, layer.source["path"])
+    return strings.not_added(layer.name, error, layer.source["path"])
+
+
+def _channels(image: Image, place: _Place) -> list[Layer]:
     if image.is_label:
-        return [_layer(image, None, "labels", image.name, visible=True)]
+        return [_layer(image, None, "labels", image.name, place, visible=True)]
     several = len(image.channels) > 1
     title = image.name.strip("/").rpartition("/")[2] or image.hierarchy.url.rstrip("/").rpartition("/")[2]
     stated = image.multiscale is not None and bool(image.multiscale.channels)
@@ -78,6 +126,7 @@ def _channels(image: Image) -> list[Layer]:
             number,
             "image",
             f"{title}: {channel.label}" if several else channel.label if stated and channel.label else title,
+            place,
             visible=channel.active,
             color=channel.color,
         )
@@ -85,28 +134,37 @@ def _channels(image: Image) -> list[Layer]:
     ]
 
 
-def _layer(image: Image, number: int | None, kind: str, name: str, **look: Any) -> Layer:
+def _layer(image: Image, number: int | None, kind: str, name: str, place: _Place, **look: Any) -> Layer:
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
     kept = [i for i in range(len(image.axes)) if i not in fixed]
-    data = tuple(LazyView(level.array)[_selection(len(image.axes), fixed)] for level in image.levels)
-    finest = image.levels[0]
+    levels, warnings = _levels(image, kept)
+    finest = levels[0]
+    dtype = finest.array.dtype
+    if kind == "labels" and dtype.kind not in "iub":
+        kind, warnings = "image", (*warnings, NO_LABELS)
+    data = tuple(_view(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
+    if kind == "image" and dtype.kind in "cmM":
+        warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
     contrast: tuple[float, float] | None = None
     if kind == "image":
         channel = image.channels[number or 0]
-        low, high = map(float, default_window(channel, finest.array.dtype, _sample(image, data, channel)))
+        low, high = map(float, default_window(channel, data[0].dtype, _sample(data, channel)))
         contrast = (low, high if high > low else low + 1)
+    matrix, unsaid = _matrix(place, kept, fixed)
     return Layer(
         kind,
-        words.clean(name),
+        strings.clean(name),
         data,
-        tuple(image.axes[i].name for i in kept),
+        tuple(strings.clean(image.axes[i].name) for i in kept),
         tuple(finest.scale[i] for i in kept),
         tuple(finest.translation[i] for i in kept),
         tuple(image.axes[i].unit or "pixel" for i in kept),
+        affine=matrix,
         contrast=contrast,
-        label_colors=dict(image.label_colors),
+        label_colors={value: color for value, color in image.label_colors.items() if _holds(dtype, value)},
         source={"url": image.hierarchy.url if image.hierarchy is not None else "", "path": image.path},
+        warnings=(*warnings, *place.warnings, *unsaid),
         **look,
     )
 
@@ -115,7 +173,91 @@ def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
     return tuple(fixed.get(i, slice(None)) for i in range(rank))
 
 
-def _sample(image: Image, data: tuple[LazyView, ...], channel: Any) -> np.ndarray[Any, Any] | None:
+# ---------------------------------------------------------------------- what can be a layer
+def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]]:
+    """The levels that can be shown, and which are left out. Raises when there is none."""
+    usable: list[Level] = []
+    warnings: list[str] = []
+    first: ZarrscopeError | None = None
+    for level in image.levels:
+        problem = level.array.problem or _unfit(level, kept)
+        if problem is None:
+            usable.append(level)
+            continue
+        first = first or problem
+        warnings.append(strings.clean(f"The level {level.path} is left out: {problem.message.rstrip('.')}."))
+    if not usable:
+        assert first is not None
+        raise first
+    coarsest = usable[-1]
+    nbytes = int(np.prod([coarsest.shape[i] for i in kept[-2:]], dtype=object)) * coarsest.array.dtype.itemsize
+    if nbytes > PLANE_LIMIT:
+        raise TooLarge(
+            f"One plane of {strings.clean(coarsest.path)} takes {strings.size(nbytes)}, and it would be read whole",
+            size=nbytes,
+            limit=PLANE_LIMIT,
+            key=coarsest.path,
+            advice="Add coarser levels, or look at it in zarrscope's window, which reads what is on the screen.",
+        )
+    return usable, tuple(warnings)
+
+
+def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
+    """Why no layer can show this level; None when one can."""
+    array, path = level.array, strings.clean(level.path)
+    if len(kept) < 2:
+        return Unsupported(
+            f"{path} has {strings.counted(len(kept), 'axis', 'axes')} to show, and a picture needs two",
+            feature="picture of one axis",
+            key=level.path,
+            advice=ELSEWHERE,
+        )
+    if not all(level.shape):
+        return Unsupported(
+            f"{path} has no elements ({strings.shape(level.shape)}): there is nothing to draw",
+            feature="picture without elements",
+            key=level.path,
+        )
+    try:
+        as_numbers(np.empty(0, array.dtype))
+    except ZarrscopeError:
+        return Unsupported(
+            f"Values of type {strings.clean(str(array.dtype), 60)} cannot be drawn as a picture",
+            feature=f"picture of {array.dtype}",
+            key=level.path,
+            advice=ELSEWHERE,
+        )
+    return None
+
+
+def _view(array: Array, selection: tuple[int | slice, ...], kind: str) -> LazyView:
+    """The values as numbers that a viewer draws: labels as integers, images as what `render` draws."""
+    dtype = array.dtype
+    view = LazyView(array)[selection]
+    if kind == "labels":
+        return view.mapped(np.uint8, _as_bytes) if dtype.kind == "b" else view
+    drawn = as_numbers(np.empty(0, dtype)).dtype
+    return view if drawn == dtype else view.mapped(drawn, as_numbers)
+
+
+def _as_bytes(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return values.view(np.uint8)
+
+
+def _as_counts(dtype: np.dtype[Any]) -> str:
+    unit, step = np.datetime_data(dtype)
+    counted = unit if step == 1 else f"{step} {unit}"
+    since = " since 1970-01-01" if dtype.kind == "M" else ""
+    return f"Times are shown as numbers, in units of {counted}{since}."
+
+
+def _holds(dtype: np.dtype[Any], value: int) -> bool:
+    if dtype.kind == "b":
+        return value in (0, 1)
+    return dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+
+
+def _sample(data: tuple[LazyView, ...], channel: Any) -> np.ndarray[Any, Any] | None:
     """A plane of the coarsest level, the one shown first; None where the file states the contrast anyway."""
     if channel.window is not None:
         return None
@@ -123,6 +265,168 @@ def _sample(image: Image, data: tuple[LazyView, ...], channel: Any) -> np.ndarra
     while coarsest.ndim > 2:
         coarsest = coarsest[coarsest.shape[0] // 2]
     return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
+
+
+# ---------------------------------------------------------------------- where it lies (RFC-5 of OME-Zarr)
+def _place(image: Image, wanted: str = "") -> _Place:
+    """Where an image lies beyond scale and translation.
+
+    It is shown in the first coordinate system that its document lists, or, where that is the one of its levels and one
+    other is described, in that. `wanted`: the system that the image of a label image is shown in.
+    """
+    entry = _entry(image)
+    if entry is None or image.multiscale is None:
+        return _Place("", None)
+    source = entry["datasets"][0]["path"]
+    first = {"input": source, **_first_step(entry)}  # the input goes without saying
+    own, source = _name(first.get("output")), _name(first["input"]) or source
+    about = {"multiscales": [{**entry, "datasets": [{"path": source, "coordinateTransformations": [first]}]}]}
+    listed = [_name(system) for system in entry["coordinateSystems"]]
+    level = next((v for v in image.levels if v.path == image.multiscale.datasets[0].path), image.levels[0])
+    ways: dict[str, Any] = {}
+    for name in dict.fromkeys([*listed, own, *systems(about), *([wanted] if wanted else [])]):
+        if name and name != source:
+            try:
+                ways[name] = _way(image, about, source, name, len(level.shape))
+            except NotFound as error:  # what is only listed places nothing
+                if name == wanted:
+                    ways[name] = error
+            except ZarrscopeError as error:
+                ways[name] = error
+    others = [name for name in ways if name != own]
+    first_listed = listed[0] if listed[0] in ways else own
+    target = wanted or (first_listed if first_listed != own else others[0] if len(others) == 1 else own)
+    said = [_not_applied(name) for name in others if name != target]
+    for goal in dict.fromkeys((target, own)):
+        found = ways.get(goal)
+        if isinstance(found, ZarrscopeError):
+            said.append(_not_applied(goal, found.message))
+        elif found is not None:
+            return _Place(goal, _beyond(level, found), tuple(said))
+    return _Place("", None, tuple(said))
+
+
+def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank: int) -> np.ndarray[Any, Any]:
+    """The matrix from a level to a coordinate system of as many axes."""
+    found = affine(about, source, target, rank, lambda path: np.asarray(_beside(image, path)[...]))
+    if found.shape[0] != rank:
+        raise Unsupported(f"it has {strings.counted(found.shape[0], 'axis', 'axes')}, the image {rank}")
+    if not np.isfinite(found).all():
+        raise Unsupported("its numbers are not finite")
+    return found
+
+
+def _beyond(level: Level, found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """What is left of the matrix `found` once scale and translation of a level were applied; None for nothing."""
+    plain = np.hstack([np.diag(level.scale), np.array([level.translation]).T])
+    if np.allclose(found, plain, rtol=1e-9, atol=0):
+        return None
+    matrix = found[:, :-1] / np.array(level.scale)
+    shift = found[:, -1] - matrix @ np.array(level.translation)
+    return np.hstack([matrix, shift[:, None]])
+
+
+def _not_applied(system: str, why: str = "") -> str:
+    because = f": {strings.clean(why.rstrip('.'))}" if why else ""
+    return f"Where it lies in the coordinate system {strings.clean(system)!r} is not applied{because}."
+
+
+def _entry(image: Image) -> Any:
+    """The entry of `multiscales` that the image was made of, where it states coordinate systems; else None."""
+    if image.multiscale is None:
+        return None
+    attributes: Mapping[str, Any] = image.hierarchy[image.path].attributes
+    ome = attributes.get("ome")
+    entries = (ome if isinstance(ome, Mapping) else attributes).get("multiscales")
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("coordinateSystems"), list):
+            continue
+        datasets = entry.get("datasets")
+        paths = [_path(item) for item in datasets] if isinstance(datasets, list) else []
+        if not entry["coordinateSystems"] or not paths or not paths[0]:
+            continue
+        if resolve(image.path, paths[0]) == image.multiscale.datasets[0].path:
+            return entry
+    return None
+
+
+def _path(dataset: Any) -> str:
+    path = dataset.get("path") if isinstance(dataset, Mapping) else None
+    return path if isinstance(path, str) else ""
+
+
+def _first_step(entry: Any) -> Mapping[str, Any]:
+    """The transformation of the first level."""
+    steps = entry["datasets"][0].get("coordinateTransformations")
+    step = steps[0] if isinstance(steps, list) and steps else steps
+    return step if isinstance(step, Mapping) else {}
+
+
+def _name(end: Any) -> str:
+    """The name of a coordinate system, or the path of an array that is one."""
+    if isinstance(end, Mapping):
+        end = end.get("name") or end.get("path")
+    return end if isinstance(end, str) else ""
+
+
+def _beside(image: Image, path: str) -> Any:
+    """The array that a transformation names."""
+    found = resolve(image.path, path)
+    try:
+        node = image.hierarchy[found] if found is not None else None
+    except NotFound:
+        node = None
+    if node is None or node.kind != "array" or node.size > SAMPLE_LIMIT:
+        raise Unsupported(f"{strings.clean(path)} is no array with the numbers of a transformation")
+    return node
+
+
+def _matrix(
+    place: _Place, kept: list[int], fixed: Mapping[int, int]
+) -> tuple[np.ndarray[Any, Any] | None, tuple[str, ...]]:
+    """The homogeneous matrix of the axes that a layer has. Each channel is a layer of its own: nothing may mix them
+    with other axes."""
+    if place.extra is None:
+        return None, ()
+    rank = len(place.extra)
+    if any(place.extra[i, j] or place.extra[j, i] for i in fixed for j in range(rank) if j != i):
+        return None, (_not_applied(place.system, "it mixes channels with other axes"),)
+    matrix = np.eye(len(kept) + 1)
+    matrix[:-1] = place.extra[np.ix_(kept, [*kept, rank])]
+    return matrix, ()
+
+
+class UnreadPlanes:
+    """Layers whose plane on show cannot be read, until it can. Layers are whatever the host calls so, with a `name`."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
+
+    def tell(self, layer: Any, error: ZarrscopeError | None, path: str = "") -> bool:
+        """The plane on show of a layer from the node `path` cannot be read, or (None) it can, or is not on show any
+        more. True where that is new."""
+        before = self._found.pop(layer, None)
+        if error is not None:
+            self._found[layer] = strings.problem(error, path)
+        if before == self._found.get(layer):
+            return False
+        self.changed.emit()
+        return True
+
+    @property
+    def items(self) -> list[tuple[Any, strings.Problem]]:
+        """Layers, and why the plane cannot be read."""
+        return list(self._found.items())
+
+    @property
+    def sentence(self) -> str:
+        """What is not shown, and why; "" when all is."""
+        if not self._found:
+            return ""
+        layer, problem = next(iter(self._found.items()))
+        return strings.unread_plane(str(layer.name), len(self._found) - 1, problem.headline)
 
 
 class Layers:
@@ -141,11 +445,13 @@ class Layers:
         if hierarchy is None:
             return
 
-        def finished(outcome: Outcome[list[Layer]]) -> None:
+        def finished(outcome: JobResult[list[Layer]]) -> None:
             if outcome.error is not None:
                 session.problems.add(outcome.error, path)
             else:
                 assert outcome.value is not None
+                for note in notes(outcome.value):
+                    session.problems.add(strings.warning(note, path))
                 done(outcome.value)
 
         self._owner.fetch(lambda: plan(node if node is not None else hierarchy[path]), finished)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.metadata import ExtensionReport
-from zarrscope.metadata import Outcome as Found
-from zarrscope.pyramid import Image, default_image, find_collection, find_images
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.metadata import Info, describe
+from zarrscope.model.metadata import ExtensionOutcome as Found
+from zarrscope.model.metadata import ExtensionReport
+from zarrscope.view.image import Image, default_image, find_collection, find_images
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.node_description import Info, describe
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
-    """A node and what was read about it, all in the background."""
+class NodeDetails:
+    """A node and what was read about it, all in the background. `node` None: it cannot be read (`info.problem`)."""
 
-    node: Any
+    hierarchy: Hierarchy
+    node: Group | Array | None
     info: Info
     image: Image | None = None
     labels: dict[str, Image | None] | None = None
@@ -28,17 +34,23 @@ class Selection:
     fallback: ExtensionReport | None = None
     """What is told of its data type, where that has a fallback, used or not."""
 
+    @property
+    def has_picture(self) -> bool:
+        """There is a picture or a line to show, or a reason why it cannot be drawn."""
+        image = self.image
+        return image is not None and (drawable(image) or image.levels[0].array.problem is not None)
 
-def _is_passable(node: Any) -> bool:
+
+def _is_passable(node: Group | Array) -> bool:
     """Whether opening leniently would pass over something that the node demands."""
     return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
 
 
-def look_at(hierarchy: Any, path: str) -> Selection:
+def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     """Reads all that the presenters of a node want to know at once. Blocks."""
     node = hierarchy[path]
     image, collection, icon = None, None, ""
-    warnings: list[str] = []
+    warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
     labels: dict[str, Image | None] | None = {}
     misplaced = None
     try:
@@ -53,22 +65,22 @@ def look_at(hierarchy: Any, path: str) -> Selection:
             if node.kind == "group":
                 icon = "labels" if image.is_label else "image" if find_images(node) else ""
     except ZarrscopeError as error:
-        warnings.append(words.problem(error).headline)
+        warnings.append(strings.problem(error).headline)
         image = None
     info = describe(node, image, collection, hierarchy.extensions(node.path))
     if warnings:
         info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
-    return Selection(node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
+    return NodeDetails(hierarchy, node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
 
 
-def labels_of(hierarchy: Any, image: Image) -> dict[str, Image | None]:
+def labels_of(hierarchy: Hierarchy, image: Image) -> dict[str, Image | None]:
     """The label images that belong to an image, by path; None for one that cannot be drawn. Blocks."""
-    hierarchy.prefetch(image.labels)
+    hierarchy._nodes.prefetch(image.labels)
     return {path: _label_image(hierarchy, path) for path in image.labels}
 
 
-def _label_image(hierarchy: Any, path: str) -> Image | None:
+def _label_image(hierarchy: Hierarchy, path: str) -> Image | None:
     try:
         found = find_images(hierarchy[path])
         if found:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from psygnal import Signal
 
-from zarrscope_app.presenters.words import Problem, counted, problem
+from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.strings import Problem, counted, problem
 
 LIMIT = 1000
 """A store with ten thousand broken nodes is one problem, not ten thousand rows."""
@@ -36,6 +37,12 @@ class ProblemsPresenter:
         if not self._items:
             return "No problems were found."
         return f"{counted(self.count, 'problem')}."
+
+    def show_node(self, details: NodeDetails) -> None:
+        """The problems are those of the whole session."""
+
+    def show_nothing(self, sentence: str = "") -> None:
+        """The problems are those of the whole session."""
 
     def add(self, item: Problem | BaseException, path: str = "") -> Problem:
         found = problem(item, path) if isinstance(item, BaseException) else item

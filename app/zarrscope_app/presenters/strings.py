@@ -2,27 +2,32 @@
 
 Integers are always exact; floats are short by default and exact on demand; sizes are binary (3.1 GiB); lengths come in
 the file's units (µm, not micrometer). Text that came from a file passes `clean` before it is shown: control characters
-and bidirectional overrides could otherwise rewrite a terminal or disguise a name.
+and bidirectional overrides could otherwise rewrite a terminal or disguise a name (zarrscope.errors.visible).
 """
 
 from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from zarrscope.errors import Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import scrub
+from zarrscope.errors.visible import visible, visible_lines
+from zarrscope.model.metadata import ArrayMetadata
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
 """So many bytes of a document that is no text are shown."""
 
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
+UNKNOWN = "not known"
+UNKNOWN_SHAPE = "shape not known"
+TOO_LITTLE_MEMORY = "There is too little memory for what is to be shown"
 EMPTY_GROUP = "This group has no children."
 UNLISTABLE = "This server cannot list children. Type a name, or open a path."
 NOTHING_FOUND = "No name here matches the filter."
@@ -35,11 +40,18 @@ GREY_ONLY = "This terminal has no true colour: the picture is dithered grey."
 UNSAVED = "There are changes that are not saved."
 SAVED = "Saved."
 NOTHING_TO_SAVE = "Nothing has changed."
+NO_TERMINAL = "There is no terminal here to draw on. Use zarrscope tree, info, ls or render, or run it in a terminal."
 READ_ONLY_FORM = "Opened read-only. Open it for writing to edit the attributes."
 ATTRIBUTES = "Attributes"
 SAVING = "Saving…"
+WHOLE_STAYS = "These are the attributes as a whole: they keep their name and kind, and cannot be removed."
+ITEM_HAS_NO_NAME = "An item of a list has a place, no name."
 MERGED = "Merged with what was stored meanwhile. Save to write it."
 NOT_A_NUMBER = "This is not a number. Use a point, no separators: 0.108 or 1e-3."
+NOT_POSITIVE = "The size of a pixel is greater than zero."
+NOT_A_COLOUR = "This is not a colour. Use six hexadecimal digits: 00FF7F."
+FIELDS = {"unit": "unit", "axis-type": "type of axis", "pixel-size": "pixel size", "colour": "colour"}
+"""What a person calls the fields of OME-Zarr."""
 NOT_A_BOOL = "Write true or false."
 DONE = "Done."
 STOPPED = "Cancelled."
@@ -47,6 +59,7 @@ NO_TABLE = "Groups have no values of their own. Choose an array."
 READ_ONLY = "read-only"
 OPENED_ANYWAY = "opened anyway, read-only"
 WRITABLE = "writable"
+REFUSED_IS_MISSING = "refused counts as missing"
 GROUP = "group"
 IMAGE = "image"
 RETRY = "Retry"
@@ -98,14 +111,14 @@ UNITS = {
 
 
 def clean(text: str, limit: int = 0) -> str:
-    """`text` without control characters and direction overrides, on one line; cut to `limit` characters when given."""
-    shown = "".join(_visible(c) for c in text)
+    """`text` on one line, with what steers or deceives spelled out; cut to `limit` characters when given."""
+    shown = visible(text)
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def clean_lines(text: str) -> str:
     """As `clean`, but line ends and tabs stay: for documents."""
-    return "\n".join("\t".join(clean(part) for part in line.split("\t")) for line in text.split("\n"))
+    return visible_lines(text)
 
 
 def document(data: bytes, limit: int) -> str:
@@ -118,15 +131,6 @@ def document(data: bytes, limit: int) -> str:
         return "\n".join(
             [f"{counted(len(data), 'byte', 'bytes')}, no text:", *lines, *(["…"] if shown != data else [])]
         )
-
-
-def _visible(c: str) -> str:
-    if c in "\n\r\t":
-        return " "
-    category = unicodedata.category(c)
-    if category in ("Cc", "Cs") or c in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f":
-        return "�"
-    return c
 
 
 # ---------------------------------------------------------------------- numbers
@@ -161,7 +165,9 @@ def and_more(n: int) -> str:
 
 
 def size(nbytes: int) -> str:
-    """3328599655 → "3.1 GiB"."""
+    """3328599655 → "3.1 GiB"; 10**600 → "about 10^600 B": an array may claim so much."""
+    if nbytes >= 10**30:
+        return f"about 10^{len(str(nbytes)) - 1} B"
     value = float(nbytes)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
         if value < 1024 or unit == "EiB":
@@ -177,7 +183,24 @@ def shape(extent: Sequence[int]) -> str:
 
 def rank(extent: Sequence[int], dtype: str) -> str:
     """The quiet second column of the tree: "5-D uint16"."""
-    return f"{len(extent)}-D {dtype}"
+    return f"{len(extent)}-D {clean(dtype, 60)}"
+
+
+def rank_of(metadata: ArrayMetadata) -> str:
+    """As `rank`, as far as the array's document tells it."""
+    dtype = metadata.dtype.name
+    return clean(dtype, 60) if "shape" in metadata.unread else rank(metadata.shape, dtype)
+
+
+def shape_of(metadata: ArrayMetadata) -> str:
+    """As `shape`, as far as the array's document tells it."""
+    return UNKNOWN_SHAPE if "shape" in metadata.unread else shape(metadata.shape)
+
+
+def defect(error: ZarrscopeError) -> str:
+    """What is wrong in a document, and where."""
+    where = f"at {error.pointer} in {error.key}" if error.pointer else f"in {error.key}"
+    return f"{problem(error).headline} ({clean(where)})"
 
 
 def short(value: float) -> str:
@@ -248,6 +271,16 @@ def exact(value: Any, limit: int = 200) -> str:
     return clean(str(value), limit)
 
 
+def cell(value: Any) -> str:
+    """A value as a cell of a table that is copied: as `exact`, but texts without quotes, and what other programs read
+    of infinities."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float | np.floating) and np.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return exact(value)
+
+
 def _complex(real: Any, imaginary: Any) -> str:
     sign = "-" if math.copysign(1.0, imaginary) < 0 else "+"
     return f"{_float(real)}{sign}{_float(abs(imaginary))}i"
@@ -316,10 +349,33 @@ def changes(n: int) -> str:
     return counted(n, "change") if n else ""
 
 
+def rescued(n: int, when: str) -> str:
+    """ "2 changes of 2026-11-22 14:03 were not saved." """
+    return f"{changes(n)} of {clean(when, 20)} {'was' if n == 1 else 'were'} not saved."
+
+
 def conflict(fields: int) -> str:
     if not fields:
         return "Somebody else changed this document meanwhile. Your changes fit with theirs: merge, then save."
     return f"Somebody else changed {counted(fields, 'field')} that you changed too. Keep yours or theirs?"
+
+
+def would_lose(name: str, kind: str) -> str:
+    return f'"{clean(name, 60)}" cannot become {kind} without losing what it holds: change or remove that first.'
+
+
+def keeps_kind(name: str) -> str:
+    return f'"{clean(name, 60)}" has members, which no other kind can hold: remove them first.'
+
+
+def dumb_terminal(term: str) -> str:
+    """(TERM) Why nothing can be drawn on such a terminal."""
+    kind = f"TERM={clean(term, 40)}" if term else "TERM is not set"
+    return f"This terminal cannot place a cursor ({kind}). Use zarrscope tree, info, ls or render, or set TERM."
+
+
+def too_many_cells(n: int, most: int) -> str:
+    return f"{count(n)} cells are too many to copy, {count(most)} at most. Use zarrscope read."
 
 
 def taken(name: str) -> str:
@@ -350,6 +406,9 @@ class Problem:
     """The node it belongs to, "" for the whole session."""
     retry: bool = False
     """Trying again may help: offer it."""
+    offer: str = ""
+    """The command that would help, "" for none: "follow-links" where a link leads out of the store, "missing-is-fill"
+    where a server does not tell what is missing from what may not be read."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
@@ -357,24 +416,43 @@ def problem(error: BaseException, path: str = "") -> Problem:
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
         if error.advice:
-            text += " " + clean(error.advice)
+            text += " " + clean(scrub(error.advice))
         return Problem(
             "error",
             text,
             clean(f"{error.title}. {error}"),
-            clean(error.advice or ""),
+            clean(scrub(error.advice or "")),
             clean(error.place),
             path,
             retry=not isinstance(error, Refused),
+            offer=_offer(error),
         )
     name = type(error).__name__
     return Problem(
         "error",
         f"Something went wrong inside zarrscope ({name}). Please report it.",
-        clean(f"{name}: {error}"),
+        clean(scrub(f"{name}: {error}")),
         path=path,
         retry=isinstance(error, OSError | Unreadable),
     )
+
+
+def _offer(error: ZarrscopeError) -> str:
+    if isinstance(error, OutsideLink):
+        return "follow-links"
+    return "missing-is-fill" if isinstance(error, Denied) and error.untold else ""
+
+
+def not_added(name: str, error: BaseException, path: str) -> Problem:
+    """What a viewer said that did not take a layer."""
+    why = clean(scrub(f"{type(error).__name__}: {error}".rstrip(": ")), 300)
+    return Problem("error", f'The layer "{clean(name, 60)}" cannot be added here ({why}).', why, path=path)
+
+
+def unread_plane(name: str, others: int, why: str) -> str:
+    """("cells", 2, "The server answered 503.") Why nothing is drawn of a layer at this place."""
+    more = f" and {counted(others, 'more layer')} are" if others else " is"
+    return f'"{clean(name, 60)}"{more} left empty at this place: {why}'
 
 
 def fell_back(name: str, advice: str, path: str) -> Problem:
@@ -382,5 +460,37 @@ def fell_back(name: str, advice: str, path: str) -> Problem:
     return warning(f"The data type {clean(name, 120)} is not understood here. {advice}", path)
 
 
+def no_view(name: str, built_in: bool) -> str:
+    """Why a view of another distribution is not shown."""
+    what = "whose name is built in" if built_in else "which is no View, or has a name other than a-z, 0-9, - and _"
+    return f'A package adds the view "{clean(name, 60)}", {what}'
+
+
+def no_field(name: str, built_in: bool) -> str:
+    """Why a form field of another distribution is not used."""
+    what = "whose name is built in" if built_in else "which is no FieldEditor with a known editor"
+    return f'A package adds the form field "{clean(name, 60)}", {what}'
+
+
+def proposals(label: str, choices: Sequence[str]) -> str:
+    """("unit", ("micrometer", "meter")) → "unit: micrometer, meter …": over a line of input."""
+    return f"{clean(label, 60)}: {clean(', '.join(choices), 120)}" if choices else clean(label, 60)
+
+
+def no_widget(title: str, error: BaseException) -> str:
+    why = clean(scrub(f"{type(error).__name__}: {error}".rstrip(": ")), 300)
+    return f'The view "{clean(title, 60)}" cannot be drawn here ({why})'
+
+
 def warning(text: str, path: str = "", place: str = "") -> Problem:
     return Problem("warning", clean(text), clean(text), path=path, place=clean(place))
+
+
+def not_standard(what: str) -> str:
+    """Asks before something is saved that JSON forbids."""
+    return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it all the same."
+
+
+def not_standard_line(what: str) -> str:
+    """The same above the lines of a review."""
+    return f"! {clean(what)}: other readers may refuse the document"

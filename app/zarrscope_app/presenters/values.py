@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from psygnal import Signal
 
-from zarrscope.background import Owner, Ticket
-from zarrscope.chunks import ChunkLoader, ChunkResult, State
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.turn import OncePerTurn
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.node_details import NodeDetails
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Table:
 
 WAITING = "…"
 MAX_CELLS = 20_000
+MAX_COPIED = 250_000
+"""Cells that are copied at once; more are for `zarrscope read`."""
 MAX_CHUNKS = 512
 
 
@@ -55,25 +63,40 @@ class ValuesPresenter:
     """The table of the selected array. `changed()`: another array or frame, or cells have arrived."""
 
     changed = Signal()
+    failed = Signal(object, str)
+    """(error, path of the array): a chunk could not be read."""
+    moved = Signal(int, int)
+    """(axis, index): an index was set here."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
-        self._turn = OncePerTurn(owner.post, self.changed.emit)
+        self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._ticket: Ticket | None = None
         self.clear()
 
     def clear(self, sentence: str = "") -> None:
         self._show(None, sentence)
 
-    def show_array(self, array: Any) -> None:
-        """The table of an array; its problem when it cannot be decoded."""
+    def show_node(self, details: NodeDetails) -> None:
+        node = details.node
+        assert node is not None
+        assert node.kind == "array", "the view is one of arrays"
+        self.show_array(node, details.image.plane if details.image is not None else (-1, -1))
+
+    def show_nothing(self, sentence: str = "") -> None:
+        self.clear(sentence)
+
+    def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1)) -> None:
+        """The table of an array; its problem when it cannot be decoded. `plane`: the axes of its picture."""
         problem = array.problem
         if problem is not None:
-            self._show(None, words.problem(problem).headline)
+            self._show(None, strings.problem(problem).headline)
         else:
             self._show(array, "")
+            if min(plane) >= 0 and not self._fields:
+                self._rows, self._columns = plane
 
-    def _show(self, array: Any, sentence: str) -> None:
+    def _show(self, array: Array | None, sentence: str) -> None:
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -87,11 +110,11 @@ class ValuesPresenter:
         # Structured values: one axis down, the fields across.
         self._rows = rank - 2 if rank > 1 and not self._fields else rank - 1
         self._columns = rank - 1 if rank > 1 and not self._fields else -1
-        self._turn.soon()
+        self._notify.soon()
 
     def _name(self, axis: int) -> str:
-        names = self._array.dimension_names
-        return words.clean(names[axis] or f"axis {axis}", 40) if names else f"axis {axis}"
+        names = self._array.dimension_names if self._array is not None else None
+        return strings.clean(names[axis] or f"axis {axis}", 40) if names else f"axis {axis}"
 
     @property
     def state(self) -> Table:
@@ -108,7 +131,7 @@ class ValuesPresenter:
             len(self._fields) or (array.shape[self._columns] if self._columns >= 0 else 1),
             self._name(self._rows) if self._rows >= 0 else "",
             self._name(self._columns) if self._columns >= 0 else "",
-            tuple(words.clean(name, 60) for name in self._fields),
+            tuple(strings.clean(name, 60) for name in self._fields),
             fixed,
             self._sentence or next(iter(self._failed.values()), ""),
         )
@@ -139,53 +162,99 @@ class ValuesPresenter:
                 wanted[chunk] = None
                 return WAITING
             value = data[chunk][tuple(p - k * c for p, k, c in zip(at, chunk, array.chunks, strict=True))]
-            return words.exact(value[self._fields[j]] if self._fields else value)
+            return strings.exact(value[self._fields[j]] if self._fields else value)
 
         found = [[text(i, j) for j in across] for i in down]
         self._read(wanted)
         return found
 
     def _read(self, wanted: dict[tuple[int, ...], None]) -> None:
-        asked = frozenset(wanted)
-        if not wanted or asked <= self._asked or len(wanted) > MAX_CHUNKS:
+        asked, array = frozenset(wanted), self._array
+        if array is None or not wanted or asked <= self._asked or len(wanted) > MAX_CHUNKS:
             return
 
+        path = array.path
+
         def came(result: ChunkResult) -> None:
-            if result.state is State.FAILED and result.error is not None:
-                self._failed[result.index] = words.failed_chunk(result.error)
-            self._turn.soon()
+            if result.state is ChunkState.FAILED and result.error is not None:
+                self._failed[result.index] = strings.failed_chunk(result.error)
+                self.failed.emit(result.error, path)
+            self._notify.soon()
 
         def done() -> None:
             self._asked = frozenset()
 
         old, self._asked = self._ticket, asked
-        self._ticket = self._loader.request(self._owner, self._array, wanted, came, done)
+        self._ticket = self._loader.request(self._owner, array, wanted, came, done)
         if old is not None:
             old.cancel()
 
     def retry(self) -> None:
         """Reads what failed again."""
         self._failed.clear()
-        self._turn.soon()
+        self._notify.soon()
 
     def set_index(self, axis: str, index: int) -> None:
         """For an axis that is not shown."""
         for i in range(len(self._index)):
             if self._name(i) == axis:
-                self._index[i] = max(0, min(index, self._array.shape[i] - 1))
-                self._turn.soon()
+                self.move(i, index)
+                self.moved.emit(i, self._index[i])
+
+    def move(self, axis: int, index: int) -> None:
+        """As `set_index`, of an axis by its number, and told to nobody: another view of the array has moved."""
+        array = self._array
+        if array is not None and axis < len(self._index) and array.shape[axis]:
+            index = max(0, min(index, array.shape[axis] - 1))
+            if index != self._index[axis]:
+                self._index[axis] = index
+                self._notify.soon()
+
+    def copy(self, row: int, column: int, rows: int, columns: int, done: Callable[[str, str], object]) -> None:
+        """Reads a block of cells in the background, also those that were never on show, for `done(text, sentence)`:
+        lines of cells parted by tabs, or why there are none."""
+        table, array = self.state, self._array
+        row, column = max(0, row), max(0, column)
+        rows, columns = min(rows, table.rows - row), min(columns, table.columns - column)
+        if array is None or rows < 1 or columns < 1:
+            return
+        if rows * columns > MAX_COPIED:
+            done("", strings.too_many_cells(rows * columns, MAX_COPIED))
+            return
+        pick: list[Any] = list(self._index)
+        if self._rows >= 0:
+            pick[self._rows] = slice(row, row + rows)
+        if self._columns >= 0:
+            pick[self._columns] = slice(column, column + columns)
+        names, turned = self._fields[column : column + columns], self._columns >= 0 and self._rows > self._columns
+
+        def work() -> str:
+            block = np.asarray(array[tuple(pick)])
+            block = block.T if turned else block
+            lines = block.reshape(rows, -1)
+            if names:
+                return "\n".join("\t".join(strings.cell(record[name]) for name in names) for record in lines[:, 0])
+            return "\n".join("\t".join(strings.cell(value) for value in line) for line in lines)
+
+        def came(outcome: JobResult[str]) -> None:
+            if outcome.error is not None:
+                done("", strings.problem(outcome.error).headline)
+            else:
+                done(outcome.get(), "")
+
+        self._owner.fetch(work, came)
 
     def show(self, row_axis: str, column_axis: str) -> None:
         names = [self._name(i) for i in range(len(self._index))]
         if row_axis in names and column_axis in names and row_axis != column_axis and not self._fields:
             self._rows, self._columns = names.index(row_axis), names.index(column_axis)
-            self._turn.soon()
+            self._notify.soon()
 
     def transpose(self) -> None:
         if self._columns >= 0:
             self._rows, self._columns = self._columns, self._rows
-            self._turn.soon()
+            self._notify.soon()
 
     def label(self, row: int, column: int) -> tuple[str, str]:
         """Headings of a row and of a column."""
-        return str(row), words.clean(self._fields[column], 60) if self._fields else str(column)
+        return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)

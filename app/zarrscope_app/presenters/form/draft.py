@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from zarrscope.document import Document, pointer_of, same_json
-from zarrscope.errors import ZarrscopeError
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.form import Change, Diff, Disagreement, Field, FieldKind
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.jsondoc.document import Document, pointer_of, same_json, tokens_of
+from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
+from zarrscope_app.presenters.form.line_diff import changed_lines
+from zarrscope_app.presenters.form.view_models import KINDS, Change, Diff, Disagreement, Field, FieldKind
 
 _NOWHERE: Any = object()
 MAX_FIELDS = 5000
@@ -28,8 +31,12 @@ class Draft:
         """Pointer → (text as typed, why it is wrong)."""
         self.folded: dict[str, bool] = {}
         self.saving = False
+        self.confirmed = b""
+        """The document that a person was asked about, for it is not standard JSON: saved again, it is written."""
         self.failure = ""
         self.note = ""
+        self.hint = ""
+        """Why the last act was not done; the next one clears it."""
         self.theirs: Document | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 
@@ -54,17 +61,30 @@ class Draft:
         del self.history[self.at + 1 :]
         self.history.append(document)
         self.at += 1
-        self.failure = self.note = ""
+        self.failure = self.note = self.hint = ""
+
+    def make_again(self, changes: Sequence[tuple[str, str | None]]) -> None:
+        """Changes that were made to another version of the document: (pointer, JSON text; None: it was removed)."""
+        made = self.now
+        for pointer, after in changes:
+            made = _apply(made, self.prefix + pointer, after)
+        self.push(made)
+
+    def need_object(self, document: Document) -> None:
+        """Raises Refused where the attributes as a whole would become something else than an object."""
+        if isinstance(self.now.get(self.prefix, {}), dict) and not isinstance(document.get(self.prefix, {}), dict):
+            raise Refused(strings.WHOLE_STAYS, key=document.key)
 
     def saved(self, document: Document) -> None:
         self.base = document
-        self.note = words.SAVED
+        self.note = strings.SAVED
 
     def diff(self) -> Diff:
-        before, after = (d.text.splitlines() for d in (self.base, self.now))
-        name = words.clean(self.base.key)
-        lines = difflib.unified_diff(before, after, f"{name} (stored)", f"{name} (edited)", lineterm="")
-        return Diff("\n".join(words.clean_lines(line) for line in lines), self.changes)
+        name = strings.clean(self.base.key)
+        odd = brought_in(self.base, self.now)
+        lines = changed_lines(self.base.text, self.now.text, f"{name} (stored)", f"{name} (edited)")
+        warned = [strings.not_standard_line(each) for each in odd]
+        return Diff("\n".join([*warned, *(strings.clean_lines(line) for line in lines)]), self.changes)
 
     # ------------------------------------------------------------------ merging
     @property
@@ -98,7 +118,7 @@ class Draft:
             merged = _apply(merged, self.prefix + pointer, text)
         self.base, self.theirs = self.theirs, None
         self.push(merged)
-        self.note = words.MERGED
+        self.note = strings.MERGED
 
 
 def _apply(document: Document, pointer: str, text: str | None) -> Document:
@@ -157,9 +177,10 @@ class _Walk:
     draft: Draft
     fold_above: int
     changed: list[str]
+    attributes: Any = None
     found: list[Field] = field(default_factory=list)
 
-    def add(self, value: Any, pointer: str, label: str, depth: int) -> None:
+    def add(self, value: Any, pointer: str, label: str, depth: int, in_object: bool = True) -> None:
         if len(self.found) >= MAX_FIELDS:
             return
         draft = self.draft
@@ -172,14 +193,35 @@ class _Walk:
         elif kind in ("number", "bool", "null"):
             text = draft.now.text_at(draft.prefix + pointer)
         typed, error = draft.errors.get(pointer, (text, ""))
-        summary = words.clean(text, 120)
+        summary = strings.clean(text, 120)
         if kind == "list":
-            summary = _short_list(value) or words.counted(members, "item")
+            summary = _short_list(value) or strings.counted(members, "item")
         elif kind == "object":
-            summary = words.counted(members, "member")
+            summary = strings.counted(members, "member")
+        place = Place(tuple(tokens_of(pointer)), value, self.attributes)
+        row = row_for(place)
         changed = any(_related(pointer, p) for p in self.changed)
         self.found.append(
-            Field(pointer, words.clean(label, 200), kind, typed, summary, depth, error, changed, folded, members)
+            Field(
+                pointer,
+                strings.clean(label, 200),
+                kind,
+                typed,
+                summary,
+                depth,
+                error,
+                changed,
+                folded,
+                members,
+                kinds_of(value, typed if pointer in draft.errors else text, pointer, bool(error)),
+                can_rename=bool(pointer) and in_object,
+                can_remove=bool(pointer),
+                can_move=bool(pointer),
+                editor=row.editor,
+                title=row.title,
+                choices=choices_for(row, place),
+                row=row.id,
+            )
         )
         if folded:
             return
@@ -188,20 +230,21 @@ class _Walk:
                 self.add(item, pointer + pointer_of([name]), name, depth + 1)
         elif isinstance(value, list):
             for i, item in enumerate(value):
-                self.add(item, f"{pointer}/{i}", str(i), depth + 1)
+                self.add(item, f"{pointer}/{i}", str(i), depth + 1, in_object=False)
 
 
 def _short_list(value: list[Any]) -> str:
     """Short lists of numbers read better whole: [0.5, 0.108, 0.108]."""
     if len(value) <= 6 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
-        return words.clean(json.dumps(value), 80)
+        return strings.clean(json.dumps(value), 80)
     return ""
 
 
 def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
     """The form, depth first; the object of all attributes itself is the first field, at depth 0."""
-    walk = _Walk(draft, fold_above, [change.pointer for change in draft.changes])
-    walk.add(draft.now.get(draft.prefix, {}), "", words.ATTRIBUTES, 0)
+    attributes = draft.now.get(draft.prefix, {})
+    walk = _Walk(draft, fold_above, [change.pointer for change in draft.changes], attributes)
+    walk.add(attributes, "", strings.ATTRIBUTES, 0)
     return tuple(walk.found)
 
 
@@ -217,16 +260,42 @@ def kind_of(value: Any) -> FieldKind:
     return "list" if isinstance(value, list) else "number"
 
 
-def spelled(old: Field, kind: FieldKind) -> str:
-    """JSON text of a field turned into another kind."""
-    text = old.text.strip()
+def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[FieldKind, ...]:
+    """The kinds that a field may be given without losing what it holds, its own among them.
+
+    The attributes as a whole are an object, and stay one.
+    """
+    own = kind_of(value)
+    if not pointer:
+        return (own,) if own == "object" else (own, "object")
+    return tuple(kind for kind in KINDS if kind == own or spelled(value, text, kind, wrong) is not None)
+
+
+def spelled(value: Any, text: str, kind: FieldKind, wrong: bool = False) -> str | None:
+    """JSON text of a value given another kind; None where content would be lost.
+
+    `text` is the field's: strings without quotes, numbers as the document spells them. `wrong`: it was typed and could
+    not be read as the value's kind; then it is a text to convert, and `value` is not asked.
+    """
+    if isinstance(value, dict | list) and not wrong:
+        if not value:
+            return {"text": '""', "number": "0", "bool": "false", "null": "null", "list": "[]", "object": "{}"}[kind]
+        inner = value[0] if isinstance(value, list) and len(value) == 1 else None
+        # The way back from a list that was made of one value.
+        return json.dumps(inner, ensure_ascii=False) if inner is not None and kind_of(inner) == kind else None
+    own = "text" if wrong else kind_of(value)
+    if own == "null":
+        return {"text": '""', "number": "0", "bool": "false", "null": "null", "list": "[]", "object": "{}"}[kind]
+    bare = text.strip()
     if kind == "text":
-        return json.dumps(old.text or (old.summary if old.members else ""), ensure_ascii=False)
+        return json.dumps(text, ensure_ascii=False)
+    if own == "text" and not bare:
+        return {"number": "0", "bool": "false", "null": "null", "list": "[]", "object": "{}"}[kind]
+    if kind == "list":
+        return f"[{json.dumps(text, ensure_ascii=False) if own == 'text' else bare}]"
     if kind == "number":
-        return text if words.is_number(text) else "0"
+        return {"true": "1", "false": "0"}.get(bare) if own == "bool" else bare if strings.is_number(bare) else None
     if kind == "bool":
-        return "true" if text.lower() in ("true", "1", "yes") else "false"
-    if kind == "null":
-        return "null"
-    inner = "" if old.kind in ("null", "list", "object") else (json.dumps(old.text) if old.kind == "text" else text)
-    return f"[{inner}]" if kind == "list" else "{}"
+        found = {"true": "true", "false": "false"}.get(bare.lower()) if own == "text" else None
+        return found or ({"1": "true", "0": "false"}.get(bare) if own == "number" else None)
+    return None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from zarrscope_app.presenters.form.field_editors import Editor
+
 
 class EditStatus(Enum):
     EMPTY = "empty"
@@ -25,6 +27,7 @@ class EditStatus(Enum):
 
 
 FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
+KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,20 @@ class Field:
     folded: bool = False
     """A list or object whose members are not in the list of fields; `fold(pointer, False)` opens it."""
     members: int = 0
+    kinds: tuple[FieldKind, ...] = ()
+    """What kinds it may be given, its own among them: those that keep what it holds."""
+    can_rename: bool = False
+    """It is a member with a name of its own: not an item of a list, and not the attributes as a whole."""
+    can_remove: bool = False
+    can_move: bool = False
+    editor: Editor = "line"
+    """Which editor of a host's table edits it."""
+    title: str = ""
+    """What a person calls such a field: "pixel size"; the kind where there is no better word."""
+    choices: tuple[str, ...] = ()
+    """What is proposed; another text may be typed all the same."""
+    row: str = ""
+    """The row of the table of form fields."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,7 @@ class Disagreement:
 @dataclass(frozen=True)
 class Diff:
     unified: str
-    """A unified diff of the document, "" without changes."""
+    """A unified diff of the document, "" without changes; above it warnings of what JSON forbids."""
     changes: tuple[Change, ...]
 
 

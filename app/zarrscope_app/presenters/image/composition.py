@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from zarrscope.pyramid import Image
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.painting import GREY, Picture
-from zarrscope_app.presenters.scene import AxisView, Rect, ScaleBar, Tile
+from zarrscope.view.image import Image
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.painting import GREY, Picture
+from zarrscope_app.presenters.image.view_models import AxisView, LevelView, Rect, ScaleBar, Tile
 
 
-def composed(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Picture:
+def compose(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Picture:
     """The tiles in a rectangle of the plane as (height, width, 3): nearest pixels, grey where there is nothing."""
     canvas = np.full((height, width, 3), GREY, np.uint8)
     y0, x0, y1, x1 = rect
@@ -49,7 +49,7 @@ def scale_bar(image: Image, axis: int, indices: float) -> ScaleBar | None:
         return None
     power = 10.0 ** math.floor(math.log10(limit))
     length = max(m * power for m in (1, 2, 5) if m * power <= limit * (1 + 1e-9))
-    return ScaleBar(length / per_index, words.length(length, unit))
+    return ScaleBar(length / per_index, strings.length(length, unit))
 
 
 def aspect(image: Image, y: int, x: int) -> float:
@@ -67,21 +67,29 @@ def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> 
     return AxisView(
         named.name,
         named.type,
-        words.unit(unit),
+        strings.unit(unit),
         image.shape[axis],
         index,
         role,
-        words.length(image.physical(axis, index), unit) if physical else "",
-        words.step(index, image.shape[axis]),
+        strings.length(image.physical(axis, index), unit) if physical else "",
+        strings.step(index, image.shape[axis]),
         playing,
+        strings.clean(named.name, 24),
+    )
+
+
+def level_views(image: Image, plane: tuple[int, int]) -> tuple[LevelView, ...]:
+    """The levels of an image to choose from."""
+    return tuple(
+        LevelView(level.path, level.shape, level_text(image, k, plane)) for k, level in enumerate(image.levels)
     )
 
 
 def level_text(image: Image, level: int, shown: Sequence[int]) -> str:
     """ "1 · 512 × 512 · 1.3 µm"."""
     at, unit = image.levels[level], unit_of(image, shown[-1])
-    return words.joined(
+    return strings.joined(
         str(level),
-        words.shape([at.shape[axis] for axis in shown]),
-        words.length(at.scale[shown[-1]], unit) if unit else "",
+        strings.shape([at.shape[axis] for axis in shown]),
+        strings.length(at.scale[shown[-1]], unit) if unit else "",
     )

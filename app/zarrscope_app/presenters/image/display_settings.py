@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
-from zarrscope.pyramid import Image
-from zarrscope.render import ChannelLook
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.painting import LabelLook, Looks, Measure
-from zarrscope_app.presenters.scene import ChannelView, LabelView
+from zarrscope.view.image import Image
+from zarrscope.view.render import ChannelDisplay
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDisplay, Measure
+from zarrscope_app.presenters.image.view_models import ChannelView, LabelView
 
 MAX_BLENDED = 8
 """Channels shown at first: more make mud, and cost as much to read."""
@@ -36,13 +36,13 @@ class ChannelStyle:
             self.lo, self.hi = measure.lo, measure.hi
         self.histogram, self.low, self.high = measure.counts, measure.low, measure.high
 
-    def look(self) -> ChannelLook:
+    def display(self) -> ChannelDisplay:
         lo, hi = (0.0, 1.0) if self.lo is None or self.hi is None else (self.lo, self.hi)
-        return ChannelLook(self.color, lo, hi, self.gamma, True, self.inverted)
+        return ChannelDisplay(self.color, lo, hi, self.gamma, True, self.inverted)
 
     def view(self) -> ChannelView:
         return ChannelView(
-            words.clean(self.label, 60),
+            strings.clean(self.label, 60),
             self.color,
             self.visible,
             self.lo,
@@ -52,7 +52,7 @@ class ChannelStyle:
             self.low,
             self.high,
             self.histogram,
-            words.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else "",
+            strings.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else "",
         )
 
 
@@ -67,7 +67,7 @@ class LabelStyle:
     sentence: str = ""
 
     def view(self) -> LabelView:
-        name = words.clean(self.path.rsplit("/", 1)[-1])
+        name = strings.clean(self.path.rsplit("/", 1)[-1])
         return LabelView(name, self.path, self.visible, self.opacity, self.sentence)
 
 
@@ -87,16 +87,25 @@ def channel_styles(image: Image) -> list[ChannelStyle]:
     return found
 
 
-def looks(channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> Looks:
+def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list[ChannelStyle]) -> list[ChannelStyle]:
+    """The styles `now`, with what the file says differently `after` than `before`; what a person has set stays."""
+    found: list[ChannelStyle] = []
+    for style, old, new in zip(now, before, after, strict=True):
+        told = {f.name: getattr(new, f.name) for f in fields(new) if getattr(new, f.name) != getattr(old, f.name)}
+        found.append(replace(style, **told))
+    return found
+
+
+def display_settings(channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> DisplaySettings:
     """What workers are told: of what is visible only."""
-    return Looks(
+    return DisplaySettings(
         tuple(
-            (("channel", i), None if channel.lo is None else channel.look(), channel.look())
+            (("channel", i), None if channel.lo is None else channel.display(), channel.display())
             for i, channel in enumerate(channels)
             if channel.visible
         ),
         tuple(
-            (("label", label.path), LabelLook(label.opacity, tuple(label.image.label_colors.items())))
+            (("label", label.path), LabelDisplay(label.opacity, tuple(label.image.label_colors.items())))
             for label in labels
             if label.visible and label.image is not None
         ),

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zarrscope.background import Owner, Ticket
-from zarrscope.chunks import ChunkLoader, ChunkResult, State
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.scene import Line
-from zarrscope_app.presenters.tiles import MAX_BYTES, MAX_CHUNKS
+from zarrscope.runtime.threads import Owner, Ticket
+from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.tile_geometry import MAX_BYTES, MAX_CHUNKS
+from zarrscope_app.presenters.image.view_models import LinePlot
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
 
 COLUMNS = 2000
 
 
-class LineReader:
+class LinePlotReader:
     def __init__(self, owner: Owner, loader: ChunkLoader, painted: Callable[[], None]) -> None:
         self._owner, self._loader, self._painted = owner, loader, painted
         self._ticket: Ticket | None = None
-        self.line: Line | None = None
+        self.line: LinePlot | None = None
         self.sentence = ""
 
     def clear(self) -> None:
@@ -29,15 +32,15 @@ class LineReader:
             self._ticket = None
         self.line, self.sentence = None, ""
 
-    def show(self, array: Any) -> None:
+    def show(self, array: Array) -> None:
         self.clear()
         length = array.shape[0]
         if array.dtype.kind not in "buifmM" or array.dtype.names:
-            self.sentence = words.NO_IMAGE
+            self.sentence = strings.NO_IMAGE
             return
         chunks = array.chunk_grid_shape[0]
         if chunks > MAX_CHUNKS or array.nbytes > MAX_BYTES:
-            self.sentence = words.too_much(chunks, array.nbytes)
+            self.sentence = strings.too_much(chunks, array.nbytes)
             return
         step = max(1, -(-length // COLUMNS))
         columns = -(-length // step)
@@ -48,8 +51,8 @@ class LineReader:
         def came(result: ChunkResult) -> None:
             start, stop = array.edges(0).span(result.index[0])
             stop = min(length, stop)
-            if result.state is State.FAILED:
-                failed.append(words.failed_chunk(result.error) if result.error else "")
+            if result.state is ChunkState.FAILED:
+                failed.append(strings.failed_chunk(result.error) if result.error else "")
                 return
             data = result.data if result.data is not None else np.full(stop - start, array.fill_value, array.dtype)
             first = start // step
@@ -62,7 +65,7 @@ class LineReader:
 
         def tell(loading: bool) -> None:
             self.sentence = failed[0] if failed else ""
-            self.line = Line(0, step, low.copy(), high.copy(), loading, self.sentence)
+            self.line = LinePlot(0, step, low.copy(), high.copy(), loading, self.sentence)
             self._painted()
 
         tell(bool(length))

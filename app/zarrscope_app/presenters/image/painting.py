@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope.chunks import ChunkResult, State
 from zarrscope.errors import Unsupported
-from zarrscope.render import ChannelLook, auto_levels, histogram, label_colors, overlay, pattern, render
-from zarrscope_app.presenters.tiles import Index, Part, Place, Tiling
+from zarrscope.view.loader import ChunkResult, ChunkState
+from zarrscope.view.render import (
+    NOT_A_NUMBER,
+    ChannelDisplay,
+    auto_levels,
+    histogram,
+    label_colors,
+    overlay,
+    pattern,
+    render,
+)
+from zarrscope_app.presenters.image.tile_geometry import Index, Part, Place, Tiling
 
 Key = tuple[str, Any]
 Plane = npt.NDArray[Any]
@@ -24,18 +33,18 @@ SIGN = (200, 84, 64)
 
 
 @dataclass(frozen=True)
-class LabelLook:
+class LabelDisplay:
     opacity: float
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
 
 
 @dataclass(frozen=True)
-class Looks:
+class DisplaySettings:
     """How all sources are drawn. A channel's limits may be unknown yet (None): then the plane at hand decides."""
 
-    channels: tuple[tuple[Key, ChannelLook | None, ChannelLook], ...]
-    """(source, look, look to be given limits)."""
-    labels: tuple[tuple[Key, LabelLook], ...] = ()
+    channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
+    """(source, its display, the same to be given limits)."""
+    labels: tuple[tuple[Key, LabelDisplay], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
         columns = slice((xa - part.x0) // step, (xb - 1 - part.x0) // step + 1)
         if result is None or result.data is None:
             state = "fill"
-            if result is not None and result.state is State.FAILED:
+            if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
             marks.append(Mark(state, rows.start, columns.start, rows.stop, columns.stop))
             continue
@@ -128,34 +137,36 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
     return fitted
 
 
-def paint(planes: Mapping[Key, Plane], marks: Sequence[Mark], looks: Looks) -> tuple[Picture, dict[Key, Measure]]:
+def paint(
+    planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
+) -> tuple[Picture, dict[Key, Measure]]:
     """The picture of a tile, and what was measured for channels without limits."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
-    used: list[ChannelLook] = []
-    for key, look, unlimited in looks.channels:
+    used: list[ChannelDisplay] = []
+    for key, display, unlimited in settings.channels:
         plane = planes.get(key)
         if plane is None:
             continue
-        if look is None:
+        if display is None:
             found[key] = measure([plane])
-            look = replace(unlimited, lo=found[key].lo, hi=found[key].hi)
+            display = replace(unlimited, lo=found[key].lo, hi=found[key].hi)
         drawn.append(plane)
-        used.append(look)
+        used.append(display)
     shape = next(iter(planes.values())).shape
-    picture = render(drawn, used) if drawn else np.zeros((*shape, 3), np.uint8)
-    for key, label in looks.labels:
+    picture = render(drawn, used, NOT_A_NUMBER) if drawn else np.zeros((*shape, 3), np.uint8)
+    for key, label in settings.labels:
         plane = planes.get(key)
         if plane is not None:
             picture = overlay(picture, label_colors(plane, dict(label.colors)), label.opacity)
     return sign(picture, marks), found
 
 
-def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], looks: Looks, every: int) -> Picture:
+def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
     """As `paint`, of every `every`-th pixel each way: less of it is to be drawn the more there is."""
     thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
     coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]
-    return paint(thinned, coarse, looks)[0]
+    return paint(thinned, coarse, settings)[0]
 
 
 def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zarrscope.pyramid import Image, level_for
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.looks import ChannelStyle, LabelStyle
-from zarrscope_app.presenters.mosaic import Plan
-from zarrscope_app.presenters.scene import Rect
-from zarrscope_app.presenters.tiles import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Source, cost, sheet, tiling
+from zarrscope.view.image import Image, level_for
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
+from zarrscope_app.presenters.image.tile_geometry import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Source, cost, sheet, tiling
+from zarrscope_app.presenters.image.tile_manager import Plan
+from zarrscope_app.presenters.image.view_models import Rect
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelSty
     chunks, nbytes = cost(over, places, sources)
     blocked = ""
     if not view.anyway and (chunks > MAX_CHUNKS or nbytes > MAX_BYTES):
-        blocked = words.too_much(chunks, nbytes)
+        blocked = strings.too_much(chunks, nbytes)
     else:
         layers.append((over, tuple(places)))
     return Planned(Plan((image.path, image.name, view.index, y, x), tuple(layers), sources), level, blocked)
@@ -89,9 +89,20 @@ def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[Labe
         if label.visible and label.image is not None:
             source = _label_source(view, label.image, label.path)
             if source is None:
-                label.sentence = words.LABEL_AXES
+                label.sentence = strings.LABEL_AXES
             else:
                 found.append(source)
+    return tuple(found)
+
+
+def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, Source], ...]:
+    """(name, source) of the label images on show, for what lies under the cursor."""
+    found = []
+    for label in labels:
+        if label.visible and label.image is not None:
+            source = _label_source(view, label.image, label.path)
+            if source is not None:
+                found.append((label.path.rsplit("/", 1)[-1] or label.image.name, source))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
-"""The picture: which plane of an n-D image is on show, in which looks; coarse first, then sharp.
+"""The picture: which plane of an n-D image is on show, with which display settings; coarse first, then sharp.
 
-A host tells what it shows with `viewport(rect, pixels)` (level-0 indices, see scene.py), paints `frame` whenever
-`painted()` comes and `state` whenever `changed()` comes: each at most once a loop turn. Moving an index gives a new
-state at once; the chunks are asked for at the end of the turn, so that forty quick moves ask once.
+A host tells what it shows with `viewport(rect, pixels)` (level-0 indices, see view_models.py), paints `frame` whenever
+`painted()` comes and `state` whenever `changed()` comes: each at most once in a pass of the event loop. Moving an index
+gives a new state at once; the chunks are requested at the end of the pass, so that forty quick moves request once.
 """
 
 from __future__ import annotations
@@ -14,20 +14,28 @@ import numpy as np
 import numpy.typing as npt
 from psygnal import Signal
 
-from zarrscope.background import Owner
-from zarrscope.chunks import ChunkLoader
-from zarrscope.pyramid import Image
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.line import LineReader
-from zarrscope_app.presenters.looks import ChannelStyle, LabelStyle, channel_styles, looks
-from zarrscope_app.presenters.mosaic import Mosaic
-from zarrscope_app.presenters.painting import Key, Measure
-from zarrscope_app.presenters.planning import View, plan
-from zarrscope_app.presenters.probing import Prober
-from zarrscope_app.presenters.scene import AxisView, Frame, LevelView, Line, Rect, ScaleBar, SliceState
-from zarrscope_app.presenters.turn import OncePerTurn
+from zarrscope.runtime.threads import Owner
+from zarrscope.view.image import Image
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image.composition import aspect, axis_view, compose, level_views, scale_bar
+from zarrscope_app.presenters.image.contrast import Contrast
+from zarrscope_app.presenters.image.display_settings import (
+    ChannelStyle,
+    LabelStyle,
+    channel_styles,
+    display_settings,
+    updated,
+)
+from zarrscope_app.presenters.image.line_plot import LinePlotReader
+from zarrscope_app.presenters.image.planning import View, label_sources, plan
+from zarrscope_app.presenters.image.probing import Prober
+from zarrscope_app.presenters.image.saved_view import restore_view, saved_view, shows_the_same
+from zarrscope_app.presenters.image.tile_manager import TileManager
+from zarrscope_app.presenters.image.view_models import AxisView, Frame, LinePlot, Rect, ScaleBar, SliceState
+from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.values import Probe
-from zarrscope_app.presenters.viewing import aspect, axis_view, composed, level_text, scale_bar
 
 AHEAD_CHUNKS = 128
 """A next index that costs more is not fetched before it is asked for."""
@@ -39,16 +47,19 @@ class SlicePresenter:
     changed = Signal()
     painted = Signal()
     probed = Signal()
+    moved = Signal(int, int)
+    """(axis, index): an index was set."""
     failed = Signal(object, str)
     """(error, path of the array): a chunk could not be shown."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
-        self._turn = OncePerTurn(owner.post, self._replan)
-        self._changes = OncePerTurn(owner.post, self.changed.emit)
-        self._paints = OncePerTurn(owner.post, self._paint)
-        self._mosaic = Mosaic(owner, loader, self._repaint, self._measured, self.failed.emit)
-        self._line = LineReader(owner, loader, self._repaint)
+        self._notify = CoalescedCall(owner.post, self._replan)
+        self._changes = CoalescedCall(owner.post, self.changed.emit)
+        self._paints = CoalescedCall(owner.post, self._paint)
+        self._contrast = Contrast(lambda: self._tiles, lambda: self._channels, self._restyle, self._refresh)
+        self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.failed.emit)
+        self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
         self._rect: Rect = (0.0, 0.0, 0.0, 0.0)
         self._pixels = (0, 0)
@@ -57,7 +68,14 @@ class SlicePresenter:
         self.clear()
 
     # ------------------------------------------------------------------ for the session
-    def clear(self, sentence: str = words.NO_IMAGE) -> None:
+    def show_node(self, details: NodeDetails) -> None:
+        assert details.image is not None
+        self.set_image(details.image, details.labels or {})
+
+    def show_nothing(self, sentence: str = strings.NO_IMAGE) -> None:
+        self.clear(sentence)
+
+    def clear(self, sentence: str = strings.NO_IMAGE) -> None:
         """Shows no picture."""
         self._image: Image | None = None
         self._sentence = sentence
@@ -65,6 +83,9 @@ class SlicePresenter:
         self._y = self._x = -1
         self._channels: list[ChannelStyle] = []
         self._labels: list[LabelStyle] = []
+        self._own: list[LabelStyle] = []
+        """A label image that is shown by itself, not over another."""
+        self._cursor: tuple[float, float] | None = None
         self._current = -1
         self._playing = -1
         self._travel = (-1, 1)
@@ -74,9 +95,9 @@ class SlicePresenter:
         self._anyway = False
         self._pending = False
         self._ahead_of: Any = None
-        self._counting: set[int] = set()
+        self._contrast.clear()
         self._rect = (0.0, 0.0, 0.0, 0.0)
-        self._mosaic.clear()
+        self._tiles.clear()
         self._line.clear()
         self._prober.clear()
         self._refresh()
@@ -91,14 +112,17 @@ class SlicePresenter:
         self._index = [0] * len(image.axes)
         for i, axis in enumerate(image.axes):
             self._index[i] = image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0
-        self._sentence = words.problem(p).headline if (p := image.levels[0].array.problem) else ""
+        self._sentence = strings.problem(p).headline if (p := image.levels[0].array.problem) else ""
         if self._y < 0:
             if not self._sentence:
                 self._line.show(image.levels[0].array)
             self._refresh()
             return
-        self._channels = channel_styles(image)
-        self._labels = [LabelStyle(path, found) for path, found in labels.items()]
+        if image.is_label and image.dtype.kind in "iub":
+            self._own = [LabelStyle(image.path, image, visible=True, opacity=1.0)]
+        else:
+            self._channels = channel_styles(image)
+        self._labels = [*self._own, *(LabelStyle(path, found) for path, found in labels.items())]
         sliders = self._sliders()
         self._current = next(
             (i for i in reversed(sliders) if image.axes[i].type == "space"), sliders[-1] if sliders else -1
@@ -110,7 +134,7 @@ class SlicePresenter:
     def set_labels(self, labels: dict[str, Image | None]) -> None:
         """Label images that were found after the picture was shown, by path."""
         if self._image is not None and self._y >= 0:
-            self._labels = [LabelStyle(path, found) for path, found in labels.items()]
+            self._labels = [*self._own, *(LabelStyle(path, found) for path, found in labels.items())]
             self._restyle()
             self._plan_soon()
 
@@ -133,7 +157,32 @@ class SlicePresenter:
         return self._image
 
     @property
-    def line(self) -> Line | None:
+    def index(self) -> tuple[int, ...]:
+        """One per axis of the image."""
+        return tuple(self._index)
+
+    def move(self, axis: int, index: int) -> None:
+        """As `set_index`, of an axis by its number; of those with a slider."""
+        if axis in self._sliders() and self._image is not None:
+            self.set_index(self._image.axes[axis].name, index)
+
+    def update_image(self, image: Image) -> bool:
+        """The same image, of which the file now says something else: shows that, and keeps what the person has set.
+        False where it is not the same: then it is to be shown anew."""
+        old = self._image
+        if old is None or self._y < 0 or not shows_the_same(old, image):
+            return False
+        self._image = image
+        if not self._own:
+            self._channels = updated(self._channels, channel_styles(old), channel_styles(image))
+        for own in self._own:
+            own.image = image
+        self._restyle()
+        self._plan_soon()
+        return True
+
+    @property
+    def line(self) -> LinePlot | None:
         return self._line.line
 
     @property
@@ -145,19 +194,15 @@ class SlicePresenter:
         if image is None or self._sentence:
             return SliceState(sentence=self._sentence)
         if self._y < 0:
-            return SliceState("line", words.clean(image.name), self._axis_views(image), sentence=self._line.sentence)
-        levels = tuple(
-            LevelView(level.path, level.shape, level_text(image, k, (self._y, self._x)))
-            for k, level in enumerate(image.levels)
-        )
+            return SliceState("line", strings.clean(image.name), self._axis_views(image), sentence=self._line.sentence)
         auto = self._lock is None
         return SliceState(
             "image",
-            words.clean(image.name),
+            strings.clean(image.name),
             self._axis_views(image),
             tuple(channel.view() for channel in self._channels),
             tuple(label.view() for label in self._labels),
-            levels,
+            level_views(image, (self._y, self._x)),
             self._level,
             not auto,
             f"level: auto ({self._level})" if auto else f"level: {self._level}",
@@ -184,32 +229,32 @@ class SlicePresenter:
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return Frame(sentence=self._sentence)
-        loading = self._mosaic.loading or int(self._pending)
+        loading = self._tiles.loading or int(self._pending)
         return Frame(
             (image.shape[self._y], image.shape[self._x]),
-            self._mosaic.tiles,
+            self._tiles.tiles,
             self._level,
             loading,
-            self._mosaic.failed,
-            self._blocked or words.tiles_loading(loading),
+            self._tiles.failed,
+            self._blocked or strings.tiles_loading(loading),
             self._blocked,
             aspect(image, self._y, self._x),
         )
 
     def _refresh(self) -> None:
-        """A new state, told at the end of the turn."""
+        """A new state, told at the end of the pass."""
         self._state = None
         self._frame = None
         self._changes.soon()
 
     def _repaint(self) -> None:
-        self._frame = None  # now, not when the turn ends: somebody may look before
+        self._frame = None  # now, not when the pass ends: somebody may look before
         self._paints.soon()
 
     def _paint(self) -> None:
         self.painted.emit()
-        if self._mosaic.settled:
-            self._count()
+        if self._tiles.settled:
+            self._contrast.complete()
             self._look_ahead()
 
     # ------------------------------------------------------------------ where
@@ -234,10 +279,10 @@ class SlicePresenter:
         self._travel = (at, 1 if index > self._index[at] else -1)
         self._index[at] = index
         self._moved()
+        self.moved.emit(at, index)
 
     def _moved(self) -> None:
         self._anyway = False
-        self._prober.clear()
         self._refresh()
         self._plan_soon()
 
@@ -269,6 +314,7 @@ class SlicePresenter:
         for axis in {self._y, self._x} - {y, x}:
             self._index[axis] = self._image.shape[axis] // 2
         self._y, self._x = y, x
+        self.leave()
         sliders = self._sliders()
         if self._current not in sliders:
             self._current = sliders[-1] if sliders else -1
@@ -288,7 +334,7 @@ class SlicePresenter:
 
     def tick(self) -> None:
         """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
-        whole = self._mosaic.settled and not self._pending and not self._blocked
+        whole = self._tiles.settled and not self._pending and not self._blocked
         if self._image is not None and self._playing >= 0 and whole:
             length = self._image.shape[self._playing]
             self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)
@@ -313,7 +359,7 @@ class SlicePresenter:
 
     def _restyle(self) -> None:
         self._refresh()
-        self._mosaic.restyle(looks(self._channels, self._labels))
+        self._tiles.restyle(display_settings(self._channels, self._labels))
 
     def _at(self, channel: int) -> ChannelStyle | None:
         return self._channels[channel] if 0 <= channel < len(self._channels) else None
@@ -325,17 +371,7 @@ class SlicePresenter:
 
     def auto(self, channel: int | None = None) -> None:
         """Contrast limits from the data on show; None: of every visible channel."""
-        keys = tuple(
-            ("channel", i) for i, c in enumerate(self._channels) if (c.visible if channel is None else i == channel)
-        )
-
-        def done(found: dict[Key, Measure]) -> None:
-            for (_, i), measure in found.items():
-                if at := self._at(i):
-                    at.adopt(measure, limits=True)
-            self._restyle()
-
-        self._mosaic.measure(keys, done)
+        self._contrast.fit(channel)
 
     def set_visible(self, channel: int, visible: bool) -> None:
         if at := self._at(channel):
@@ -367,32 +403,6 @@ class SlicePresenter:
                 self._restyle()
                 self._plan_soon()
 
-    def _measured(self, found: dict[Key, Measure]) -> None:
-        for (_, i), measure in found.items():
-            channel = self._channels[i]
-            if channel.lo is None or not channel.histogram:
-                channel.adopt(measure, limits=channel.lo is None)
-        self._restyle()
-
-    def _count(self) -> None:
-        """Histograms of channels whose limits came from the file: once, from the first whole picture."""
-        keys = tuple(
-            ("channel", i)
-            for i, channel in enumerate(self._channels)
-            if channel.visible and not channel.histogram and i not in self._counting
-        )
-        self._counting.update(i for _, i in keys)
-
-        def done(found: dict[Key, Measure]) -> None:
-            for (_, i), measure in found.items():
-                if at := self._at(i):
-                    at.adopt(measure, limits=False)
-            self._refresh()
-
-        if keys:
-            stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(self._channels) if c.lo is not None}
-            self._mosaic.measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
-
     # ------------------------------------------------------------------ planning
     def _view(self, index: list[int]) -> View | None:
         if self._image is None or self._y < 0 or min(self._pixels) < 1 or self._sentence:
@@ -400,10 +410,10 @@ class SlicePresenter:
         return View(self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway)
 
     def _plan_soon(self) -> None:
-        """Asks for what is missing at the end of the turn; until then the picture counts as not whole."""
+        """Asks for what is missing at the end of the pass; until then the picture counts as not whole."""
         self._pending = True
         self._frame = None
-        self._turn.soon()
+        self._notify.soon()
 
     def _replan(self) -> None:
         self._pending = False
@@ -415,7 +425,10 @@ class SlicePresenter:
         if (self._blocked, self._level) != (planned.blocked, planned.level):
             self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
-        self._mosaic.show(planned.plan, looks(self._channels, self._labels))
+        self._tiles.show(planned.plan, display_settings(self._channels, self._labels))
+        if self._cursor is not None:  # the cursor rests while the index goes on
+            self.hover(*self._cursor)
+            self.probed.emit()
 
     def _look_ahead(self) -> None:
         """Once the picture is whole: the next index in the direction of travel."""
@@ -432,7 +445,7 @@ class SlicePresenter:
         if view is not None:
             planned = plan(view, self._channels, self._labels)
             if planned.chunks <= AHEAD_CHUNKS:
-                self._mosaic.ahead(planned.plan)
+                self._tiles.ahead(planned.plan)
 
     # ------------------------------------------------------------------ what
     def hover(self, y: float, x: float) -> Probe:
@@ -441,16 +454,21 @@ class SlicePresenter:
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return self.probe
-        labels = tuple((c.label, i) for i, c in enumerate(self._channels) if c.visible)
-        return self._prober.at(image, self._index, (self._y, self._x), (y, x), labels)
+        self._cursor = (y, x)
+        channels = tuple((c.label, i) for i, c in enumerate(self._channels) if c.visible)
+        view = View(image, tuple(self._index), self._y, self._x, self._rect, self._pixels)
+        return self._prober.at(
+            image, self._index, (self._y, self._x), (y, x), channels, label_sources(view, self._labels)
+        )
 
     def leave(self) -> None:
         """The cursor left the picture."""
+        self._cursor = None
         self._prober.clear()
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:
         """Reads a failed tile again; None: all that failed."""
-        self._mosaic.retry(key)
+        self._tiles.retry(key)
 
     def load_anyway(self) -> None:
         """Runs the plan that `frame.blocked` holds back."""
@@ -461,7 +479,7 @@ class SlicePresenter:
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
         """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey where there is nothing.
         For terminals, notebooks, saving and tests."""
-        return composed(self.frame.tiles, self._rect, height, width)
+        return compose(self.frame.tiles, self._rect, height, width)
 
     def scale_bar(self, indices: float) -> ScaleBar | None:
         """A bar of a round length that fits into `indices` along x. None without a physical scale."""
@@ -469,33 +487,11 @@ class SlicePresenter:
 
     # ------------------------------------------------------------------ a view to come back to
     def view(self) -> dict[str, Any]:
-        """Indices, axes and looks, as JSON."""
-        image = self._image
-        if image is None or self._y < 0:
+        """Indices, axes and display settings, as JSON."""
+        if self._image is None or self._y < 0:
             return {}
-        names = [axis.name for axis in image.axes]
-        return {
-            "index": {n: self._index[i] for i, n in enumerate(names) if i not in (self._y, self._x)},
-            "show": [names[self._y], names[self._x]],
-            "channels": [{"visible": c.visible, "lo": c.lo, "hi": c.hi, "color": c.color} for c in self._channels],
-        }
+        return saved_view(self._image, self._index, (self._y, self._x), self._channels)
 
     def restore(self, view: Any) -> None:
         """What fits of a `view`; a text from elsewhere may hold anything."""
-        if not isinstance(view, dict):
-            return
-        axes = view.get("show")
-        if isinstance(axes, list) and len(axes) == 2 and all(isinstance(a, str) for a in axes):
-            self.show(*axes)
-        indices = view.get("index")
-        for name, index in indices.items() if isinstance(indices, dict) else ():
-            if isinstance(name, str) and isinstance(index, int):
-                self.set_index(name, index)
-        channels = view.get("channels")
-        for i, channel in enumerate(channels if isinstance(channels, list) else ()):
-            if isinstance(channel, dict):
-                if isinstance(channel.get("visible"), bool):
-                    self.set_visible(i, channel["visible"])
-                lo, hi = channel.get("lo"), channel.get("hi")
-                if isinstance(lo, int | float) and isinstance(hi, int | float):
-                    self.set_levels(i, lo, hi)
+        restore_view(self, view)

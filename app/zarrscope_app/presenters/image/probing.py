@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.background import Owner, Ticket
-from zarrscope.chunks import ChunkLoader, ChunkResult, State
-from zarrscope.pyramid import Image
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.tiles import Index
+from zarrscope.runtime.threads import Owner, Ticket
+from zarrscope.view.image import Image
+from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.tile_geometry import Index, Source
 from zarrscope_app.presenters.values import Probe
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
 
 MAX_CHUNK_BYTES = 64 << 20
 """A chunk larger than this is not read only because the cursor passed over it."""
@@ -24,11 +27,12 @@ class Prober:
 
     def __init__(self, owner: Owner, loader: ChunkLoader, probed: Callable[[], None]) -> None:
         self._owner, self._loader, self._probed = owner, loader, probed
-        self._ticket: Ticket | None = None
+        self._tickets: dict[str, Ticket] = {}
+        """By the array's path."""
         self._asked: tuple[Any, ...] = ()
         self.probe = Probe()
         self._again: Callable[[], Probe] | None = None
-        self._failed: dict[Index, str] = {}
+        self._failed: dict[tuple[str, Index], str] = {}
 
     def clear(self) -> None:
         self._drop()
@@ -38,9 +42,9 @@ class Prober:
             self._owner.post(self._probed)
 
     def _drop(self) -> None:
-        if self._ticket is not None:
-            self._ticket.cancel()
-            self._ticket = None
+        for ticket in self._tickets.values():
+            ticket.cancel()
+        self._tickets.clear()
         self._asked = ()
 
     def at(
@@ -50,8 +54,10 @@ class Prober:
         shown: tuple[int, int],
         place: tuple[float, float],
         channels: tuple[tuple[str, int], ...],
+        labels: tuple[tuple[str, Source], ...] = (),
     ) -> Probe:
-        """`place` (y, x) in indices of level 0; `channels`: (label, position on the channel axis)."""
+        """`place` (y, x) in indices of level 0; `channels`: (label, position on the channel axis); `labels`: label
+        images on show, by name, which have the same indices of level 0."""
         at = list(index)
         for axis, position in zip(shown, place, strict=True):
             at[axis] = math.floor(position)
@@ -59,28 +65,35 @@ class Prober:
                 self.clear()
                 return self.probe
         index = list(index)
-        self._again = lambda: self.at(image, index, shown, place, channels)
-        array = image.levels[0].array
-        values: list[tuple[str, str]] = []
-        wanted: list[Index] = []
-        sentence = ""
+        self._again = lambda: self.at(image, index, shown, place, channels, labels)
+        asked: list[tuple[str, Any, list[int]]] = []
         for label, channel in channels:
             where = list(at)
             if image.channel_axis is not None:
                 where[image.channel_axis] = channel
+            asked.append((label, image.levels[0].array, where))
+        for name, source in labels:
+            where = list(source.index)
+            where[source.y], where[source.x] = at[shown[0]], at[shown[1]]
+            if all(i < n for i, n in zip(where, source.image.shape, strict=True)):
+                asked.append((name, source.image.levels[0].array, where))
+        values: list[tuple[str, str]] = []
+        wanted: list[tuple[Any, Index]] = []
+        sentence = ""
+        for label, array, where in asked:
             chunk = tuple(array.edges(axis).chunk_of(i) for axis, i in enumerate(where))
             data = self._loader.peek(array, chunk)
             if data is not None:
                 inside = tuple(i - array.edges(axis).span(chunk[axis])[0] for axis, i in enumerate(where))
-                values.append((words.clean(label, 40), words.exact(data[inside])))
-            elif chunk in self._failed:
-                sentence = self._failed[chunk]
-                values.append((words.clean(label, 40), "–"))
+                values.append((strings.clean(label, 40), strings.exact(data[inside])))
+            elif (array.path, chunk) in self._failed:
+                sentence = self._failed[array.path, chunk]
+                values.append((strings.clean(label, 40), "–"))
             else:
-                wanted.append(chunk)
-                values.append((words.clean(label, 40), WAITING))
-        self.probe = self._worded(image, at, shown, values, bool(wanted), sentence)
-        self._read(array, wanted)
+                wanted.append((array, chunk))
+                values.append((strings.clean(label, 40), WAITING))
+        self.probe = self._worded(image, at, shown, values, bool(wanted), sentence, bare=not labels)
+        self._read(wanted)
         return self.probe
 
     def _worded(
@@ -91,16 +104,19 @@ class Prober:
         values: list[tuple[str, str]],
         pending: bool,
         why: str,
+        bare: bool,
     ) -> Probe:
         others = [i for i in range(len(at)) if i not in shown and i != image.channel_axis and image.shape[i] > 1]
-        index_text = " ".join(f"{words.clean(image.axes[i].name, 12)} {at[i]}" for i in (*others, *shown))
+        index_text = " ".join(f"{strings.clean(image.axes[i].name, 12)} {at[i]}" for i in (*others, *shown))
         places = [
-            words.length(image.physical(i, at[i]), image.axes[i].unit)
+            strings.length(image.physical(i, at[i]), image.axes[i].unit)
             for i in shown
             if image.axes[i].unit and image.axes[i].unit != "rgb"
         ]
         position = ", ".join(places)
-        numbers = values[0][1] if len(values) == 1 else " · ".join(f"{label} {value}" for label, value in values)
+        numbers = (
+            values[0][1] if bare and len(values) == 1 else " · ".join(f"{label} {value}" for label, value in values)
+        )
         text = "   ".join(part for part in (" · ".join(p for p in (index_text, position) if p), numbers, why) if part)
         index = tuple(-1 if i == image.channel_axis else n for i, n in enumerate(at))
         return replace(
@@ -108,25 +124,32 @@ class Prober:
             pending=pending, sentence=why,
         )  # fmt: skip
 
-    def _read(self, array: Any, wanted: list[Index]) -> None:
-        asked = (array.path, *dict.fromkeys(wanted))
-        if asked == self._asked and self._ticket is not None:
+    def _read(self, wanted: list[tuple[Any, Index]]) -> None:
+        arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
+        for array, chunk in wanted:
+            if math.prod(array.chunks) * array.dtype.itemsize <= MAX_CHUNK_BYTES:
+                arrays.setdefault(array.path, (array, {}))[1][chunk] = None
+        asked = tuple((path, *chunks) for path, (_, chunks) in arrays.items())
+        if asked == self._asked and self._tickets:
             return
         self._drop()
-        if not wanted or math.prod(array.chunks) * array.dtype.itemsize > MAX_CHUNK_BYTES:
-            return
+        self._asked = asked
+        for array, chunks in arrays.values():
+            self._ask(array, chunks)
 
+    def _ask(self, array: Array, chunks: dict[Index, None]) -> None:
         def came(result: ChunkResult) -> None:
-            if result.state is State.FAILED and result.error is not None:
-                self._failed[result.index] = words.failed_chunk(result.error)
+            if result.state is ChunkState.FAILED and result.error is not None:
+                self._failed[array.path, result.index] = strings.failed_chunk(result.error)
 
         def done() -> None:
-            self._ticket = None
+            self._tickets.pop(array.path, None)
+            if self._tickets:
+                return
             self._asked = ()
             if self._again is not None:
                 self._again()
                 self._probed()
             self._failed.clear()
 
-        self._asked = asked
-        self._ticket = self._loader.request(self._owner, array, asked[1:], came, done)
+        self._tickets[array.path] = self._loader.request(self._owner, array, chunks, came, done)

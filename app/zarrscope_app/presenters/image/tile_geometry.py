@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.pyramid import Image
-from zarrscope_app.presenters.scene import Rect
+from zarrscope.view.image import Image
+from zarrscope_app.presenters.image.view_models import Rect
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
 
 Index = tuple[int, ...]
 
@@ -32,7 +35,7 @@ class Sheet:
     """One level of an image as a plane. `y`, `x`: the shown axes (y may come after x). Pixel edge i lies at
     offset + factor · i in indices of level 0."""
 
-    array: Any
+    array: Array
     level: int
     y: int
     x: int
@@ -192,7 +195,7 @@ def tile_length(chunk: int, extent: int, wanted: int) -> int:
     return wanted
 
 
-def chunks_of(array: Any, axis: int, low: int, high: int) -> range:
+def chunks_of(array: Array, axis: int, low: int, high: int) -> range:
     """The chunks along an axis that hold low … high-1; at least one."""
     edges = array.edges(axis)
     return range(edges.chunk_of(low), edges.chunk_of(max(low, high - 1)) + 1)

@@ -4,9 +4,9 @@ All methods on the owner's thread. A plan replaces the one before: what the new 
 that both need are not asked for twice. A tile whose indices changed, or of which more has come into sight, keeps its
 old picture until the new one is there.
 
-Other looks for the same data are drawn coarsely first, all tiles in one go, and sharply once no newer looks have come
-meanwhile: while contrast is dragged, each step costs a sixteenth of the picture or less, and none is drawn to be thrown
-away.
+Other display settings for the same data are drawn coarsely first, all tiles in one go, and sharply once no newer ones
+come meanwhile: while contrast is dragged, each step costs a sixteenth of the picture or less, and none is drawn to be
+thrown away.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.background import Outcome, Owner, Priority, Ticket
-from zarrscope.chunks import ChunkLoader, ChunkResult, State
 from zarrscope.errors import Unsupported
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.painting import (
+from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
+from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.painting import (
+    DisplaySettings,
     Key,
-    Looks,
     Mark,
     Measure,
     Picture,
@@ -33,8 +33,11 @@ from zarrscope_app.presenters.painting import (
     paint,
     preview,
 )
-from zarrscope_app.presenters.scene import Tile, TileState
-from zarrscope_app.presenters.tiles import Index, Place, Source, Tiling
+from zarrscope_app.presenters.image.tile_geometry import Index, Place, Source, Tiling
+from zarrscope_app.presenters.image.view_models import Tile, TileState
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
 
 TileKey = tuple[int, int, int]
 
@@ -70,7 +73,7 @@ class _Tile:
     drawn: Place | None = None
     """The place that `rgb` is a picture of: a smaller one than `place` while more of the tile comes into sight."""
     version: int = 0
-    looks: Looks | None = None
+    settings: DisplaySettings | None = None
     """What `rgb` was painted with."""
     sharp: bool = True
     """`rgb` is no preview."""
@@ -80,7 +83,7 @@ class _Tile:
     shown: Tile | None = None
 
 
-class Mosaic:
+class TileManager:
     def __init__(
         self,
         owner: Owner,
@@ -97,14 +100,14 @@ class Mosaic:
         self._tickets: list[Ticket] = []
         self._ahead: list[Ticket] = []
         self._plan: Plan | None = None
-        self._looks = Looks(())
+        self._settings = DisplaySettings(())
         self._preview: Ticket | None = None
         self._versions = 0
 
     # ------------------------------------------------------------------ asking
-    def show(self, plan: Plan, looks: Looks) -> None:
+    def show(self, plan: Plan, settings: DisplaySettings) -> None:
         """Makes `plan` what is on show."""
-        self._plan, self._looks = plan, looks
+        self._plan, self._settings = plan, settings
         kept: dict[tuple[Hashable, TileKey], _Tile] = {}
         order: list[_Tile] = []
         for tiling, places in plan.layers:
@@ -127,16 +130,16 @@ class Mosaic:
         self._repaint()
         self._painted()
 
-    def restyle(self, looks: Looks) -> None:
+    def restyle(self, settings: DisplaySettings) -> None:
         """Other limits, colours or opacity for the same data."""
-        self._looks = looks
+        self._settings = settings
         if self._preview is None:
             self._draw_preview()
         self._repaint()
 
     def clear(self) -> None:
         self._plan = None
-        self._looks = Looks(())
+        self._settings = DisplaySettings(())
         for tile in self._order:
             self._stop(tile)
         if self._preview is not None:
@@ -163,7 +166,7 @@ class Mosaic:
                     tile.pieces.pop(source, None)
                     tile.fresh = False
                     tile.shown = None
-        self.show(self._plan, self._looks)
+        self.show(self._plan, self._settings)
 
     def _request(self) -> None:
         """Asks for every chunk the tiles lack: new tickets first, then the old ones go, so what both want stays."""
@@ -216,13 +219,13 @@ class Mosaic:
         for tile, key in self._wanted.pop((path, result.index), ()):
             tile.pieces[key][result.index] = result
             tile.waiting.discard((key, path, result.index))
-            if result.state is State.FAILED and result.error is not None:
+            if result.state is ChunkState.FAILED and result.error is not None:
                 tile.errors.setdefault(
-                    key, (words.failed_chunk(result.error), not isinstance(result.error, Unsupported))
+                    key, (strings.failed_chunk(result.error), not isinstance(result.error, Unsupported))
                 )
-            elif result.state is State.FILL and key not in tile.fills:
+            elif result.state is ChunkState.FILL and key not in tile.fills:
                 array = tile.parts[key].sheet.array
-                tile.fills[key] = words.missing_chunk(words.exact(array.fill_value), chunk_key(array, result.index))
+                tile.fills[key] = strings.missing_chunk(strings.exact(array.fill_value), chunk_key(array, result.index))
             if not tile.waiting:
                 self._paint(tile)
 
@@ -232,43 +235,43 @@ class Mosaic:
                 self._paint(tile)
 
     def _outdated(self, tile: _Tile) -> bool:
-        """The picture of a tile is not what its chunks and looks would give."""
-        return not tile.fresh or not tile.sharp or tile.looks != self._looks or not self._has_planes(tile)
+        """The picture of a tile is not what its chunks and display settings would give."""
+        return not tile.fresh or not tile.sharp or tile.settings != self._settings or not self._has_planes(tile)
 
     def _has_planes(self, tile: _Tile) -> bool:
         sources = self._plan.sources if self._plan is not None else ()
         return all(source.key in tile.planes for source in sources)
 
     def _draw_preview(self) -> None:
-        """Draws every tile whose data are here in the looks of now, coarsely; again, while there are newer looks."""
-        looks = self._looks
+        """Draws every tile whose data are here with the current settings, coarsely; again, while newer ones come."""
+        settings = self._settings
         keys = [source.key for source in self._plan.sources] if self._plan is not None else []
-        here = [t for t in self._order if keys and t.fresh and t.looks != looks and self._has_planes(t)]
+        here = [t for t in self._order if keys and t.fresh and t.settings != settings and self._has_planes(t)]
         pixels = sum(tile.planes[keys[0]].size for tile in here)
         every = 1
         while pixels > PREVIEW * every * every:
             every *= 2
-        if every == 1 or any(look is None for _, look, _ in looks.channels):
+        if every == 1 or any(display is None for _, display, _ in settings.channels):
             return  # as quickly drawn as it is; or the planes are yet to tell the limits
         for tile in here:
-            self._stop(tile)  # what is queued for it has older looks
+            self._stop(tile)  # what is queued for it has older settings
         jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
 
         def work() -> list[Picture]:
             return [
-                preview({key: planes[key] for key in keys}, list(dict.fromkeys(marks)), looks, every)
+                preview({key: planes[key] for key in keys}, list(dict.fromkeys(marks)), settings, every)
                 for _, planes, marks in jobs
             ]
 
-        def done(outcome: Outcome[list[Picture]]) -> None:
+        def done(outcome: JobResult[list[Picture]]) -> None:
             self._preview = None
             for (tile, planes, _), picture in zip(jobs, outcome.value or (), strict=False):
-                if tile.planes is planes and tile.looks != looks:
+                if tile.planes is planes and tile.settings != settings:
                     self._versions += 1
-                    tile.rgb, tile.version, tile.looks, tile.sharp, tile.shown = (
-                        picture, self._versions, looks, False, None,
+                    tile.rgb, tile.version, tile.settings, tile.sharp, tile.shown = (
+                        picture, self._versions, settings, False, None,
                     )  # fmt: skip
-            if outcome.error is None and self._looks != looks:
+            if outcome.error is None and self._settings != settings:
                 self._draw_preview()
             self._repaint()
             self._painted()
@@ -281,7 +284,7 @@ class Mosaic:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
             return  # after it
-        looks, tiling, place = self._looks, tile.tiling, tile.place
+        settings, tiling, place = self._settings, tile.tiling, tile.place
         keys = [source.key for source in self._plan.sources]
         known = {key: tile.planes[key] for key in keys if key in tile.planes}
         signs = dict(tile.marks)
@@ -300,16 +303,16 @@ class Mosaic:
                     planes[key] = fit_labels(assemble(part, pieces), part, tiling, place)
                     marks[key] = ()
             drawn = [m for key in keys for m in marks.get(key, ())]
-            picture, found = paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), looks)
+            picture, found = paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), settings)
             return picture, found, planes, marks
 
         def done(
-            outcome: Outcome[tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]],
+            outcome: JobResult[tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]],
         ) -> None:
             tile.job = None
             if outcome.error is not None:
-                tile.errors[("picture", 0)] = (words.problem(outcome.error).headline, False)
-                tile.fresh, tile.looks, tile.shown = True, self._looks, None
+                tile.errors[("picture", 0)] = (strings.problem(outcome.error).headline, False)
+                tile.fresh, tile.settings, tile.shown = True, self._settings, None
                 self._painted()
                 return
             assert outcome.value is not None
@@ -319,9 +322,15 @@ class Mosaic:
             if found:
                 self._measured(found)
             # A picture with limits of its own would stand out among its neighbours.
-            if not found or tile.rgb is None or looks == self._looks:
+            if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
-                tile.rgb, tile.version, tile.looks, tile.fresh, tile.shown = picture, self._versions, looks, True, None
+                tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (
+                    picture,
+                    self._versions,
+                    settings,
+                    True,
+                    None,
+                )
                 tile.sharp, tile.drawn = True, place
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
@@ -352,7 +361,7 @@ class Mosaic:
 
     @property
     def settled(self) -> bool:
-        """Everything on show is there, in the looks asked for."""
+        """Everything on show is there, as the display settings ask."""
         whole = all(tile.fresh and tile.sharp and tile.job is None for tile in self._order)
         return bool(self._order) and self._preview is None and whole
 
@@ -403,10 +412,10 @@ def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
     return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole
 
 
-def chunk_key(array: Any, index: Index) -> str:
+def chunk_key(array: Array, index: Index) -> str:
     """The key in the store that a chunk's bytes lie under."""
     try:
-        at = array.locator.chunk_of(index)
+        at = array._stored.locator.grid_index(index)
         return str(array.metadata.keys.key(at))
     except Exception:
         return ", ".join(map(str, index))

@@ -67,6 +67,7 @@ class Frame:
 @dataclass(frozen=True)
 class AxisView:
     name: str
+    """As the file has it: for calls. `title` is for people."""
     type: str
     """"space" | "time" | "channel" | ""."""
     unit: str
@@ -80,6 +81,8 @@ class AxisView:
     text: str
     """ "31 / 63"."""
     playing: bool = False
+    title: str = ""
+    """Clean text."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class LevelView:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LinePlot:
     """A 1-D array: for each of n columns the lowest and highest value; `step` elements per column."""
 
     start: int

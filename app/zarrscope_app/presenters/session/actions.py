@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from zarrscope_app.presenters.session import Session
-from zarrscope_app.presenters.slice import SlicePresenter
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.session.session import Session
 
 LEAP = 10
 BRIGHTER = 1.25
@@ -42,7 +42,11 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "revert": lambda s: s.edit.revert(),
     "edit": lambda s: s.set_tab("attributes"),
     "open-anyway": lambda s: s.open_anyway(),
+    "follow-links": lambda s: s.follow_links(),
+    "missing-is-fill": lambda s: s.take_as_missing(),
     "fallback": lambda s: s.set_fallbacks(not s.fallbacks),
+    "put-back": lambda s: s.put_back(),
+    "forget": lambda s: s.forget(),
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),

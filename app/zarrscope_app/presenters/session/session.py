@@ -7,91 +7,42 @@ asked for is given back by `close()`; after that no callback comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
-from zarrscope import chunks
-from zarrscope.background import Background, Outcome, Ticket, shared
-from zarrscope.chunks import ChunkLoader
 from zarrscope.errors import ZarrscopeError
-from zarrscope.hierarchy import Hierarchy
-from zarrscope.opening import open as open_hierarchy
-from zarrscope.pyramid import Image
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.edit import EditPresenter
+from zarrscope.errors.confidential import public
+from zarrscope.runtime.threads import Background, JobResult, Ticket, shared
+from zarrscope.view import loader as chunks
+from zarrscope.view.image import Image
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import strings, views
+from zarrscope_app.presenters.coalesce import CoalescedCall, Post
+from zarrscope_app.presenters.form import field_editors
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
-from zarrscope_app.presenters.looking import Selection, drawable, labels_of, look_at
-from zarrscope_app.presenters.metadata import Info, MetadataPresenter
-from zarrscope_app.presenters.nodes import NodesPresenter
+from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.node_description import Info
+from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
 from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.slice import SlicePresenter
-from zarrscope_app.presenters.tree import TreePresenter
-from zarrscope_app.presenters.turn import OncePerTurn, Post
+from zarrscope_app.presenters.session.history import History
+from zarrscope_app.presenters.session.kept_edits import KeepsEdits
+from zarrscope_app.presenters.session.opening import Opening, open_place
+from zarrscope_app.presenters.session.tabs import Tabs
+from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
+from zarrscope_app.presenters.tree.node_changes import NodesPresenter
+from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.values import ValuesPresenter
 
-TABS = (
-    ("image", "Image"),
-    ("values", "Values"),
-    ("attributes", "Attributes"),
-    ("info", "Info"),
-    ("problems", "Problems"),
-)
-"""(id, title) in the order of all hosts."""
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
 
 
-class SessionStatus(Enum):
-    OPENING = "opening"
-    READY = "ready"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Tab:
-    id: str
-    title: str
-    enabled: bool
-    """False: the selected node has nothing to show there."""
-
-
-@dataclass(frozen=True)
-class SessionState:
-    status: SessionStatus
-    url: str
-    path: str
-    """The selected node."""
-    name: str
-    """Of the hierarchy, for a window's title: "cells.zarr"."""
-    title: str
-    """As `name`, with a dot in front while there are changes."""
-    crumbs: tuple[tuple[str, str], ...]
-    """(label, path) from the root to the selected node."""
-    address: str
-    """What the address line holds: URL and path."""
-    facts: str
-    """ "v3 · OME-Zarr 0.5 · read-only"."""
-    tab: str
-    """The id of the tab in front."""
-    tabs: tuple[Tab, ...]
-    selecting: bool
-    """The selected node is still being opened."""
-    sentence: str
-    """For the strip under the address line; "" when all is well."""
-    details: str
-    retry: bool
-    writable: bool
-    offers: tuple[str, ...]
-    """Commands that fit what the selected node demands: "open-anyway" where that is not understood here and may be
-    passed over, "fallback" where its data type is not and its document offers another."""
-    unsaved: str
-    """ "2 changes", or ""."""
-    status_text: str
-    """The rest of the status bar: level, tiles loading, changes."""
-
-
-class Session:
+class Session(KeepsEdits):
     """`Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`."""
 
     changed = Signal()
@@ -102,6 +53,8 @@ class Session:
         post: Post,
         *,
         writable: bool = False,
+        follow_links: bool = False,
+        missing_is_fill: bool = False,
         path: str | None = None,
         background: Background | None = None,
         loader: ChunkLoader | None = None,
@@ -109,80 +62,87 @@ class Session:
     ) -> None:
         """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy,
         `opener(url, "r", lenient=True)` one that passes over demands that are not understood, with `fallbacks=False`
-        one that shows no data type as another."""
-        self.url = url
+        one that shows no data type as another, with `follow_links=True` one that follows links out of the store, with
+        `missing_is_fill=True` one that takes as missing what a server does not give out."""
+        self.url = public(url)
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
-        self._opener = opener or _open
+        self._opener = opener or open_place
         self._wanted = path
-        self._writable = writable
-        self._lenient = self._passable = self._falls_back = False
-        self._fallbacks = True
+        self._opening = Opening(writable, follow_links, missing_is_fill)
+        self._passable = self._falls_back = False
         self._hierarchy: Any = None
         self._held: str | None = None
         self._closed = False
         self._status = SessionStatus.OPENING
         self._path = path or "/"
-        self._node: Any = None
-        self._tab = "info"
-        self._chosen = ""
-        self._can: frozenset[str] = frozenset()
+        self._node: Group | Array | None = None
         self._version = ""
-        self._strip = words.Problem("", "")
+        self._shown_problem = self._reported = strings.Problem("", "")
         self._ticket: Ticket | None = None
-        self._history: list[str] = []
-        self._at = -1
-        self._view: Any = None
+        self._history = History()
+        self._view: tuple[str, Any] | None = None
+        """A node ("": any), and the display settings of its picture."""
         self._told: SessionState | None = None
-        self._turn = OncePerTurn(self.owner.post, self._tell)
+        self._notify = CoalescedCall(self.owner.post, self._tell)
 
-        self.problems = ProblemsPresenter()
         self.jobs = JobsPresenter(self.owner)
         self.tree = TreePresenter(self.owner)
-        self.metadata = MetadataPresenter(self.owner)
-        self.edit = EditPresenter(self.owner)
-        self.slice = SlicePresenter(self.owner, self.loader)
-        self.values = ValuesPresenter(self.owner, self.loader)
+        self.tabs = Tabs(self.owner, self.loader, lambda error: self.problems.add(error))
+        made: dict[str, Any] = {**self.tabs.presenters}
+        self.slice: SlicePresenter = made["image"]
+        self.values: ValuesPresenter = made["values"]
+        self.edit: EditPresenter = made["attributes"]
+        self.metadata: MetadataPresenter = made["info"]
+        self.problems: ProblemsPresenter = made["problems"]
         self.nodes = NodesPresenter(self)
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
+        self.edit.saved.connect(self._read_again)
+        self.slice.moved.connect(self._picture_moved)
+        self.values.moved.connect(self._table_moved)
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
-        self.slice.failed.connect(self.problems.add)
+        self.slice.failed.connect(self._failed)
+        self.values.failed.connect(self._cell_failed)
         self.problems.changed.connect(self._refresh)
         self._open()
 
     # ------------------------------------------------------------------ opening
     def _open(self) -> None:
-        self._status, self._strip = SessionStatus.OPENING, words.Problem("", "")
-        opener, url, mode = self._opener, self.url, "r+" if self._writable else "r"
-        options = {"lenient": True} if self._lenient else {}
-        if not self._fallbacks:
-            options["fallbacks"] = False
+        self._status, self._shown_problem = SessionStatus.OPENING, self._reported
+        opening, opener, url = self._opening, self._opener, self.url
         self._stop()
 
-        def done(outcome: Outcome[tuple[Any, str, Any]]) -> None:
+        def done(outcome: JobResult[tuple[Any, str, Any]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
-                self._strip = self.problems.add(outcome.error or RuntimeError())
+                self._shown_problem = self.problems.add(outcome.error or RuntimeError())
                 self._status = SessionStatus.FAILED
-                self.tree.fail(self._strip.headline)
+                self.tree.fail(self._shown_problem.headline)
                 self._refresh()
                 return
             hierarchy, entry, kind = outcome.value
             self._hierarchy = hierarchy
             self._hold(hierarchy.url)
             self._status = SessionStatus.READY
+            self.tabs.add(views.plugged_in()[0])
+            for fault in (*views.plugged_in()[1], *field_editors.plugged_in()[1]):
+                self.problems.add(fault)
             for warning in getattr(hierarchy, "warnings", ()):
-                self.problems.add(words.warning(warning, place=hierarchy.url))
+                self.problems.add(strings.warning(warning, place=hierarchy.url))
             self.tree.attach(hierarchy, self.name, kind)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
+            if self.rescue is not None and self.rescue.wanted and hierarchy.writable:
+                self.rescue.put_back(hierarchy)
             self._node = None
             self.select(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
-            hierarchy = opener(url, mode, **options)
-            return hierarchy, hierarchy.entry, hierarchy.root.kind
+            for table in (views, field_editors):  # imports what strangers wrote: here, where nobody waits for it
+                table.plugged_in()
+            hierarchy = opening.open(opener, url)
+            return hierarchy, hierarchy.initial_path, hierarchy.root.kind
 
         self._ticket = self.owner.fetch(work, done)
         self._refresh()
@@ -211,9 +171,11 @@ class Session:
 
     def reload(self) -> None:
         """Reads everything again (F5). Unsaved changes are kept; saving compares them with what is stored then."""
-        self._wanted = self._path
-        self._view = self.slice.view()
+        if self._hierarchy is not None:
+            self._wanted = self._path
         node = self._node
+        if node is not None:
+            self._view = (self._path, self.slice.view())
         if node is not None:
             for array in self._arrays(node):
                 self.loader.invalidate(array)
@@ -225,47 +187,77 @@ class Session:
         went; what was only copied is where it was."""
         if moved and f"{self._path}/".startswith(f"{path}/"):
             self._path = to + self._path[len(path) :] if to is not None else path.rpartition("/")[0] or "/"
-            self._node = None
         elif to is not None and not moved:
-            self._path, self._node = to, None
+            self._node = self._node if self._path == path else None
+            self._path = to
         self.reload()
 
-    def _arrays(self, node: Any) -> list[Any]:
+    def _arrays(self, node: Group | Array) -> list[Any]:
         """The arrays whose chunks are on show."""
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def set_writable(self, writable: bool) -> None:
         """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""
-        if writable != self._writable or self._lenient:
-            self._writable, self._lenient = writable, False
+        if writable != self._opening.writable or self._opening.lenient:
+            self._opening = replace(self._opening, writable=writable, lenient=False)
             self.reload()
 
     def open_anyway(self) -> None:
         """Opens the same place read-only, passing over what it demands and zarrscope does not understand."""
-        if not self._lenient:
-            self._writable, self._lenient = False, True
+        if not self._opening.lenient:
+            self._opening = replace(self._opening, writable=False, lenient=True)
             self.reload()
+
+    def follow_links(self) -> None:
+        """Opens the same place following links that lead out of the store, from now on."""
+        if not self._opening.follow_links:
+            self._opening = replace(self._opening, follow_links=True)
+            self.reload()
+
+    @property
+    def follows_links(self) -> bool:
+        """Links that lead out of the store are followed."""
+        return self._opening.follow_links
+
+    def take_as_missing(self) -> None:
+        """Opens the same place taking as missing what its server does not give out, from now on."""
+        if not self._opening.missing_is_fill:
+            self._opening = replace(self._opening, missing_is_fill=True)
+            self.reload()
+
+    @property
+    def missing_is_fill(self) -> bool:
+        """What a server does not give out counts as missing, where it does not tell one from the other."""
+        return self._opening.missing_is_fill
 
     @property
     def fallbacks(self) -> bool:
         """Data types that are not understood are shown as the fallback their document offers."""
-        return self._fallbacks
+        return self._opening.fallbacks
 
     def set_fallbacks(self, on: bool) -> None:
         """Opens the same place with fallbacks of data types, or without."""
-        if on != self._fallbacks:
-            self._fallbacks = on
+        if on != self._opening.fallbacks:
+            self._opening = replace(self._opening, fallbacks=on)
             self.reload()
 
+    def report(self, error: BaseException) -> None:
+        """Something failed in the host itself: said in the error bar, and among the problems."""
+        self._reported = self._shown_problem = replace(self.problems.add(error), retry=False)
+        self._refresh()
+
     def dismiss(self) -> None:
-        """Clears the strip."""
-        self._strip = words.Problem("", "")
+        """Clears the error bar."""
+        self._reported = self._shown_problem = strings.Problem("", "")
+        if self.rescue is not None:
+            self.rescue.hide()
         self._refresh()
 
     def close(self) -> None:
         """Gives back every request; nothing is called afterwards."""
         self._closed = True
+        self.keep_unsaved()
         self.owner.close()
         self.slice.clear()
         self._hold(None)
@@ -285,92 +277,103 @@ class Session:
             return
         if path == self._path and (self._node is not None or self._ticket is not None):
             # Hosts echo a selection they were told of; reading it again would take the node away for a moment.
-            if self._node is not None and self._view is not None:
-                self.slice.restore(self._view)
-                self._view = None
+            if self._node is not None:
+                self._restore_view()
             return
-        if not self._history or self._history[self._at] != path:
-            del self._history[self._at + 1 :]
-            self._history.append(path)
-            self._at = len(self._history) - 1
+        self._history.visit(path)
         self._select(path)
 
     def _select(self, path: str) -> None:
+        self._wanted, self._path, self._node = path, path, None
+        self.tree.reveal(path)
+        self.edit.expect(path)
+        if self._status is SessionStatus.OPENING:  # it follows once the place is open
+            self._refresh()
+            return
         hierarchy = self._hierarchy
         self._stop()
-        self._path, self._node = path, None
         self._passable = self._falls_back = False
-        self._strip = words.Problem("", "")
-        self.tree.reveal(path)
+        self._shown_problem = self._reported
 
-        def done(outcome: Outcome[Selection]) -> None:
+        def done(outcome: JobResult[NodeDetails]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
-                self._strip = self.problems.add(outcome.error or RuntimeError(), path)
-                self._nothing(self._strip.headline)
+                self._shown_problem = self.problems.add(outcome.error or RuntimeError(), path)
+                info = Info(path, problem=self._shown_problem.headline)
+                self.tabs.show(NodeDetails(hierarchy, None, info))
             else:
                 self._show(outcome.value)
             self._refresh()
 
-        self._ticket = self.owner.fetch(lambda: look_at(hierarchy, path), done)
+        self._ticket = self.owner.fetch(lambda: read_details(hierarchy, path), done)
         self._refresh()
 
-    def _nothing(self, sentence: str) -> None:
-        self._can = frozenset({"info"})
-        self._tab = "problems" if self._chosen == "problems" else "info"
-        self.metadata.show(self._hierarchy, Info(self._path, problem=sentence))
-        self.slice.clear(sentence)
-        self.values.clear(sentence)
-
-    def _show(self, found: Selection) -> None:
+    def _show(self, found: NodeDetails) -> None:
         node = found.node
+        assert node is not None, "read_details gives one"
         self._node, self._passable, self._falls_back = node, found.passable, found.fallback is not None
-        self.metadata.show(node.hierarchy, found.info)
-        self.edit.select(node.path, node.kind)
         for warning in found.info.warnings:
-            self.problems.add(words.warning(warning, node.path))
+            self.problems.add(strings.warning(warning, node.path))
         if found.info.problem:
-            problem = self.problems.add(node.problem, node.path)
+            problem = self.problems.add(node.problem or RuntimeError(found.info.problem), node.path)
             if found.passable or found.fallback is not None:
-                self._strip = replace(problem, retry=False)
+                self._shown_problem = replace(problem, retry=False)
         elif found.fallback is not None:
-            self._strip = words.fell_back(found.fallback.name, found.fallback.advice, node.path)
+            self._shown_problem = strings.fell_back(found.fallback.name, found.fallback.advice, node.path)
         if found.icon:
             self.tree.mark(node.path, found.icon)
-        can = {"attributes", "info"}
-        if node.kind == "array":
-            can.add("values")
-            self.values.show_array(node)
-        else:
-            self.values.clear(words.NO_TABLE)
         self._version = found.image.version if found.image is not None else ""
-        if found.image is not None and (drawable(found.image) or found.image.levels[0].array.problem is not None):
-            can.add("image")
-            self.slice.set_image(found.image, found.labels or {})
+        self.tabs.show(found)
+        if found.image is not None and found.has_picture:
             if found.labels is None:
                 self._show_labels(node, found.image)
-            if self._view is not None:
-                self.slice.restore(self._view)
-        else:
-            self.slice.clear()
+            for axis, index in enumerate(self.slice.index if node.kind == "array" else ()):
+                self.values.move(axis, index)
+            self._restore_view()
         self._view = None
-        self._can = frozenset(can)
-        fitting = "image" if "image" in can else "values" if "values" in can else "info"
-        self._tab = self._chosen if self._chosen in can | {"problems"} and self._chosen != "values" else fitting
 
-    def _show_labels(self, node: Any, image: Image) -> None:
+    def _picture_moved(self, axis: int, index: int) -> None:
+        """One index for the picture and the table of an array."""
+        if self._node is not None and self._node.kind == "array":
+            self.values.move(axis, index)
+
+    def _table_moved(self, axis: int, index: int) -> None:
+        if self._node is not None and self._node.kind == "array":
+            self.slice.move(axis, index)
+
+    def _read_again(self, path: str) -> None:
+        """What was saved is shown: names of channels, sizes of pixels, and what Info tells."""
+        node, hierarchy = self._node, self._hierarchy
+        if node is None or node.path != path:
+            return
+
+        def done(outcome: JobResult[NodeDetails]) -> None:
+            found = outcome.value
+            if found is None or self._node is not node:
+                return
+            self._node = found.node
+            self.metadata.show_node(found)
+            self.tabs.show_again(found)
+            if found.image is None or not self.slice.update_image(found.image):
+                view = self.slice.view()
+                view.pop("channels", None)
+                self._show(found)
+                self.slice.restore(view)
+            self._refresh()
+
+        self.owner.fetch(lambda: read_details(hierarchy, path), done)
+
+    def _show_labels(self, node: Group | Array, image: Image) -> None:
         hierarchy = self._hierarchy
 
-        def done(outcome: Outcome[dict[str, Image | None]]) -> None:
+        def done(outcome: JobResult[dict[str, Image | None]]) -> None:
             if self._node is node and outcome.value:
                 self.slice.set_labels(outcome.value)
 
         self.owner.fetch(lambda: labels_of(hierarchy, image), done)
 
     def set_tab(self, tab: str) -> None:
-        if tab in dict(TABS):
-            self._tab = tab
-            self._chosen = tab if tab in ("attributes", "info", "problems") else ""
+        if self.tabs.bring(tab):
             self._refresh()
 
     def back(self) -> None:
@@ -381,16 +384,15 @@ class Session:
         self._travel(1)
 
     def _travel(self, by: int) -> None:
-        if 0 <= self._at + by < len(self._history):
-            self._at += by
-            self._select(self._history[self._at])
+        path = self._history.travel(by)
+        if path is not None:
+            self._select(path)
 
     # ------------------------------------------------------------------ the snapshot
     @property
     def name(self) -> str:
         """Of the hierarchy: the last part of its address."""
-        parts = [part for part in self.url.replace("\\", "/").rstrip("/").split("/") if part and not part.endswith(":")]
-        return words.clean(parts[-1], 80) if parts else words.clean(self.url, 80)
+        return place_name(self.url)
 
     @property
     def hierarchy(self) -> Any:
@@ -404,22 +406,11 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        """Made anew each time: it tells of all presenters, and none of them may be a turn behind."""
+        """Made anew each time: it tells of all presenters, and none of them may be a pass behind."""
         hierarchy = self._hierarchy
-        facts = ""
-        writable = bool(hierarchy is not None and hierarchy.writable)
-        if hierarchy is not None:
-            facts = words.joined(
-                hierarchy.dialect.name,
-                f"OME-Zarr {words.clean(self._version)}" if self._version else "",
-                words.WRITABLE if writable else words.OPENED_ANYWAY if self._lenient else words.READ_ONLY,
-            )
-        unsaved = words.changes(self.edit.unsaved)
+        facts = facts_of(hierarchy, self._version, self._opening.lenient) if hierarchy is not None else ""
+        unsaved = strings.changes(self.edit.unsaved)
         frame = self.slice.frame
-        parts = [part for part in self._path.split("/") if part]
-        crumbs = [(self.name, "/")]
-        crumbs += [(words.clean(part, 60), "/" + "/".join(parts[: i + 1])) for i, part in enumerate(parts)]
-        titles = {"attributes": self.edit.state.title, "problems": self.problems.title}
         opening = self._status is SessionStatus.OPENING
         return SessionState(
             self._status,
@@ -427,35 +418,59 @@ class Session:
             self._path,
             self.name,
             f"• {self.name}" if unsaved else self.name,
-            tuple(crumbs),
-            words.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
-            facts or (words.OPENING if opening else ""),
-            self._tab,
-            tuple(Tab(id, titles.get(id, title), id in self._can or id == "problems") for id, title in TABS),
+            crumbs(self.name, self._path),
+            strings.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
+            facts or (strings.OPENING if opening else ""),
+            self.tabs.front,
+            self.tabs.snapshot(),
             self._ticket is not None,
-            self._strip.headline,
-            self._strip.details,
-            self._strip.retry,
-            writable,
+            self._shown_problem.headline or (self.rescue.sentence if self.rescue is not None else ""),
+            self._shown_problem.details,
+            self._shown_problem.retry,
+            bool(hierarchy is not None and hierarchy.writable),
             self._offers(),
             unsaved,
-            words.joined(
+            strings.joined(
                 self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
-                frame.sentence if frame.blocked else words.tiles_loading(frame.loading),
+                frame.sentence if frame.blocked else strings.tiles_loading(frame.loading),
                 f"✎ {unsaved}" if unsaved else "",
             ),
         )
 
     def _offers(self) -> tuple[str, ...]:
-        found = {"open-anyway": self._passable, "fallback": self._falls_back}
+        kept = self.rescue is not None and bool(self.rescue.sentence)
+        helpful = {problem.offer for problem in self.problems.items}
+        found = {
+            "open-anyway": self._passable,
+            "follow-links": "follow-links" in helpful and not self._opening.follow_links,
+            "missing-is-fill": "missing-is-fill" in helpful and not self._opening.missing_is_fill,
+            "fallback": self._falls_back,
+            "put-back": kept,
+            "forget": kept,
+        }
         return tuple(command for command, offered in found.items() if offered)
 
+    def _failed(self, error: BaseException, path: str) -> None:
+        """Chunks that cannot be read are said where they are missing; where a command would help, in the error bar."""
+        found = self.problems.add(error, path)
+        if found.offer and not self._shown_problem.headline:
+            self._shown_problem = found
+            self._refresh()
+
+    def _cell_failed(self, error: BaseException, path: str) -> None:
+        if strings.problem(error).offer:  # the table itself says the others
+            self._failed(error, path)
+
     def _edited(self) -> None:
+        for warning in getattr(self._hierarchy, "warnings", ()):  # saving may have left some
+            self.problems.add(strings.warning(warning, place=self._hierarchy.url))
+        for fault in field_editors.failed.values():
+            self.problems.add(fault)
         self.tree.set_dirty(self.edit.dirty_paths)
         self._refresh()
 
     def _refresh(self) -> None:
-        self._turn.soon()
+        self._notify.soon()
 
     def _tell(self) -> None:
         state = self.state
@@ -465,13 +480,15 @@ class Session:
 
     # ------------------------------------------------------------------ a view to come back to
     def view(self) -> dict[str, Any]:
-        """Place and looks, as JSON."""
+        """Place and display settings, as JSON."""
         return {"url": self.url, "path": self._path, "slice": self.slice.view()}
 
     def restore(self, view: Any) -> None:
-        """Looks to use once the picture is there."""
-        self._view = view
+        """Display settings to use once the picture is there."""
+        self._view = ("", view)
 
-
-def _open(url: str, mode: Any, *, lenient: bool = False, fallbacks: bool = True) -> Hierarchy:
-    return open_hierarchy(url, mode, lenient=lenient, fallbacks=fallbacks)
+    def _restore_view(self) -> None:
+        """Display settings that were kept of the node on show, or asked for."""
+        if self._view is not None and self._view[0] in ("", self._path):
+            self.slice.restore(self._view[1])
+        self._view = None

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from psygnal import Signal
 
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.session import Session
-from zarrscope_app.presenters.turn import Post
+from zarrscope.errors.confidential import public, without_numbers
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.session.session import Session
 
 
 class Settings(Protocol):
-    """Where a host keeps what outlives it: small texts by name (zarrscope_app.settings has one on files)."""
+    """Where a host keeps what outlives it: small private texts by name (zarrscope_app.settings has one on files)."""
 
     def load(self, name: str) -> str | None: ...
 
     def store(self, name: str, text: str) -> None: ...
+
+    def names(self, start: str) -> list[str]: ...
+
+    def remove(self, name: str) -> None: ...
 
 
 class Forgetful:
@@ -34,6 +40,12 @@ class Forgetful:
     def store(self, name: str, text: str) -> None:
         self._texts[name] = text
 
+    def names(self, start: str) -> list[str]:
+        return [name for name in self._texts if name.startswith(start)]
+
+    def remove(self, name: str) -> None:
+        self._texts.pop(name, None)
+
 
 @dataclass(frozen=True)
 class Recent:
@@ -41,12 +53,24 @@ class Recent:
     label: str
 
 
+def absolute(text: str) -> str:
+    """An address that means the same from every folder: a local path from the root on, all else as it is."""
+    if "://" in text or not text.strip():
+        return text
+    path, sign, rest = text, "", ""
+    for mark in ("::", "|"):  # a node within, or a pipeline
+        if mark in text and not os.path.exists(text):
+            path, sign, rest = text.partition(mark)
+            break
+    return os.path.abspath(os.path.expanduser(path)) + sign + rest
+
+
 MAX_RECENT = 12
 VIEW_VERSION = 1
 
 
 class Workspace:
-    """`current` is the session in front, None for an empty window (then show `words.EMPTY_WINDOW` and `recent`)."""
+    """`current` is the session in front, None for an empty window (then show `strings.EMPTY_WINDOW` and `recent`)."""
 
     changed = Signal()
 
@@ -75,17 +99,27 @@ class Workspace:
 
     @property
     def recent(self) -> tuple[Recent, ...]:
-        return tuple(Recent(url, words.clean(url, 90)) for url in self._recent)
+        return tuple(Recent(url, strings.clean(url, 90)) for url in self._recent)
 
-    def open(self, url: str, *, writable: bool = False) -> Session:
+    def open(
+        self, url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False
+    ) -> Session:
         """Opens a place, or brings it to the front when it is open already."""
+        url = public(absolute(url))
         for session in self._sessions:
             if session.url == url:
                 if writable:
                     session.set_writable(True)
+                if follow_links:
+                    session.follow_links()
+                if missing_is_fill:
+                    session.take_as_missing()
                 self.bring(session)
                 return session
-        session = self._make(url, self._post, writable=writable)
+        how = {"follow_links": follow_links, "missing_is_fill": missing_is_fill}
+        chosen = {name: True for name, wanted in how.items() if wanted}
+        session = self._make(url, self._post, writable=writable, **chosen)
+        session.keep_edits(self._settings)
         self._sessions.append(session)
         self._current = session
         self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
@@ -93,7 +127,7 @@ class Workspace:
 
     def _remember(self, urls: list[str]) -> None:
         self._recent = urls
-        self._settings.store("recent", json.dumps(urls))
+        self._settings.store("recent", json.dumps([without_numbers(url) for url in urls]))
         self.changed.emit()
 
     def bring(self, session: Session) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from zarrscope.background import Ticket
 from zarrscope.dialects import Child
-from zarrscope.metadata import ArrayMetadata
-from zarrscope.naming import natural
-from zarrscope_app.presenters import words
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.node_path import natural
+from zarrscope.runtime.threads import Ticket
+from zarrscope_app.presenters import strings
 
 FIRST_BATCH = 256
 EVERY_SECONDS = 0.05
@@ -53,7 +53,7 @@ def arriving(children: Iterable[Child], send: Callable[[Batch], None], cancelled
         order = [*order, *sorted(range(first, len(keys)), key=keys.__getitem__)]
         order.sort(key=keys.__getitem__)
         badges = {
-            first + i: words.problem(child.error).headline for i, child in enumerate(batch) if child.error is not None
+            first + i: strings.problem(child.error).headline for i, child in enumerate(batch) if child.error is not None
         }
         kinds = [child.kind for child in batch]
         send(Batch(names, new, kinds, [detail(c) for c in batch], [icon(c) for c in batch], badges, order))
@@ -75,7 +75,9 @@ def detail(child: Child) -> str:
     metadata = child.metadata
     if not isinstance(metadata, ArrayMetadata):
         return ""
-    return words.rank(metadata.shape, words.clean(metadata.dtype.name, 24))
+    if "shape" in metadata.unread:
+        return strings.UNKNOWN_SHAPE
+    return strings.rank(metadata.shape, strings.clean(metadata.dtype.name, 24))
 
 
 def icon(child: Child) -> str:

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from psygnal import Signal
 
-from zarrscope import moving
-from zarrscope.background import Outcome, Ticket
-from zarrscope.naming import clean_path, join_path
-from zarrscope.stores.rehearsal import Operation, ordered
-from zarrscope_app.presenters import changes, words
-from zarrscope_app.presenters.turn import OncePerTurn
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.nodes import move as moving
+from zarrscope.nodes.edit import vanished, vanishing
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.stores.dry_run import Operation, ordered
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.jobs import JobsPresenter
+from zarrscope_app.presenters.tree import operation_text
 
 if TYPE_CHECKING:
-    from zarrscope_app.presenters.session import Session
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 Act = Literal["rename", "move", "copy", "remove"]
 MOST_LINES = 200
@@ -44,20 +48,34 @@ class NodesState:
     planning: bool = False
 
 
+class OpenHierarchy(Protocol):
+    """What this presenter needs of the session that it belongs to."""
+
+    owner: Owner
+    jobs: JobsPresenter
+    edit: EditPresenter
+
+    @property
+    def hierarchy(self) -> Any: ...
+
+    def follow(self, path: str, to: str | None, *, moved: bool) -> None: ...
+
+
 class NodesPresenter:
     """Of one session. All methods on the host's thread; none waits."""
 
     changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenHierarchy) -> None:
         self._session = session
         self._ticket: Ticket | None = None
-        self._turn = OncePerTurn(session.owner.post, self.changed.emit)
+        self._notify = CoalescedCall(session.owner.post, self.changed.emit)
         self.state = NodesState()
 
     def may_change(self, path: str) -> bool:
         """Whether the node can be renamed, moved or erased as the place is opened."""
-        return self._session.state.writable and path != "/"
+        hierarchy = self._session.hierarchy
+        return hierarchy is not None and bool(hierarchy.writable) and path != "/"
 
     # ------------------------------------------------------------------ planning
     def begin(self, act: Act, path: str) -> None:
@@ -66,11 +84,11 @@ class NodesPresenter:
         to = (
             ""
             if act == "remove"
-            else join_path(path.rpartition("/")[0], words.copy_name(name))
+            else join_path(path.rpartition("/")[0], strings.copy_name(name))
             if act == "copy"
             else path
         )
-        self._put(NodesState(act, path, to, words.node_title(act, name), words.NODE_ACTS[act]))
+        self._put(NodesState(act, path, to, strings.node_title(act, name), strings.NODE_ACTS[act]))
         self._plan()
 
     def set_target(self, to: str) -> None:
@@ -92,7 +110,7 @@ class NodesPresenter:
     def _plan(self) -> None:
         self._stop()
         state, hierarchy = self.state, self._session.hierarchy
-        self._put(replace(state, ready=False, planning=True, lines=(), sentence=words.PLANNING))
+        self._put(replace(state, ready=False, planning=True, lines=(), sentence=strings.PLANNING))
         refused = self._refused(state)
         if refused:
             self._put(replace(state, ready=False, planning=False, lines=(), sentence=refused))
@@ -103,28 +121,30 @@ class NodesPresenter:
             notes = _do(state, hierarchy.rehearse(log), cancelled=cancelled)
             return ordered(log), notes
 
-        def done(outcome: Outcome[tuple[tuple[Operation, ...], tuple[str, ...]]]) -> None:
+        def done(outcome: JobResult[tuple[tuple[Operation, ...], tuple[str, ...]]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
-                told = words.problem(outcome.error or RuntimeError())
+                told = strings.problem(outcome.error or RuntimeError())
                 self._put(replace(state, ready=False, planning=False, lines=(), sentence=told.headline))
                 return
             operations, notes = outcome.value
-            shown = [changes.line(each, hierarchy.url) for each in operations[:MOST_LINES]]
+            shown = [operation_text.line(each, hierarchy.url) for each in operations[:MOST_LINES]]
             if len(operations) > MOST_LINES:
-                shown.append(words.and_more(len(operations) - MOST_LINES))
-            sentence = " ".join((changes.summary(operations) + ".", *(f"{words.clean(note)}." for note in notes)))
+                shown.append(strings.and_more(len(operations) - MOST_LINES))
+            sentence = " ".join(
+                (operation_text.summary(operations) + ".", *(f"{strings.clean(note)}." for note in notes))
+            )
             self._put(replace(state, ready=True, planning=False, lines=tuple(shown), sentence=sentence))
 
         self._ticket = self._session.owner.fetch(work, done)
 
     def _refused(self, state: NodesState) -> str:
         if not self.may_change(state.path):
-            return words.ROOT_STAYS if state.path == "/" else words.OPEN_FOR_WRITING
+            return strings.ROOT_STAYS if state.path == "/" else strings.OPEN_FOR_WRITING
         if any(_lies_beneath(path, state.path) for path in self._session.edit.dirty_paths):
-            return words.SAVE_FIRST
+            return strings.SAVE_FIRST
         if state.act != "remove" and (not state.to.strip("/") or _same(state.to, state.path)):
-            return words.NEW_PLACE
+            return strings.NEW_PLACE
         return ""
 
     # ------------------------------------------------------------------ doing
@@ -138,7 +158,7 @@ class NodesPresenter:
     def rename(self, path: str, name: str) -> None:
         """Gives the node another name in its group, without a plan on show: nothing can be lost."""
         to = join_path(path.rpartition("/")[0], name)
-        state = NodesState("rename", path, to, words.node_title("rename", path.rpartition("/")[2]))
+        state = NodesState("rename", path, to, strings.node_title("rename", path.rpartition("/")[2]))
         refused = "" if name == path.rpartition("/")[2] else self._refused(state)
         if refused:
             self._session.jobs.run(state.title, lambda report, cancelled: _fail(refused))
@@ -151,36 +171,37 @@ class NodesPresenter:
 
         def work(report: Any, cancelled: Callable[[], bool]) -> tuple[str, ...]:
             def progress(told: moving.Progress) -> None:
-                report(None, words.carried(told.doing, told.done))
+                report(None, strings.carried(told.doing, told.done))
 
             return _do(state, hierarchy, cancelled=cancelled, progress=progress)
 
-        def done(outcome: Outcome[tuple[str, ...]]) -> str:
+        def done(outcome: JobResult[tuple[str, ...]]) -> str:
             if outcome.error is not None:
                 return ""
             session.follow(
                 state.path, None if state.act == "remove" else clean_path(state.to), moved=state.act != "copy"
             )
-            return " ".join(f"{words.clean(note)}." for note in outcome.value or ())
+            return " ".join(f"{strings.clean(note)}." for note in outcome.value or ())
 
         session.jobs.run(state.title, work, done)
 
     def _put(self, state: NodesState) -> None:
         self.state = state
-        self._turn.soon()
+        self._notify.soon()
 
 
 def _do(
     state: NodesState,
-    hierarchy: Any,
+    hierarchy: Hierarchy,
     *,
     cancelled: Callable[[], bool],
     progress: Callable[[moving.Progress], None] | None = None,
 ) -> tuple[str, ...]:
     """The act; notes on what it did not do."""
     if state.act == "remove":
+        above = vanishing(hierarchy._nodes, state.path)
         hierarchy.erase(state.path)
-        return ()
+        return vanished(hierarchy._nodes, above)
     carry = moving.copy if state.act == "copy" else moving.move
     return carry(hierarchy, state.path, state.to, cancelled=cancelled, progress=progress).notes
 

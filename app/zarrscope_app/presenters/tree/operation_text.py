@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from zarrscope.stores.rehearsal import Operation
-from zarrscope_app.presenters import words
+from zarrscope.stores.dry_run import Operation
+from zarrscope_app.presenters import strings
 
 _ACTS = {"set": "set", "copy": "copy", "move_prefix": "move", "erase": "erase", "erase_prefix": "erase"}
 
@@ -29,18 +29,18 @@ def line(operation: Operation, here: str) -> str:
 
 
 def _place(key: str, store: str, here: str) -> str:
-    inside = words.clean(key) if key else "/"
-    return inside if store == here else f"{words.clean(store)} {inside}"
+    inside = strings.clean(key) if key else "/"
+    return inside if store == here else f"{strings.clean(store)} {inside}"
 
 
 def _amount(operation: Operation) -> str:
     parts = []
     if operation.act in ("move_prefix", "erase_prefix"):
-        parts.append(words.counted(operation.keys, "key"))
+        parts.append(strings.counted(operation.keys, "key"))
     elif operation.act == "erase" and not operation.keys:
         return "(not stored)"
     if operation.size is not None:
-        parts.append(words.size(operation.size))
+        parts.append(strings.size(operation.size))
     return f"({', '.join(parts)})" if parts else ""
 
 
@@ -52,8 +52,8 @@ def summary(operations: Sequence[Operation]) -> str:
         keys = sum(each.keys for each in found)
         if keys:
             sizes = [each.size for each in found if each.keys]
-            told = "" if None in sizes else f" ({words.size(sum(size or 0 for size in sizes))})"
-            parts.append(f"{words.counted(keys, 'value')} {verb}{told}")
+            told = "" if None in sizes else f" ({strings.size(sum(size or 0 for size in sizes))})"
+            parts.append(f"{strings.counted(keys, 'value')} {verb}{told}")
     return ", ".join(parts) if parts else "Nothing changes"
 
 

@@ -11,17 +11,20 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
 
-from zarrscope.background import Outcome, Owner
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
-from zarrscope.naming import natural
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.branch import Batch, Branch, arriving
-from zarrscope_app.presenters.turn import OncePerTurn
+from zarrscope.model.node_path import natural
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.tree.branch import Batch, Branch, arriving
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 ROOT = 0
 
@@ -68,11 +71,11 @@ class TreePresenter:
     """Rows of one session. All methods on the host's thread; none waits."""
 
     changed = Signal(int)
-    """The children (or their state) of this row, at most once a loop turn for each."""
+    """The children (or their state) of this row, at most once a pass of the event loop for each."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._hierarchy: Any = None
+        self._hierarchy: Hierarchy | None = None
         self._name = ""
         self._kind: Literal["group", "array"] = "group"
         self._needle = ""
@@ -80,20 +83,20 @@ class TreePresenter:
         self._marks: dict[str, str] = {}
         self._reveal = ""
         self._stale: dict[int, None] = {}
-        self._turn = OncePerTurn(owner.post, self._emit)
+        self._notify = CoalescedCall(owner.post, self._emit)
         self._clear()
 
     def _clear(self) -> None:
         self._root = Branch(ROOT, "/", 0)
         self._root.state = "loading"
-        self._root.sentence = words.OPENING
+        self._root.sentence = strings.OPENING
         self._branches: dict[int, Branch] = {ROOT: self._root}
         self._next = 1
         self._starts: list[int] = []
         self._blocks: list[tuple[Branch, int]] = []
 
     # ------------------------------------------------------------------ for the session
-    def attach(self, hierarchy: Any, name: str, kind: Literal["group", "array"] = "group") -> None:
+    def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
         """Shows a hierarchy, its root expanded."""
         for branch in self._branches.values():
             self._stop(branch)
@@ -226,9 +229,9 @@ class TreePresenter:
         old = self._branches.get(id)
         if old is None or self._hierarchy is None:
             return
-        forget = getattr(self._hierarchy, "forget", None)
-        if forget is not None:
-            forget()
+        nodes = getattr(self._hierarchy, "_nodes", None)
+        if nodes is not None:
+            nodes.forget()
         self._drop(old)
         fresh = Branch(old.id, old.path, old.depth, expanded=old.expanded)
         self._branches[id] = fresh
@@ -245,7 +248,7 @@ class TreePresenter:
         """Stops fetching the children; those that came stay."""
         branch = self._branches.get(id)
         if branch is not None and branch.ticket is not None:
-            self._settle(branch, "failed", words.CANCELLED, retry=True)
+            self._settle(branch, "failed", strings.CANCELLED, retry=True)
 
     def retry(self, id: int) -> None:
         """After FAILED or a cancel: fetches again."""
@@ -280,11 +283,11 @@ class TreePresenter:
             node = hierarchy[f"{path.rstrip('/')}/{parts[0]}"]
             return Child(parts[0], node.kind, node.metadata, getattr(node, "problem", None))
 
-        def done(outcome: Outcome[Child]) -> None:
+        def done(outcome: JobResult[Child]) -> None:
             if branch.dead:
                 return
             if outcome.error is not None:
-                branch.sentence = words.problem(outcome.error, path).headline
+                branch.sentence = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
                     self._add(branch, [outcome.value])
@@ -302,7 +305,7 @@ class TreePresenter:
         if self._hierarchy is None:
             return
         hierarchy, path = self._hierarchy, branch.path
-        branch.state, branch.sentence, branch.retry = "loading", words.LOADING, False
+        branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
 
         def send(batch: Batch) -> None:
             self._owner.post(lambda: self._arrived(branch, batch))
@@ -316,18 +319,18 @@ class TreePresenter:
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
-                return words.UNLISTABLE
+                return strings.UNLISTABLE
             # What a store that cannot list told is what the metadata of images names: there may be more.
-            return "" if hierarchy.store.listable or hierarchy.consolidated else words.UNLISTABLE
+            return "" if hierarchy.store.listable or hierarchy.consolidated else strings.UNLISTABLE
 
-        def done(outcome: Outcome[str | None]) -> None:
+        def done(outcome: JobResult[str | None]) -> None:
             if outcome.error is not None:
-                problem = words.problem(outcome.error, path)
+                problem = strings.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
             elif outcome.value is None:
                 self._settle(branch, "ready", "", retry=False)  # an array alone in its store: nothing is missing
             else:
-                sentence = outcome.value or ("" if branch.names else words.EMPTY_GROUP)
+                sentence = outcome.value or ("" if branch.names else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
 
         branch.ticket = self._owner.fetch(work, done)
@@ -424,7 +427,7 @@ class TreePresenter:
             id=branch.child_id(child),
             parent=branch.id,
             path=path,
-            name=words.clean(branch.names[child]),
+            name=strings.clean(branch.names[child]),
             kind=kind,
             icon=self._marks.get(path, branch.icons[child]),
             detail=branch.details[child],
@@ -444,7 +447,7 @@ class TreePresenter:
             id=ROOT,
             parent=-1,
             path="/",
-            name=words.clean(self._name) or "/",
+            name=strings.clean(self._name) or "/",
             kind=None if self._hierarchy is None else self._kind,
             icon=self._marks.get("/", self._kind),
             detail="",
@@ -463,7 +466,7 @@ class TreePresenter:
             return ""
         if branch.sentence or not self._needle or not branch.names or branch.shown(self._needle):
             return branch.sentence
-        return words.NOTHING_FOUND
+        return strings.NOTHING_FOUND
 
     # ------------------------------------------------------------------ telling
     def _touch_row(self, path: str) -> None:
@@ -473,7 +476,7 @@ class TreePresenter:
 
     def _touch(self, id: int) -> None:
         self._stale[id] = None
-        self._turn.soon()
+        self._notify.soon()
 
     def _emit(self) -> None:
         stale, self._stale = self._stale, {}

@@ -1,0 +1,176 @@
+"""The table of form fields: what a value is at its place, how it is edited, and what may be typed.
+
+The first row that fits a place is used: kinds of OME-Zarr, those of other distributions, then the kinds of JSON. A row
+of another distribution is like those here, and its entry point names it:
+
+    [project.entry-points."zarrscope.form_fields"]
+    licence = "my_package:LICENCE"
+
+    LICENCE = FieldEditor("licence", "licence", lambda place: place.path == ("license",), "choice",
+                          choices=lambda place: ("CC0-1.0", "CC-BY-4.0"))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
+
+from zarrscope.errors import Unsupported
+from zarrscope.model.plugins import failing, loaded, registered
+from zarrscope.ome.validate import UNITS
+from zarrscope_app.presenters import strings
+
+Editor = Literal["line", "choice", "check", "colour", "none"]
+"""Every host has one for each: a line of text, a line with proposals, yes or no, a colour, nothing to type."""
+EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "none")
+MADE = TypeVar("MADE")
+_COLOUR = re.compile("[0-9A-Fa-f]{6}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A value, the names and positions that lead to it, and all the attributes around it."""
+
+    path: tuple[str, ...]
+    value: Any
+    attributes: Any
+
+    def beside(self, name: str) -> Any:
+        """Another member of the object that holds the value; None without one."""
+        holder = self.attributes
+        for step in self.path[:-1]:
+            try:
+                holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+            except (KeyError, IndexError, ValueError, TypeError):
+                return None
+        return holder.get(name) if isinstance(holder, Mapping) else None
+
+
+def _proposes_nothing(place: Place) -> tuple[str, ...]:
+    return ()
+
+
+def _takes_all(text: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class FieldEditor:
+    """One row. `title` is what a person calls the field; `fits` asks about its place."""
+
+    id: str
+    title: str
+    fits: Callable[[Place], bool]
+    editor: Editor
+    choices: Callable[[Place], tuple[str, ...]] = _proposes_nothing
+    """What is proposed; another text may be typed all the same."""
+    check: Callable[[str], str] = _takes_all
+    """A sentence about a text that is refused, "" where it is taken. What JSON demands is checked before."""
+
+
+def _is_axis_member(place: Place, name: str) -> bool:
+    path = place.path
+    return len(path) > 3 and path[-1] == name and path[-3] == "axes" and "multiscales" in path
+
+
+def _is_scale(place: Place) -> bool:
+    path = place.path
+    return len(path) > 4 and path[-2] == "scale" and path[-4] == "coordinateTransformations" and _is_number(place.value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _positive(text: str) -> str:
+    return "" if float(text) > 0 else strings.NOT_POSITIVE
+
+
+DOMAIN = (
+    FieldEditor(
+        "unit",
+        strings.FIELDS["unit"],
+        lambda place: _is_axis_member(place, "unit") and isinstance(place.value, str),
+        "choice",
+        choices=lambda place: tuple(UNITS.get(str(place.beside("type")), ())),
+    ),
+    FieldEditor(
+        "axis-type",
+        strings.FIELDS["axis-type"],
+        lambda place: _is_axis_member(place, "type") and isinstance(place.value, str),
+        "choice",
+        choices=lambda place: ("space", "time", "channel"),
+    ),
+    FieldEditor("pixel-size", strings.FIELDS["pixel-size"], _is_scale, "line", check=_positive),
+    FieldEditor(
+        "colour",
+        strings.FIELDS["colour"],
+        lambda place: (
+            place.path[-1:] == ("color",) and place.path[-3:-2] == ("channels",) and isinstance(place.value, str)
+        ),
+        "colour",
+        check=lambda text: "" if _COLOUR.fullmatch(text) else strings.NOT_A_COLOUR,
+    ),
+)
+JSON = (
+    FieldEditor("object", "object", lambda place: isinstance(place.value, dict), "none"),
+    FieldEditor("list", "list", lambda place: isinstance(place.value, list), "none"),
+    FieldEditor("null", "null", lambda place: place.value is None, "none"),
+    FieldEditor("bool", "bool", lambda place: isinstance(place.value, bool), "check"),
+    FieldEditor("number", "number", lambda place: _is_number(place.value), "line"),
+    FieldEditor("text", "text", lambda place: isinstance(place.value, str), "line"),
+)
+BUILT_IN = {row.id: row for row in (*DOMAIN, *JSON)}
+failed: dict[str, Unsupported] = {}
+"""Rows of other distributions that raised when they were asked: no longer asked, told among the problems."""
+
+
+@lru_cache(maxsize=1)
+def plugged_in() -> tuple[tuple[FieldEditor, ...], tuple[Unsupported, ...]]:
+    """The rows of other distributions, and why some are not used. Imports them: not for a host's thread."""
+    found, faults = [], []
+    failed.clear()
+    for name in sorted(registered("form_fields")):
+        try:
+            row = loaded("form_fields", name)
+            if not isinstance(row, FieldEditor) or row.editor not in EDITORS or name in BUILT_IN:
+                raise Unsupported(strings.no_field(name, name in BUILT_IN), feature=f"form_fields {name}")
+            found.append(replace(row, id=name, title=strings.clean(row.title, 40)))
+        except Unsupported as fault:
+            faults.append(fault)
+    return tuple(found), tuple(faults)
+
+
+def row_for(place: Place) -> FieldEditor:
+    """The first row that fits."""
+    for row in DOMAIN:
+        if row.fits(place):
+            return row
+    for row in plugged_in()[0]:
+        if row.id not in failed and _ask(row, lambda row=row: bool(row.fits(place)), False):  # type: ignore[misc]
+            return row
+    return next(row for row in JSON if row.fits(place))
+
+
+def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
+    """What is proposed at a place."""
+    return _ask(row, lambda: tuple(strings.clean(str(choice), 120) for choice in row.choices(place)), ())
+
+
+def refusal(id: str, text: str) -> str:
+    """Why the row of that id refuses a text, "" where it takes it."""
+    row = BUILT_IN.get(id) or next((row for row in plugged_in()[0] if row.id == id), None)
+    return "" if row is None else _ask(row, lambda: strings.clean(row.check(text), 300), "")
+
+
+def _ask(row: FieldEditor, act: Callable[[], MADE], otherwise: MADE) -> MADE:
+    try:
+        return act()
+    except Exception as error:
+        if row.id in BUILT_IN:
+            raise
+        failed[row.id] = failing("form_fields", row.id, error)
+        return otherwise

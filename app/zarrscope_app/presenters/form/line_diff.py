@@ -1,0 +1,48 @@
+"""The lines in which two texts differ, as `diff -u` shows them: for edits, which leave nearly all of a text as it was.
+
+difflib takes time that grows with the square of the lines. Here it sees only what lies between the first and the last
+line that differ.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+CONTEXT = 3
+MOST = 5_000
+"""Lines that are compared one by one; more of them are shown as wholly replaced."""
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
+
+
+def changed_lines(before: str, after: str, old: str, new: str) -> Iterator[str]:
+    """The lines of a unified diff without their ends; `old` and `new` name the two texts."""
+    left, right = before.splitlines(), after.splitlines()
+    shorter = min(len(left), len(right))
+    head = 0
+    while head < shorter and left[head] == right[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and left[-1 - tail] == right[-1 - tail]:
+        tail += 1
+    if head == len(left) == len(right):
+        return
+    first = max(0, head - CONTEXT)
+    left, right = (each[first : len(each) - max(0, tail - CONTEXT)] for each in (left, right))
+    if len(left) + len(right) > MOST:
+        before_it, after_it = min(CONTEXT, head), min(CONTEXT, tail)
+        yield from (f"--- {old}", f"+++ {new}")
+        yield f"@@ -{first + 1},{len(left)} +{first + 1},{len(right)} @@"
+        yield from (f" {line}" for line in left[:before_it])
+        yield from (f"-{line}" for line in left[before_it : len(left) - after_it])
+        yield from (f"+{line}" for line in right[before_it : len(right) - after_it])
+        yield from (f" {line}" for line in left[len(left) - after_it :])
+        return
+    for line in difflib.unified_diff(left, right, old, new, lineterm="", n=CONTEXT):
+        yield _HUNK.sub(lambda found: _shifted(found, first), line) if line.startswith("@@ ") else line
+
+
+def _shifted(hunk: re.Match[str], by: int) -> str:
+    start, count, other, others = hunk.groups()
+    return f"@@ -{int(start) + by}{count or ''} +{int(other) + by}{others or ''} @@"

@@ -1,0 +1,223 @@
+"""Edits that were not saved when their session ended: kept in a private file of the host, offered at the next start.
+
+What is typed is stored a moment later, in the background, so that a crash loses it as little as a hang-up does. It goes
+when it was saved or discarded. A file tells the public address, the changes field by field, what was typed and is
+wrong, and whose process it is; edits of a process that still runs are not offered. They are made again to what is
+stored by then, as if somebody typed them: nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+from psygnal import Signal
+
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.draft import Draft
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope_app.presenters.form.presenter import EditPresenter
+
+VERSION = 1
+_counted = count(1)
+_open: set[str] = set()
+"""Names of this process' files whose sessions are open."""
+
+
+class Keeper(Protocol):
+    """Small private texts by name, which outlive the process."""
+
+    def load(self, name: str) -> str | None: ...
+
+    def store(self, name: str, text: str) -> None: ...
+
+    def names(self, start: str) -> list[str]: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What one session left."""
+
+    name: str
+    when: str
+    drafts: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def changes(self) -> int:
+        return sum(len(draft["changes"]) + len(draft["typed"]) for draft in self.drafts.values())
+
+
+class Rescue:
+    """Of one session. All methods on the host's thread."""
+
+    changed = Signal()
+
+    def __init__(self, url: str, edit: EditPresenter, owner: Owner, keeper: Keeper) -> None:
+        self._url, self._edit, self._owner, self._keeper = url, edit, owner, keeper
+        self._start = f"unsaved-{blake2b(url.encode(), digest_size=8).hexdigest()}-"
+        self._name = f"{self._start}{os.getpid()}-{next(_counted)}"
+        _open.add(self._name)
+        self._stored: str | None = None
+        """The drafts as they were stored last; None: there is no file."""
+        self._busy = self._hidden = self._closed = False
+        self._found = [kept for name in keeper.names(self._start) if (kept := self._read(name)) is not None]
+        self._wanted = False
+        edit.changed.connect(self._keep)
+
+    def _read(self, name: str) -> Kept | None:
+        try:
+            told = json.loads(self._keeper.load(name) or "")
+            if told["zarrscope"] != VERSION or told["url"] != self._url or name in _open:
+                return None
+            if _runs(told["process"], told["host"]):
+                return None
+            drafts = {
+                str(path): {"changes": [_change(c) for c in draft["changes"]],
+                            "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
+                for path, draft in told["drafts"].items()
+            }  # fmt: skip
+            return Kept(name, str(told["when"]), drafts)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    # ------------------------------------------------------------------ keeping
+    def _keep(self) -> None:
+        """Stores what is not saved now, or removes the file; one after the other, the latest last."""
+        if self._busy or self._closed:
+            return
+        drafts = self._drafts()
+        if drafts == self._stored:
+            return
+        self._busy = True
+
+        def done(_: JobResult[None]) -> None:
+            self._busy, self._stored = False, drafts
+            self._keep()
+
+        self._owner.fetch(lambda: self._write(drafts), done)
+
+    def _drafts(self) -> str | None:
+        found = {
+            path: {"changes": [[c.pointer, c.after] for c in draft.changes], "typed": draft.errors}
+            for path, draft in self._edit.unsaved_drafts().items()
+        }
+        return json.dumps(found) if found else None
+
+    def _write(self, drafts: str | None) -> None:
+        if drafts is None:
+            self._keeper.remove(self._name)
+            return
+        about = {"zarrscope": VERSION, "url": self._url, "when": f"{datetime.now():%Y-%m-%d %H:%M}",
+                 "process": os.getpid(), "host": platform.node()}  # fmt: skip
+        self._keeper.store(self._name, f'{json.dumps(about)[:-1]}, "drafts": {drafts}}}')
+
+    def close(self) -> None:
+        """The session ends: what is not saved is kept now."""
+        if not self._closed:
+            self._closed = True
+            self._write(self._drafts())
+            _open.discard(self._name)
+
+    def drop(self) -> None:
+        """Somebody decided that what is not saved is to go."""
+        self._closed = True
+        self._keeper.remove(self._name)
+        _open.discard(self._name)
+
+    # ------------------------------------------------------------------ offering
+    @property
+    def sentence(self) -> str:
+        """What is offered; "" when nothing is."""
+        if not self._found or self._hidden:
+            return ""
+        return strings.rescued(sum(kept.changes for kept in self._found), max(kept.when for kept in self._found))
+
+    @property
+    def wanted(self) -> bool:
+        """They were asked for, and wait until the place is open for writing."""
+        return self._wanted
+
+    def hide(self) -> None:
+        """Not now: they are offered at the next start."""
+        self._hidden = True
+
+    def discard(self) -> None:
+        """They are not wanted any more."""
+        for kept in self._found:
+            self._keeper.remove(kept.name)
+        self._found, self._wanted = [], False
+        self.changed.emit()
+
+    def accept(self) -> None:
+        """Puts them back, by `put_back`, as soon as the place is open for writing."""
+        self._wanted = bool(self._found)
+        self.changed.emit()
+
+    def put_back(self, hierarchy: Hierarchy) -> None:
+        """Makes the edits again, to what `hierarchy` has now. Fields of nodes that went stay in their file."""
+        self._wanted, found = False, self._found
+
+        def work() -> tuple[dict[str, Draft], BaseException | None]:
+            drafts: dict[str, Draft] = {}
+            failure: BaseException | None = None
+            for kept in found:
+                for path, told in kept.drafts.items():
+                    try:
+                        draft = drafts.get(path)
+                        if draft is None:
+                            draft = Draft(hierarchy.document(path), hierarchy.attributes_pointer(path))
+                        draft.make_again(told["changes"])
+                        draft.errors.update(told["typed"])
+                        drafts[path] = draft
+                    except Exception as error:
+                        failure = error
+            return drafts, failure
+
+        def done(outcome: JobResult[tuple[dict[str, Draft], BaseException | None]]) -> None:
+            drafts, failure = outcome.value or ({}, outcome.error)
+            self._edit.put_back(drafts)
+            if failure is None:
+                if not self._closed:
+                    self._write(self._drafts())  # before the former file goes
+                for kept in found:
+                    self._keeper.remove(kept.name)
+                self._found = []
+            else:
+                self._hidden = True
+                self._edit.tell(strings.problem(failure).headline)
+            self.changed.emit()
+
+        self._owner.fetch(work, done)
+
+
+def _change(told: Sequence[Any]) -> tuple[str, str | None]:
+    pointer, after = told
+    if not isinstance(pointer, str) or not isinstance(after, str | None):
+        raise TypeError
+    return pointer, after
+
+
+def _runs(process: int, host: str) -> bool:
+    """Whether another process is alive, as far as that can be known: on this machine, and not on Windows."""
+    if host != platform.node() or sys.platform == "win32" or process == os.getpid():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

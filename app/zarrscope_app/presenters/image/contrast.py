@@ -1,0 +1,70 @@
+"""Contrast limits and histograms of channels, measured from the tiles on show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from zarrscope_app.presenters.image.display_settings import ChannelStyle
+from zarrscope_app.presenters.image.painting import Key, Measure
+from zarrscope_app.presenters.image.tile_manager import TileManager
+
+
+class Contrast:
+    """`restyle` is called when limits have changed, `changed` when only histograms have."""
+
+    def __init__(
+        self,
+        tiles: Callable[[], TileManager],
+        channels: Callable[[], Sequence[ChannelStyle]],
+        restyle: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._tiles, self._channels, self._restyle, self._changed = tiles, channels, restyle, changed
+        self._counting: set[int] = set()
+
+    def clear(self) -> None:
+        """For another image."""
+        self._counting = set()
+
+    def fit(self, channel: int | None) -> None:
+        """Limits from the data on show; None: of every visible channel."""
+        shown = self._channels()
+        keys = [("channel", i) for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
+
+        def done(found: dict[Key, Measure]) -> None:
+            channels = self._channels()  # those of now: the image may be another by then
+            for (_, i), measure in found.items():
+                if i < len(channels):
+                    channels[i].adopt(measure, limits=True)
+            self._restyle()
+
+        self._tiles().measure(tuple(keys), done)
+
+    def adopt(self, found: dict[Key, Measure]) -> None:
+        """What was measured while tiles were painted, for channels whose limits or histogram are not known."""
+        for (_, i), measure in found.items():
+            channel = self._channels()[i]
+            if channel.lo is None or not channel.histogram:
+                channel.adopt(measure, limits=channel.lo is None)
+        self._restyle()
+
+    def complete(self) -> None:
+        """Histograms of channels whose limits came from the file: once, from the first whole picture."""
+        shown = self._channels()
+        keys = tuple(
+            ("channel", i)
+            for i, channel in enumerate(shown)
+            if channel.visible and not channel.histogram and i not in self._counting
+        )
+        self._counting.update(i for _, i in keys)
+
+        def done(found: dict[Key, Measure]) -> None:
+            channels = self._channels()  # those of now: the image may be another by then
+            for (_, i), measure in found.items():
+                if i < len(channels):
+                    channels[i].adopt(measure, limits=False)
+            self._changed()
+
+        if keys:
+            stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(shown) if c.lo is not None}
+            self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})

@@ -1,0 +1,281 @@
+"""What a node is, in words: shape, type, chunks with their meaning, codecs, extensions, conventions, warnings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zarrscope.dialects.extensions import Inherited
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
+from zarrscope.model.metadata import ExtensionOutcome as Found
+from zarrscope.view.image import Collection, Image
+from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line: label, text, and what it means for somebody who does not know the word."""
+
+    label: str
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Info:
+    """Everything about one node. `documents`: (key in the store, text as stored), once they have been read."""
+
+    path: str = "/"
+    title: str = ""
+    subtitle: str = ""
+    """One line: "5-D uint16 · 2 × 3 × 64 × 1,024 × 1,024 · 768 MiB"."""
+    sections: tuple[Section, ...] = ()
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+    """Why the node cannot be decoded, "" when it can."""
+    documents: tuple[tuple[str, str], ...] = ()
+    loading: bool = False
+
+
+def as_text(info: Info) -> str:
+    lines = [info.title, info.subtitle]
+    for section in info.sections:
+        lines += ["", section.title]
+        width = max((len(item.label) for item in section.items), default=0)
+        lines += [f"  {item.label:<{width}}  {item.text}" for item in section.items]
+    if info.problem:
+        lines += ["", info.problem]
+    for warning in info.warnings:
+        lines += ["", warning]
+    for key, text in info.documents:
+        lines += ["", key, *(f"  {line}" for line in text.splitlines())]
+    return "\n".join(lines).strip() + "\n"
+
+
+def describe(
+    node: Group | Array,
+    image: Image | None = None,
+    collection: Collection | None = None,
+    inherited: Sequence[Inherited] = (),
+) -> Info:
+    """The Info of a node. Reads nothing by itself; `image` must have been opened.
+
+    `inherited`: what `hierarchy.extensions(path)` told, for the extensions of the groups above.
+    """
+    metadata = node.metadata
+    problem = getattr(node, "problem", None)
+    sections = []
+    warnings = [strings.clean(w) for w in node.warnings]
+    if isinstance(metadata, ArrayMetadata):
+        subtitle = strings.joined(
+            strings.rank_of(metadata),
+            strings.shape_of(metadata),
+            "" if metadata.unread else strings.size(_nbytes(metadata)),
+        )
+        sections += [_values(metadata), _storage(metadata, node)]
+    else:
+        subtitle = strings.GROUP
+    if image is not None:
+        sections.append(_image(image))
+        warnings += [strings.clean(w) for w in image.warnings]
+        if metadata.kind == "group":
+            subtitle = strings.joined(
+                f"OME-Zarr {strings.clean(image.version)}" if image.version else strings.IMAGE,
+                strings.shape(image.shape),
+            )
+    if collection is not None:
+        sections.append(_collection(collection))
+    sections.append(_node(node))
+    extensions = [_extension(report, inherited) for report in node.extensions]
+    extensions += [_from_above(found) for found in inherited if found.form == "above"]
+    if extensions:
+        sections.append(Section("Extensions", tuple(extensions)))
+    return Info(
+        node.path,
+        strings.clean(node.name or "/"),
+        subtitle,
+        tuple(sections),
+        tuple(dict.fromkeys(warnings)),
+        "" if problem is None else strings.defect(problem) if metadata.defects else strings.problem(problem).headline,
+    )
+
+
+def _nbytes(metadata: ArrayMetadata) -> int:
+    return math.prod(metadata.shape) * metadata.dtype.itemsize
+
+
+def _values(metadata: ArrayMetadata) -> Section:
+    items = [
+        Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
+        Item("Data type", strings.clean(metadata.dtype.name, 200), "What one value is."),
+        Item(
+            "Fill value",
+            strings.exact(metadata.fill.value) + ("" if metadata.fill.defined else " (not defined)"),
+            "What is shown where nothing is stored.",
+        ),
+    ]
+    if metadata.dimension_names is not None:
+        names = ", ".join("–" if n is None else strings.clean(n, 60) for n in metadata.dimension_names)
+        items.insert(1, Item("Axes", names))
+    if metadata.dtype.itemsize and "shape" not in metadata.unread:
+        items.append(Item("Size", strings.size(_nbytes(metadata)), "Of all values, not compressed."))
+    return Section("Values", tuple(items))
+
+
+def _storage(metadata: ArrayMetadata, node: Group | Array) -> Section:
+    outer = metadata.grid.chunk_shape
+    shards = None
+    chunks = outer
+    count = math.prod(metadata.grid.grid_shape(metadata.shape))
+    if node.kind == "array" and node.problem is None and node.shards is not None:
+        chunks, shards = node.chunks, count
+        count = math.prod(node.chunk_grid_shape)
+    told = strings.UNKNOWN if "grid" in metadata.unread else strings.stored_in(count, chunks, shards)
+    items = [Item("Chunks", told, "A chunk is the smallest piece that can be read.")]
+    if shards is not None:
+        items.append(Item("Shards", strings.shape(outer), "A shard is one file that holds many chunks."))
+    items.append(
+        Item(
+            "Codecs",
+            strings.UNKNOWN
+            if "codecs" in metadata.unread
+            else " → ".join(_codec(codec) for codec in metadata.codecs) or "none",
+            "How a chunk is packed, in the order of writing.",
+        )
+    )
+    items.append(
+        Item("Keys", strings.clean(metadata.keys.key((0,) * metadata.ndim)), "Where the first chunk is stored.")
+    )
+    if metadata.transformers:
+        items.append(Item("Storage transformers", " → ".join(_codec(t) for t in metadata.transformers)))
+    return Section("Storage", tuple(items))
+
+
+def _codec(codec: CodecSpec) -> str:
+    settings = {k: v for k, v in codec.configuration.items() if not isinstance(v, dict | list)}
+    name = strings.clean(codec.name, 80)
+    inside = codec.configuration.get("codecs")
+    if isinstance(inside, list):
+        names = [c.get("name", "?") if isinstance(c, dict) else str(c) for c in inside]
+        return f"{name} [{' → '.join(strings.clean(str(n), 60) for n in names)}]"
+    if not settings:
+        return name
+    return f"{name} ({strings.clean(', '.join(f'{k} {json.dumps(v)}' for k, v in settings.items()), 120)})"
+
+
+def _image(image: Image) -> Section:
+    items = []
+    if image.version:
+        items.append(Item("Convention", f"OME-Zarr {strings.clean(image.version)}"))
+    axes = ", ".join(
+        strings.clean(axis.name, 20) + (f" ({strings.unit(axis.unit)})" if axis.unit and axis.unit != "rgb" else "")
+        for axis in image.axes
+    )
+    items.append(Item("Axes", axes))
+    finest = image.levels[0]
+    sized = [
+        f"{strings.clean(axis.name, 20)} {strings.length(scale, axis.unit)}"
+        for axis, scale in zip(image.axes, finest.scale, strict=True)
+        if axis.unit and axis.unit != "rgb"
+    ]
+    if sized:
+        items.append(Item("Pixel size", ", ".join(sized)))
+    if len(image.levels) > 1:
+        text = "; ".join(f"{k}: {strings.shape(level.shape)}" for k, level in enumerate(image.levels))
+        items.append(Item("Levels", text, "The same picture at lower resolutions, for looking from afar."))
+    if image.channel_axis is not None:
+        items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
+    return Section("Image", tuple(items))
+
+
+def _collection(collection: Collection) -> Section:
+    items = [Item("Kind", strings.clean(collection.kind))]
+    if collection.rows or collection.columns:
+        items.append(Item("Wells", strings.shape((len(collection.rows), len(collection.columns)))))
+    if collection.members is not None:
+        items.append(Item("Images", strings.count(len(collection.members))))
+    return Section("Collection", tuple(items))
+
+
+def _node(node: Group | Array) -> Section:
+    hierarchy = node.hierarchy
+    items = [Item("Path", strings.clean(node.path))]
+    if hierarchy is None:  # an array made from its document alone
+        return Section("Node", tuple(items))
+    items.append(Item("Format", strings.clean(hierarchy.dialect.title)))
+    items.append(Item("Store", strings.clean(hierarchy.url)))
+    if hierarchy.other_dialects:
+        items.append(
+            Item(
+                "Beside it",
+                strings.joined(*hierarchy.other_dialects),
+                "Formats whose documents lie here too, not shown.",
+            )
+        )
+    if hierarchy.consolidated:
+        items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
+    return Section("Node", tuple(items))
+
+
+def _extension(report: ExtensionReport, inherited: Sequence[Inherited] = ()) -> Item:
+    text = f"{strings.clean(report.name, 120)}: {_done(report)}. {strings.clean(report.advice)}".strip()
+    for found in inherited:
+        if found.report == report and found.form != "above":
+            text = f"{text} {_meant(found)}".strip()
+    return Item(strings.clean(report.point), text, _POINTS.get(report.point, ""))
+
+
+def _done(report: ExtensionReport) -> str:
+    if report.understood and report.outcome is Found.IGNORED:
+        return "understood; it changes nothing here"
+    return {
+        Found.USED: "understood and used",
+        Found.IGNORED: "not understood; may be ignored, and was",
+        Found.FELL_BACK: "not understood; its fallback was used",
+        Found.REFUSED: "not understood, and needed to read the data",
+    }[report.outcome]
+
+
+def _meant(found: Inherited) -> str:
+    """What an entry that points elsewhere, or repeats another, stands for."""
+    if found.form == "copy":
+        return "It repeats what a group above says."
+    if found.form == "own":
+        return ""
+    if found.target is None:
+        return "It points out of the hierarchy, and is left alone."
+    names = ", ".join(strings.clean(report.name, 120) for report in found.resolved)
+    return f"It stands for what {strings.clean(found.target)} declares: {names or 'nothing of that name'}."
+
+
+def _from_above(found: Inherited) -> Item:
+    report = found.report
+    text = f"{strings.clean(report.name, 120)}: declared by the group {strings.clean(found.origin)}; {_done(report)}."
+    return Item("from above", f"{text} {strings.clean(report.advice)}".strip(), _POINTS["from above"])
+
+
+_POINTS = {
+    "codec": "One step of how a chunk is packed.",
+    "data type": "What one value is.",
+    "chunk grid": "How the array is cut into chunks.",
+    "chunk key encoding": "Where each chunk is stored.",
+    "storage transformer": "What lies between the array and the store.",
+    "metadata encoding": "How the documents themselves are written.",
+    "member": "A member of the document that the format does not have.",
+    "extension": "An addition to the format that the node's document names.",
+    "from above": "An addition to the format that a group above names. Whether it holds here, its own text says.",
+}
+"""What an extension point is, for somebody who does not know the word."""

@@ -1,0 +1,1 @@
+"""One opened hierarchy with its presenters, and the workspace that holds several."""

@@ -1,0 +1,25 @@
+"""The nodes that were selected one after another, as a browser keeps its pages."""
+
+from __future__ import annotations
+
+
+class History:
+    """Paths in the order of visits, and where one is among them."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+        self._at = -1
+
+    def visit(self, path: str) -> None:
+        """A new place: what lay ahead is forgotten. The place where one is counts once."""
+        if not self._paths or self._paths[self._at] != path:
+            del self._paths[self._at + 1 :]
+            self._paths.append(path)
+            self._at = len(self._paths) - 1
+
+    def travel(self, by: int) -> str | None:
+        """Goes back (-1) or forward (1); None at the end."""
+        if not 0 <= self._at + by < len(self._paths):
+            return None
+        self._at += by
+        return self._paths[self._at]

@@ -1,0 +1,56 @@
+"""What a session does with edits that outlive the process until they are saved or discarded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarrscope.runtime.threads import Owner
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.form.rescue import Keeper, Rescue
+
+
+class KeepsEdits:
+    """Part of a session: those of an earlier run are offered, and put back or forgotten."""
+
+    url: str
+    owner: Owner
+    edit: EditPresenter
+    rescue: Rescue | None = None
+    _hierarchy: Any
+
+    def set_writable(self, writable: bool) -> None:
+        raise NotImplementedError
+
+    def _refresh(self) -> None:
+        raise NotImplementedError
+
+    def keep_edits(self, keeper: Keeper) -> None:
+        """From now on edits outlive the process until they are saved or discarded; those of an earlier one are
+        offered."""
+        self.rescue = Rescue(self.url, self.edit, self.owner, keeper)
+        self.rescue.changed.connect(self._refresh)
+        self._refresh()
+
+    def put_back(self) -> None:
+        """Makes the edits again that an earlier run left; the place is opened for writing."""
+        if self.rescue is not None and self.rescue.sentence:
+            self.rescue.accept()
+            if self._hierarchy is not None and self._hierarchy.writable:
+                self.rescue.put_back(self._hierarchy)
+            else:
+                self.set_writable(True)
+
+    def forget(self) -> None:
+        """The edits that an earlier run left are not wanted."""
+        if self.rescue is not None and self.rescue.sentence:
+            self.rescue.discard()
+
+    def discard_edits(self) -> None:
+        """Before `close`: what is not saved is not to be kept."""
+        if self.rescue is not None:
+            self.rescue.drop()
+
+    def keep_unsaved(self) -> None:
+        """Keeps what is not saved for the next start: the process is about to end."""
+        if self.rescue is not None:
+            self.rescue.close()

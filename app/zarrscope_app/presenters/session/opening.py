@@ -1,0 +1,88 @@
+"""How a session opens its hierarchy: for writing or not, and what it passes over, follows and falls back to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from zarrscope.errors import Refused
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.stores.objects import place_of
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a person chose. Nothing is written where `lenient` is needed."""
+
+    writable: bool = False
+    follow_links: bool = False
+    """Links that lead out of the store are followed."""
+    missing_is_fill: bool = False
+    """What a server does not give out counts as missing, where it does not tell one from the other."""
+    lenient: bool = False
+    """Demands that are not understood and may be passed over are passed over."""
+    fallbacks: bool = True
+    """Data types that are not understood are shown as the fallback their document offers."""
+
+    def open(self, opener: Callable[..., Any], url: str) -> Any:
+        """A Hierarchy. The opener is told only what differs from its defaults. Blocks."""
+        options: dict[str, bool] = {}
+        if self.lenient:
+            options["lenient"] = True
+        if not self.fallbacks:
+            options["fallbacks"] = False
+        if self.follow_links:
+            options["follow_links"] = True
+        if self.missing_is_fill:
+            options["missing_is_fill"] = True
+        return opener(url, "r+" if self.writable else "r", **options)
+
+
+def open_place(
+    url: str,
+    mode: Any,
+    *,
+    lenient: bool = False,
+    fallbacks: bool = True,
+    follow_links: bool = False,
+    missing_is_fill: bool = False,
+) -> Hierarchy:
+    """The usual opener."""
+    storage_options = {"missing_is_fill": True} if missing_is_fill else None
+    return open_hierarchy(
+        url, mode, lenient=lenient, fallbacks=fallbacks, follow_links=follow_links, storage_options=storage_options
+    )
+
+
+class Target(NamedTuple):
+    """What a program wants shown."""
+
+    url: str
+    path: str | None = None
+    held: object = None
+    """What must live for as long as it is shown: of a Python object the address leads nowhere without."""
+    follow_links: bool = False
+    missing_is_fill: bool = False
+
+
+def target_of(value: Any, path: str | None = None) -> Target:
+    """The place of an address, of something open, or of any object that zarrscope.open takes; at once, opening nothing.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(value, str | os.PathLike):
+        return Target(os.fspath(value), path)
+    hierarchy = value if isinstance(value, Hierarchy) else getattr(value, "hierarchy", None)
+    if isinstance(hierarchy, Hierarchy):
+        store = hierarchy.store
+        path = path or (None if value is hierarchy else value.path)
+        return Target(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
+    try:
+        given = place_of(value, "r")
+    except Refused as error:
+        raise TypeError(str(error)) from error
+    url = given.store.url if given.store is not None else given.address
+    return Target(url, path or (None if given.path == "/" else given.path), given.store)

@@ -1,0 +1,86 @@
+"""The tabs of one session: which views fit the selected node, and which of them is in front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from zarrscope.model.plugins import failing
+from zarrscope.runtime.threads import Owner
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.session.view_models import Tab
+from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
+
+MADE = TypeVar("MADE")
+OTHER = TypeVar("OTHER")
+
+
+class Tabs:
+    """`presenters` by the ids of their views. What a view of another distribution raises is told to `failed`."""
+
+    def __init__(self, owner: Owner, loader: ChunkLoader, failed: Callable[[BaseException], object]) -> None:
+        self._owner, self._loader, self._failed = owner, loader, failed
+        self.views: tuple[View, ...] = ()
+        self.presenters: dict[str, ViewPresenter] = {}
+        self.front = "info"
+        self._chosen = ""
+        self._fit = frozenset({"problems"})
+        self.add(VIEWS)
+
+    def add(self, views: tuple[View, ...]) -> None:
+        """Makes the presenters of views that are new here."""
+        for view in views:
+            if view.id not in self.presenters:
+                made = self._ask(view, partial(view.presenter, self._owner, self._loader), None)
+                if made is not None:
+                    self.presenters[view.id] = made
+                    self.views = (*self.views, view)
+
+    def _ask(self, view: View, act: Callable[[], MADE], otherwise: OTHER) -> MADE | OTHER:
+        """What `act` gives; `otherwise` where the code of another distribution fails."""
+        try:
+            return act()
+        except Exception as error:
+            if view.id in TITLES:
+                raise
+            self._failed(failing("views", view.id, error))
+            return otherwise
+
+    def show(self, details: NodeDetails) -> None:
+        """Another node was selected: brings the chosen tab to the front where it fits, else the first that leads."""
+        fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
+        for view in self.views:
+            presenter = self.presenters[view.id]
+            if view.id in fit:
+                self._ask(view, partial(presenter.show_node, details), None)
+            else:
+                why = view.otherwise if details.node is not None else details.info.problem
+                self._ask(view, partial(presenter.show_nothing, why), None)
+        self._fit = frozenset(fit)
+        leading = next((view.id for view in self.views if view.leads and view.id in fit), "info")
+        self.front = self._chosen if self._chosen in fit else leading
+
+    def show_again(self, details: NodeDetails) -> None:
+        """What was saved of the same node, to the views of other distributions."""
+        for view in self.views:
+            if view.id not in TITLES and view.id in self._fit:
+                self._ask(view, partial(self.presenters[view.id].show_node, details), None)
+
+    def bring(self, id: str) -> bool:
+        """Brings a tab to the front; False where there is none of that id."""
+        view = next((view for view in self.views if view.id == id), None)
+        if view is not None:
+            self.front = id
+            self._chosen = "" if view.leads else id
+        return view is not None
+
+    def snapshot(self) -> tuple[Tab, ...]:
+        """The tabs in their order; a presenter may have a `title` that says more than its view's."""
+        return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
+
+    def _title(self, view: View) -> str:
+        title: Any = getattr(self.presenters[view.id], "title", "")
+        return strings.clean(title, 60) if isinstance(title, str) and title else view.title

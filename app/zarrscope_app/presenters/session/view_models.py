@@ -1,0 +1,89 @@
+"""Snapshots of a session: its state for address line, tabs, error bar and status bar."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+class SessionStatus(Enum):
+    OPENING = "opening"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Tab:
+    id: str
+    title: str
+    enabled: bool
+    """False: the selected node has nothing to show there."""
+
+
+@dataclass(frozen=True)
+class SessionState:
+    status: SessionStatus
+    url: str
+    path: str
+    """The selected node."""
+    name: str
+    """Of the hierarchy, for a window's title: "cells.zarr"."""
+    title: str
+    """As `name`, with a dot in front while there are changes."""
+    crumbs: tuple[tuple[str, str], ...]
+    """(label, path) from the root to the selected node."""
+    address: str
+    """What the address line holds: URL and path."""
+    facts: str
+    """ "v3 · OME-Zarr 0.5 · read-only"."""
+    tab: str
+    """The id of the tab in front."""
+    tabs: tuple[Tab, ...]
+    selecting: bool
+    """The selected node is still being opened."""
+    sentence: str
+    """For the error bar under the address line; "" when all is well."""
+    details: str
+    retry: bool
+    writable: bool
+    offers: tuple[str, ...]
+    """Commands that fit what the selected node demands: "open-anyway" where that is not understood here and may be
+    passed over, "follow-links" where links out of the store were met, "missing-is-fill" where a server does not tell
+    what is missing from what may not be read, "fallback" where its data type is not understood and its document offers
+    another; "put-back" and "forget" where an earlier run left edits that were not saved."""
+    unsaved: str
+    """ "2 changes", or ""."""
+    status_text: str
+    """The rest of the status bar: level, tiles loading, changes."""
+
+
+def place_name(url: str) -> str:
+    """The last part of an address: "cells.zarr"."""
+    place = url if url.startswith("file:") or "://" not in url else url.partition("?")[0]
+    names = place.replace(os.sep, "/").rstrip("/").split("/")
+    parts = [name for name in names if name and not name.endswith(":")]
+    return strings.clean(parts[-1], 80) if parts else strings.clean(url, 80)
+
+
+def facts_of(hierarchy: Hierarchy, version: str, lenient: bool) -> str:
+    """ "v3 · OME-Zarr 0.5 · read-only"; `version` is that of OME-Zarr, "" for none."""
+    return strings.joined(
+        hierarchy.dialect.name,
+        f"OME-Zarr {strings.clean(version)}" if version else "",
+        strings.WRITABLE if hierarchy.writable else strings.OPENED_ANYWAY if lenient else strings.READ_ONLY,
+        strings.REFUSED_IS_MISSING if hierarchy.store.assumes and not hierarchy.store.tells_absence else "",
+    )
+
+
+def crumbs(name: str, path: str) -> tuple[tuple[str, str], ...]:
+    """(label, path) from the root to a node."""
+    parts = [part for part in path.split("/") if part]
+    beneath = [(strings.clean(part, 60), "/" + "/".join(parts[: i + 1])) for i, part in enumerate(parts)]
+    return ((name, "/"), *beneath)

@@ -1,0 +1,137 @@
+"""The table of views: what a person can look at of a node. Every host paints each row as a tab.
+
+A view of another distribution is a row like those here. Its entry point names the row, and the name is the row's id:
+
+    [project.entry-points."zarrscope.views"]
+    sizes = "my_package:SIZES"
+
+    SIZES = View("sizes", "Sizes", lambda details: details.node.kind == "array", lambda owner, loader: Sizes(owner))
+
+A host shows `text()` of such a presenter, or what the factory makes that `widgets` names for this host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+from psygnal import Signal
+
+from zarrscope.errors import Unsupported
+from zarrscope.model.plugins import loaded, registered
+from zarrscope.runtime.threads import Owner
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.values import ValuesPresenter
+
+
+class ViewPresenter(Protocol):
+    """What a row makes, once in each session. Its `changed` says that there is something else to paint.
+
+    Plugged-in presenters have `text() -> str` as well, which hosts show for which they name no widget.
+    """
+
+    changed: ClassVar[Signal]
+
+    def show_node(self, details: NodeDetails) -> None:
+        """Another node was selected, and the view fits it. Blocks for nothing: what is slow goes to `owner.fetch`."""
+
+    def show_nothing(self, sentence: str = "") -> None:
+        """The selected node does not fit; `sentence` says why."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One row: its `id`, the `title` of the tab, `when` it fits a node, and the presenter that a session makes."""
+
+    id: str
+    title: str
+    when: Callable[[NodeDetails], bool]
+    """Asked on the host's thread about what has been read: it reads nothing."""
+    presenter: Callable[[Owner, ChunkLoader], ViewPresenter]
+    leads: bool = False
+    """It comes to the front where it fits, unless the person has chosen another tab."""
+    otherwise: str = ""
+    """Shown in place of it where it does not fit."""
+    widgets: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Host ("qt", "napari", "tui", "jupyter") → "module:factory", imported where it is first needed."""
+
+
+VIEWS = (
+    View(
+        "image",
+        "Image",
+        lambda details: details.has_picture,
+        SlicePresenter,
+        leads=True,
+        otherwise=strings.NO_IMAGE,
+    ),
+    View(
+        "values",
+        "Values",
+        lambda details: details.node is not None and details.node.kind == "array",
+        ValuesPresenter,
+        leads=True,
+        otherwise=strings.NO_TABLE,
+    ),
+    View(
+        "attributes",
+        "Attributes",
+        lambda details: details.node is not None,
+        lambda owner, loader: EditPresenter(owner),
+    ),
+    View("info", "Info", lambda details: True, lambda owner, loader: MetadataPresenter(owner)),
+    View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter()),
+)
+"""In the order of all hosts; those of other distributions follow by their names."""
+_NAME = re.compile("[a-z][a-z0-9_-]{0,39}")
+TITLES = {view.id: view.title for view in VIEWS}
+
+
+@lru_cache(maxsize=1)
+def plugged_in() -> tuple[tuple[View, ...], tuple[Unsupported, ...]]:
+    """The views of other distributions, and why some of them cannot be shown. Imports them: not for a host's thread."""
+    found, faults = [], []
+    for name in sorted(registered("views")):
+        try:
+            view = loaded("views", name)
+            if not isinstance(view, View) or name in TITLES or not _NAME.fullmatch(name):
+                raise Unsupported(strings.no_view(name, name in TITLES), feature=f"views {name}")
+            found.append(replace(view, id=name, title=strings.clean(view.title, 40)))
+        except Unsupported as fault:
+            faults.append(fault)
+    return tuple(found), tuple(faults)
+
+
+def text_of(view: View, presenter: Any) -> str:
+    """The text of a view of another distribution, for hosts that have no widget for it. What fails is said there."""
+    try:
+        return strings.clean_lines(str(presenter.text()))
+    except Exception as error:
+        return strings.no_widget(view.title, error)
+
+
+def widget_factory(view: View, host: str) -> Callable[..., Any] | None:
+    """What a view of another distribution names for a host; None where it names nothing.
+
+    Raises Unsupported where that does not load.
+    """
+    place = view.widgets.get(host, "")
+    if not place:
+        return None
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    try:
+        made: Callable[..., Any] = getattr(import_module(module), name)
+    except Exception as error:  # of a stranger's package
+        raise Unsupported(strings.no_widget(view.title, error), feature=f"views {view.id}") from error
+    return made
