@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from zarrscope.runtime.interrupts import operation
+
 
 def folder() -> Path:
     """Where the files go. Not made until something is stored."""
@@ -44,9 +46,23 @@ class FileSettings:
         try:
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{name}-")
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            os.replace(temporary, file)
+            with operation():  # for nobody but this user, whatever the umask
+                handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{name}-")
+                with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                    stream.write(text)
+                os.replace(temporary, file)
+        except (OSError, RuntimeError):
+            return
+
+    def names(self, start: str) -> list[str]:
+        """Of what is stored, those that begin so."""
+        try:
+            return sorted(file.stem for file in self._file("x").parent.glob(f"{start}*.json"))
+        except (OSError, RuntimeError):
+            return []
+
+    def remove(self, name: str) -> None:
+        try:
+            self._file(name).unlink(missing_ok=True)
         except (OSError, RuntimeError):
             return

@@ -1,10 +1,11 @@
 """The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, create, resize, remove, move, copy,
-consolidate, check, diff, convert, demo, tui.
+consolidate, check, diff, convert, demo, tui, serve.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
-ASCII; text from files cannot steer the terminal; `| head` is safe; a mistake of the user is told in one line, without
-a traceback.
-Exit codes, kept for good: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted.
+ASCII; text from files cannot steer the terminal; after `| head` verbs that print end, and
+verbs that act go on; a mistake of the user is told in one line, without a traceback.
+Exit codes, kept for good: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted
+(INT), 143 (TERM), 129 (HUP).
 
 Nothing but click is imported here and in the modules of the verbs until a verb runs: help answers at once.
 """
@@ -12,28 +13,30 @@ Nothing but click is imported here and in the modules of the verbs until a verb 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
 
-from zarrscope_app.cli import attributes, check, compare, convert, look, nodes, picture
-from zarrscope_app.cli.console import DefaultGroup, Failed, say
+from zarrscope.runtime.interrupts import install
+from zarrscope_app.cli import archive, attributes, check, compare, convert, look, nodes, picture, serve
+from zarrscope_app.cli.console import DefaultGroup, Failed, following, say
+from zarrscope_app.cli.ending import end_process
+from zarrscope_app.cli.streams import make_inert
+from zarrscope_app.process import own_process
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = 0, 1, 2, 3
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
     if not value or context.resilient_parsing:
         return
-    from importlib.metadata import PackageNotFoundError, version
+    from zarrscope_app.presenters.installation import report
 
-    try:
-        number = version("zarrscope")
-    except PackageNotFoundError:
-        number = "(not installed)"
-    click.echo(f"zarrscope {number}")
+    click.echo(report())
     context.exit()
 
 
@@ -50,7 +53,12 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     help="Colour in the output; auto: on a terminal, unless NO_COLOR is set.",
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="The version."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="The version, and what else a bug report needs.",
 )
 @click.pass_context
 def cli(context: click.Context, color: str) -> None:
@@ -71,7 +79,8 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope demo                          make a volume to try things on
 
     \b
-    Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted.
+    Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted,
+    143 terminated, 129 hung up.
     """
     context.color = {"always": True, "never": False}.get(color, False if os.environ.get("NO_COLOR") else None)
     if context.invoked_subcommand is None:
@@ -86,17 +95,22 @@ for command in (
     *convert.COMMANDS,
     *check.COMMANDS,
     *compare.COMMANDS,
+    archive.repack,
+    *serve.COMMANDS,
 ):
-    cli.add_command(command)
+    cli.add_command(following(command))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and leaves the process with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        # A name in a file may hold what the terminal's encoding has not, or half a surrogate pair (spec F.18).
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(arguments))
+    own_process()
+    make_inert()
+    # What they interrupt cleans up, and says so by its exit code.
+    install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
+    code = run(arguments)
+    if code > 128 or "zarrscope_app.tui.app" in sys.modules:  # somebody waits for his prompt
+        end_process(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -112,14 +126,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.UsageError as mistake:
         mistake.show()
         return EXIT_USAGE
-    except (click.Abort, KeyboardInterrupt):
-        say("Interrupted.")
-        return EXIT_INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as error:
+        return interrupted(error)
     except Failed as failure:
         say(failure.format_message())
         return failure.exit_code
     except Exception as error:
         return _explain(error)
+
+
+def interrupted(error: BaseException) -> int:
+    """Says so where somebody may read it; 128 and the number of the signal."""
+    number = getattr(error if isinstance(error, KeyboardInterrupt) else error.__cause__, "signal", signal.SIGINT)
+    with suppress(OSError):  # the terminal may be gone
+        say("Interrupted.")
+    return 128 + int(number)
 
 
 def _explain(error: Exception) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import DefaultGroup, Failed, opened, place, say, show, show_json
+from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the change and the operations on the store, write nothing.")
 
@@ -62,8 +65,8 @@ def _outdented(text: str) -> str:
 
 
 def _field(attributes: Any, where: str) -> Any:
-    from zarrscope.document import tokens_of
     from zarrscope.errors import NotFound
+    from zarrscope.jsondoc.document import tokens_of
 
     value = attributes
     for token in tokens_of(where):
@@ -79,8 +82,10 @@ def _field(attributes: Any, where: str) -> Any:
 @click.argument("node")
 @click.argument("field")
 @click.argument("value")
+@click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity, 1e400 or a name twice, which JSON forbids.")
 @DRY
-def set_(url: str, node: str, field: str, value: str, dry_run: bool) -> None:
+@acting
+def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: bool) -> None:
     """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. Objects above it must exist.
 
     Prints the change. What others changed meanwhile is not overwritten.
@@ -98,7 +103,12 @@ def set_(url: str, node: str, field: str, value: str, dry_run: bool) -> None:
         raise click.UsageError(
             f"The value {value!r} is not JSON. Text needs its own quotation marks: '\"{value}\"'."
         ) from None
-    _change(url, node, dry_run, lambda document, base: document.set_text(base + pointer(field), value))
+    _change(url, node, dry_run, lambda document, base: _set(document, base, pointer(field), value), allow_nan)
+
+
+def _set(document: Any, base: str, where: str, value: str) -> Any:
+    """A node without any attributes may lack the object that would hold them, or have null there."""
+    return (document.with_object(base) if base and where else document).set_text(base + where, value)
 
 
 @attrs.command("unset")
@@ -106,6 +116,7 @@ def set_(url: str, node: str, field: str, value: str, dry_run: bool) -> None:
 @click.argument("node")
 @click.argument("field")
 @DRY
+@acting
 def unset(url: str, node: str, field: str, dry_run: bool) -> None:
     """Takes one FIELD out.
 
@@ -123,42 +134,55 @@ def pointer(field: str) -> str:
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))
 
 
-def _change(url: str, node: str, dry_run: bool, edit: Any) -> None:
+def _change(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool = False) -> None:
+    from zarrscope.jsondoc.parse import parsed_once
+
+    with parsed_once():
+        _changed(url, node, dry_run, edit, allow_nan)
+
+
+def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> None:
     hierarchy, _ = opened(url, node, write=True)
     path = place(hierarchy, node)
     document = hierarchy.document(path)
     base = hierarchy.attributes_pointer(path)
-    # A node without any attributes may lack the object that would hold them.
-    edited = edit(document if not base or document.has(base) else document.add(base, {}), base)
+    edited = edit(document, base)
     if edited.bytes == document.bytes:
         say("Nothing changes.")
         return
     show(_diff(document, edited))
     if dry_run:
         if hierarchy.writable:
-            from zarrscope_app.presenters import changes
+            from zarrscope_app.presenters.tree import operation_text
 
             log: list[Any] = []
-            hierarchy.rehearse(log).save(path, edited)
+            tried = hierarchy.rehearse(log)
+            tried.save(path, edited, allow_nan=allow_nan)
             for operation in log:
-                say(changes.line(operation, hierarchy.url))
+                say(operation_text.line(operation, hierarchy.url))
+            _tell_new(tried, hierarchy.warnings)
         say("Nothing was written (--dry-run).")
         return
     from zarrscope.errors import Conflict
 
+    before = hierarchy.warnings
     try:
-        hierarchy.save(path, edited)
+        hierarchy.save(path, edited, allow_nan=allow_nan)
     except Conflict as conflict:
         raise Failed(f"{conflict} Nothing was written; run the command again.") from None
+    _tell_new(hierarchy, before)
+
+
+def _tell_new(hierarchy: Hierarchy, before: tuple[str, ...]) -> None:
+    for warning in hierarchy.warnings:
+        if warning not in before:
+            say(f"Warning: {warning}")
 
 
 def _diff(before: Any, after: Any) -> str:
-    import difflib
+    from zarrscope_app.presenters.form.line_diff import changed_lines
 
-    lines = difflib.unified_diff(
-        before.text.splitlines(), after.text.splitlines(), f"{before.key} (stored)", f"{before.key} (new)", lineterm=""
-    )
-    return "\n".join(lines)
+    return "\n".join(changed_lines(before.text, after.text, f"{before.key} (stored)", f"{after.key} (new)"))
 
 
 COMMANDS = (attrs,)

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import place, say, show, show_json
+from zarrscope.errors.confidential import without_numbers
+from zarrscope_app.cli.console import (
+    MISSING_IS_FILL,
+    clustered,
+    follow_links,
+    place,
+    say,
+    show,
+    show_json,
+    storage_options,
+)
+from zarrscope_app.cli.streams import outlive_reader, steer
 
 if TYPE_CHECKING:
-    from zarrscope.finding import Finding
-    from zarrscope.verify import Progress
+    from zarrscope.check.finding import Finding
+    from zarrscope.check.hierarchy import Progress
 
 
 @click.command("check")
@@ -30,7 +41,8 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Keep the state of the check in FILE, and go on from there after an interruption.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster decode: tcp://host:8786.")
+@MISSING_IS_FILL
+@clustered
 def check(
     url: str,
     node: str | None,
@@ -38,7 +50,8 @@ def check(
     expect_all: bool,
     as_json: bool,
     resume: str | None,
-    scheduler: str | None,
+    scheduler: str | Path | None,
+    missing_is_fill: bool,
 ) -> int:
     """Checks documents, consistency and every stored chunk of NODE and all beneath it. Changes nothing.
 
@@ -53,11 +66,14 @@ def check(
       zarrscope check https://example.org/cells.zarr --resume cells.check
     """
     import zarrscope
-    from zarrscope import verify
+    from zarrscope.check import hierarchy as verify
 
-    hierarchy = zarrscope.open(url)
+    links = follow_links()
+    hierarchy = zarrscope.open(url, storage_options=storage_options(missing_is_fill), follow_links=links)
     path = place(hierarchy, node)
-    journal = _Journal(resume, {"url": url, "path": path, "chunks": not no_chunks, "all": expect_all})
+    journal = _Journal(resume, _identity(url, path, not no_chunks, expect_all, links))
+    if resume is not None:
+        outlive_reader()
     counts = {"error": 0, "warning": 0, "information": 0}
     listed: list[dict[str, Any]] = []
     with journal, _shown_progress() as (progress, clear):
@@ -90,24 +106,24 @@ def check(
 
 def line(finding: Finding) -> str:
     """ "error  chunk-truncated  /0  Chunk (1, 2) has … (key '0/c/1/2' at /shape)": one line, whatever the file says."""
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     where = f"key {finding.key!r}" if finding.key is not None else ""
     if finding.pointer:
         where += f" at {finding.pointer}"
     text = f"{finding.severity}  {finding.code}  {finding.path}  {finding.message}"
-    return words.clean(f"{text} ({where.strip()})" if where else text)
+    return strings.clean(f"{text} ({where.strip()})" if where else text)
 
 
 def summary(counts: dict[str, int]) -> str:
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     if not any(counts.values()):
         return "Nothing was found: all is as it should be."
     parts = [
-        words.counted(counts["error"], "error", "errors"),
-        words.counted(counts["warning"], "warning", "warnings"),
-        f"{words.counted(counts['information'], 'piece', 'pieces')} of information",
+        strings.counted(counts["error"], "error", "errors"),
+        strings.counted(counts["warning"], "warning", "warnings"),
+        f"{strings.counted(counts['information'], 'piece', 'pieces')} of information",
     ]
     return ", ".join(parts) + "."
 
@@ -124,22 +140,28 @@ def _shown_progress() -> Iterator[tuple[Any, Any]]:
     if not sys.stderr.isatty():
         yield (lambda progress: None), (lambda: None)
         return
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     def clear() -> None:
-        sys.stderr.write("\r\x1b[K")
+        steer("\r\x1b[K")
         sys.stderr.flush()
 
     def progress(state: Progress) -> None:
         done = f"  {state.done:,} of {state.total:,} chunks" if state.total else ""
         clear()
-        sys.stderr.write(words.clean(f"{state.path}{done}")[:100])
+        sys.stderr.write(strings.clean(f"{state.path}{done}")[:100])
         sys.stderr.flush()
 
     try:
         yield progress, clear
     finally:
         clear()
+
+
+def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) -> dict[str, Any]:
+    """What a check that goes on must have in common with the one that was stopped."""
+    told = {"url": without_numbers(url), "path": path, "chunks": chunks, "all": expect_all}
+    return {**told, "follow_links": True} if links else told
 
 
 class _Journal:
@@ -174,7 +196,7 @@ class _Journal:
 
     def _read(self) -> int:
         """Takes over what an earlier check did; how many bytes of it are whole."""
-        from zarrscope.finding import Finding
+        from zarrscope.check.finding import Finding
 
         assert self.path is not None
         try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import say, show, show_json
+from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show, show_json, storage_options
 
 
 @click.command("diff")
@@ -14,8 +14,9 @@ from zarrscope_app.cli.console import say, show, show_json
 @click.argument("right")
 @click.option("--values", is_flag=True, help="Compare every value, too.")
 @click.option("--strict", is_flag=True, help="Compare codecs, dialects and the documents themselves, too.")
+@MISSING_IS_FILL
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
-def diff(left: str, right: str, values: bool, strict: bool, as_json: bool) -> int:
+def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: bool, as_json: bool) -> int:
     """Compares two hierarchies, or nodes of two: nodes, metadata by its meaning, attributes, with --values all values.
 
     Each line tells what differs, LEFT first. Exit code 1 when anything does, else 0.
@@ -27,39 +28,44 @@ def diff(left: str, right: str, values: bool, strict: bool, as_json: bool) -> in
       zarrscope diff cells.zarr/0 converted.zarr/0 --strict --json
     """
     import zarrscope
-    from zarrscope import difference
+    from zarrscope.check import diff as difference
 
-    one, other = zarrscope.open(left), zarrscope.open(right)
+    how: dict[str, Any] = {"storage_options": storage_options(missing_is_fill), "follow_links": follow_links()}
+    one, other = (zarrscope.open(each, **how) for each in (left, right))
     found = []
-    for each in difference.diff(one, other, one.entry, other.entry, values=values, strict=strict):
+    for each in difference.diff(one, other, one.initial_path, other.initial_path, values=values, strict=strict):
         found.append(_form(each))
         if not as_json:
             show(line(each))
     if as_json:
-        show_json({"differences": found, "same": not found})
+        show_json({"differences": found, "same": not found, "values_compared": values})
+    elif not found and one.store.taken_as_missing + other.store.taken_as_missing:
+        say("No difference was found in what the servers gave out; what they did not was taken as missing.")
     elif not found:
-        say("No difference was found.")
+        say("No difference was found." if values else "No difference was found; values were not compared (--values).")
+    elif not values:
+        say("Values were not compared (--values).")
     return 1 if found else 0
 
 
 def line(found: Any) -> str:
     """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
-    from zarrscope.difference import ABSENT
-    from zarrscope_app.presenters import words
+    from zarrscope.check.diff import ABSENT
+    from zarrscope_app.presenters import strings
 
     what = found.what + (f" {found.pointer}" if found.pointer else "")
     if found.what == "node":
         text = f"only on the {'left' if found.right is ABSENT else 'right'}: {found.path}"
-        return words.clean(f"{text} ({found.left if found.right is ABSENT else found.right})")
+        return strings.clean(f"{text} ({found.left if found.right is ABSENT else found.right})")
     at = f" at {list(found.index)}" if found.index is not None else ""
-    many = f" ({words.counted(found.count, 'value differs', 'values differ')})" if found.count else ""
-    return words.clean(f"{found.path}  {what}{at}: {_spelled(found.left)} → {_spelled(found.right)}{many}")
+    many = f" ({strings.counted(found.count, 'value differs', 'values differ')})" if found.count else ""
+    return strings.clean(f"{found.path}  {what}{at}: {_spelled(found.left)} → {_spelled(found.right)}{many}")
 
 
 def _spelled(value: Any) -> str:
     import json
 
-    from zarrscope.difference import ABSENT
+    from zarrscope.check.diff import ABSENT
 
     if value is ABSENT:
         return "nothing"
@@ -73,7 +79,7 @@ def _spelled(value: Any) -> str:
 
 
 def _form(found: Any) -> dict[str, Any]:
-    from zarrscope.difference import ABSENT
+    from zarrscope.check.diff import ABSENT
 
     form = {"path": found.path, "what": found.what, "pointer": found.pointer, "count": found.count}
     form["index"] = list(found.index) if found.index is not None else None

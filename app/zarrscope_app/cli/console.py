@@ -8,10 +8,17 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from zarrscope.runtime.interrupts import uninterrupted
+from zarrscope_app.cli.streams import outlive_reader
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 
 class Failed(click.ClickException):
@@ -68,26 +75,104 @@ def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
     lenient = click.option(
         "--lenient", is_flag=True, help="Open what demands extensions that are not understood; it may look wrong."
     )
-    return lenient(fallbacks(verb))
+    return lenient(fallbacks(MISSING_IS_FILL(verb)))
+
+
+MISSING_IS_FILL = click.option(
+    "--missing-is-fill",
+    is_flag=True,
+    help="Take as missing what a server does not give out, where it does not tell one from the other.",
+)
+
+
+def _follow(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[__name__] = value
+
+
+def following(command: click.Command) -> click.Command:
+    """Gives a verb, and those beneath it, the option to follow links; `follow_links` tells what was chosen."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            following(each)
+    elif any(isinstance(each, click.Argument) and each.name in _PLACES for each in command.params):
+        command.params.append(
+            click.Option(
+                ["--follow-links"],
+                is_flag=True,
+                expose_value=False,
+                callback=_follow,
+                help="Follow symbolic links that lead out of a folder, as those of git-annex and DataLad do.",
+            )
+        )
+    return command
+
+
+_PLACES = ("url", "urls", "source", "left")
+"""Arguments that name what is to be opened."""
+
+
+def follow_links() -> bool:
+    """Whether --follow-links was given to the verb that runs."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(__name__))
+
+
+def storage_options(missing_is_fill: bool) -> dict[str, Any] | None:
+    """What the options of a verb say about distant stores, for `zarrscope.open`."""
+    return {"missing_is_fill": True} if missing_is_fill else None
+
+
+def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """For verbs that do something: `| head -1` ends their output, not their work."""
+
+    @wraps(verb)
+    def act(*arguments: Any, **options: Any) -> Any:
+        outlive_reader()
+        return verb(*arguments, **options)
+
+    return act
+
+
+def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that name a Dask cluster; the verb gets `scheduler`: an address, a scheduler file, or None."""
+
+    @wraps(verb)
+    def told(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> Any:
+        if scheduler is not None and scheduler_file is not None:
+            raise click.UsageError("--scheduler and --scheduler-file name the same thing: give one of them.")
+        return verb(*args, scheduler=scheduler or scheduler_file, **kwargs)
+
+    address = click.option(
+        "--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do it: tcp://host:8786."
+    )
+    file = click.option(
+        "--scheduler-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="As --scheduler, by the file that dask scheduler --scheduler-file wrote.",
+    )
+    return address(file(told))
 
 
 def say(message: str) -> None:
     """One message on stderr."""
-    from zarrscope_app.presenters import words
+    from zarrscope.errors.confidential import scrub
+    from zarrscope.errors.visible import visible  # not by way of the presenters: loading them takes half a second
 
-    click.echo(f"zarrscope: {words.clean(message)}", err=True)
+    click.echo(f"zarrscope: {visible(scrub(message))}", err=True)
 
 
 def show(text: str = "") -> None:
     """Text that may hold what a file says, on stdout; lines and tabs stay."""
-    from zarrscope_app.presenters import words
+    from zarrscope.errors.visible import visible_lines
 
-    click.echo(words.clean_lines(text))
+    click.echo(visible_lines(text))
 
 
 def show_json(value: Any) -> None:
-    """JSON that any parser takes: sorted, ASCII, NaN and infinities as strings."""
-    click.echo(json.dumps(_strict(value), sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False))
+    """JSON that any parser takes: sorted, printable ASCII, NaN and infinities as strings."""
+    text = json.dumps(_strict(value), sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
+    click.echo(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves as it is
 
 
 def _strict(value: Any) -> Any:
@@ -108,37 +193,51 @@ def _strict(value: Any) -> Any:
     return str(value)
 
 
-def opened(url: str, node: str | None = None, *, write: bool = False, **how: Any) -> tuple[Any, Any]:
+def opened(
+    url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
+) -> tuple[Any, Any]:
     """(hierarchy, node): `node` as given, else the one that the address itself names, else the root."""
     import zarrscope
 
+    how["storage_options"] = storage_options(missing_is_fill)
+    how["follow_links"] = follow_links()
     hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
-    return hierarchy, hierarchy[place(hierarchy, node)]
+    found = hierarchy[place(hierarchy, node)]
+    for warning in hierarchy.demands_above(found.path):
+        say(f"Warning: {warning}")
+    return hierarchy, found
 
 
-def place(hierarchy: Any, node: str | None) -> str:
-    return str(hierarchy.entry) if node is None else "/" + node.strip("/")
+def place(hierarchy: Hierarchy, node: str | None) -> str:
+    return str(hierarchy.initial_path) if node is None else "/" + node.strip("/")
 
 
 def summary(metadata: Any, error: BaseException | None = None) -> str:
     """The quiet second column of a listing."""
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     if metadata is not None and metadata.kind == "array":
-        return f"{words.rank(metadata.shape, metadata.dtype.name)}  {words.shape(metadata.shape)}"
-    return words.problem(error).headline if error is not None else ""
+        told = f"{strings.rank_of(metadata)}  {strings.shape_of(metadata)}"
+        return f"{told}  {strings.defect(metadata.problem)}" if metadata.defects else told
+    if metadata is not None and metadata.defects:
+        return strings.defect(metadata.problem)
+    return strings.problem(error).headline if error is not None else ""
 
 
+@uninterrupted
 def write_whole(path: str, data: bytes) -> None:
     """Writes a result file, whole or not at all; "-" is stdout."""
     if path == "-":
+        if sys.stdout.isatty():
+            raise Failed("A terminal cannot show this output. Name a file, or redirect stdout.")
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     import tempfile
 
+    outlive_reader()
     target = Path(path)
     if not target.parent.is_dir():
         raise Failed(f"There is no folder {target.parent} to write {target.name} into.")

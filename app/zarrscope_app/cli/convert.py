@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from zarrscope_app.cli.console import Failed, opened, place, say, show, show_json
+from zarrscope_app.cli.console import MISSING_IS_FILL, Failed, acting, clustered, opened, place, say, show, show_json
+from zarrscope_app.cli.streams import rewrite, steer
 
-TARGETS = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
 UPGRADED = "v3"
 """What --in-place can make of a hierarchy."""
 HOW = {
@@ -18,6 +20,29 @@ HOW = {
     "encoded": "encoded anew",
     "built": "built of {level.above} by {level.method}",
 }
+
+
+class DialectName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """A dialect that can be written, by its id: one of zarrscope's own, or of another package that is installed."""
+
+    name = "dialect"
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        from zarrscope.dialects import written_dialects
+
+        return written_dialects()
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(self.names())}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.names():
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.names()))}.", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
 def axis_lengths(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
@@ -85,7 +110,7 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
 @click.command("convert")
 @click.argument("source")
 @click.argument("destination", required=False)
-@click.option("--to", "dialect", type=click.Choice(TARGETS), help="The dialect to write.")
+@click.option("--to", "dialect", type=DialectName(), help="The dialect to write.")
 @click.option("--node", help="Only this node and what is beneath it; it becomes the new root.")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
 @click.option("--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
@@ -106,11 +131,13 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
 @click.option("--in-place", is_flag=True, help="In SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")
 @click.option("--remove-v2", is_flag=True, help="With --in-place --to v3: erase v2's documents at the end.")
-@click.option("--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do it: tcp://host:8786.")
+@MISSING_IS_FILL
+@clustered
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
 @click.option("--allow-losses", is_flag=True, help="Go on though the destination cannot hold everything.")
 @click.option("--verify/--no-verify", default=True, help="Compare all elements at the end (the default).")
 @click.option("--json", "as_json", is_flag=True, help="The plan, and what was done, as JSON.")
+@acting
 def convert(
     source: str,
     destination: str | None,
@@ -126,7 +153,8 @@ def convert(
     axes: tuple[str, ...] | None,
     in_place: bool,
     remove_v2: bool,
-    scheduler: str | None,
+    missing_is_fill: bool,
+    scheduler: str | Path | None,
     dry_run: bool,
     allow_losses: bool,
     verify: bool,
@@ -172,7 +200,7 @@ def convert(
         raise click.UsageError("Missing DESTINATION: a new place; or --pyramid --in-place.")
     elif dialect is None and not pyramid:
         raise click.UsageError("Missing --to: the dialect to write.")
-    hierarchy, _ = opened(source, node, write=in_place)
+    hierarchy, _ = opened(source, node, write=in_place, missing_is_fill=missing_is_fill)
     plan: Any
     path = place(hierarchy, node)
     if in_place and not pyramid:
@@ -181,7 +209,7 @@ def convert(
         plan = engine.plan_upgrade(hierarchy)
         if _goes_on(plan, dry_run, allow_losses, as_json):
             _tell_result(
-                {"plan": plan.to_json()}, as_json, verify,
+                {"plan": plan.to_json()}, as_json,
                 lambda bar: engine.upgrade(plan, allow_losses=allow_losses, remove=remove_v2, verify=verify,
                                            progress=bar, scheduler=scheduler),
             )  # fmt: skip
@@ -198,7 +226,7 @@ def convert(
     if not _goes_on(plan, dry_run, allow_losses, as_json):
         return
     _tell_result(
-        {"plan": plan.to_json()}, as_json, verify,
+        {"plan": plan.to_json()}, as_json,
         lambda bar: engine.run(plan, allow_losses=allow_losses, verify=verify, progress=bar, scheduler=scheduler),
     )  # fmt: skip
 
@@ -231,14 +259,14 @@ def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -
         raise click.UsageError(f"{lone} does not go with --in-place.")
 
 
-def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, scheduler: str | None) -> None:
+def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, scheduler: str | Path | None) -> None:
     """Shows and carries out what happens in place."""
     from zarrscope import convert as engine
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     told = {"plan": plan.to_json()}
     if not as_json:
-        show(f"{plan.source.dialect.title}, in place, {words.size(plan.nbytes)} in {plan.chunks:,} new chunks")
+        show(f"{plan.source.dialect.title}, in place, {strings.size(plan.nbytes)} in {plan.chunks:,} new chunks")
         for switch in plan.switches:
             show(f"  {switch.path}")
             for note in switch.notes:
@@ -251,12 +279,10 @@ def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, schedul
             show_json(told)
         say("Nothing was written (--dry-run).")
         return
-    _tell_result(
-        told, as_json, verify, lambda bar: engine.rebuild(plan, verify=verify, progress=bar, scheduler=scheduler)
-    )
+    _tell_result(told, as_json, lambda bar: engine.rebuild(plan, verify=verify, progress=bar, scheduler=scheduler))
 
 
-def _tell_result(told: dict[str, Any], as_json: bool, verify: bool, work: Any) -> None:
+def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
     """Does the work, with a bar where somebody looks, and tells what was done."""
     bar = _Bar() if sys.stderr.isatty() else None
     try:
@@ -268,13 +294,29 @@ def _tell_result(told: dict[str, Any], as_json: bool, verify: bool, work: Any) -
         if bar is not None:
             bar.end()
     if as_json:
-        done = {name: getattr(result, name) for name in ("copied", "encoded", "blank", "kept", "verified")}
+        done = {name: getattr(result, name) for name in ("copied", "encoded", "blank", "kept", "verified", "assumed")}
         show_json({**told, "result": done})
         return
     show(
         f"{result.copied:,} chunks copied, {result.encoded:,} encoded, {result.blank:,} not stored, "
-        f"{result.kept:,} from an earlier run; " + ("all elements equal." if verify else "not compared.")
+        f"{result.kept:,} from an earlier run; {_compared(result, told['plan'])}"
     )
+
+
+def _compared(result: Any, plan: dict[str, Any]) -> str:
+    """What may be said of elements: nothing of those that were not read."""
+    if not result.verified:
+        return "not compared."
+    if all(node["how"] == "group" for node in plan["nodes"]):
+        return "there was no array to compare."
+    if result.assumed:
+        return (
+            "all elements that the source gave out are equal; what it did not give out was taken as missing "
+            "(--missing-is-fill), and not compared."
+        )
+    if any(loss.get("left_out") for loss in plan.get("losses", ())):
+        return "all elements of the arrays that were converted are equal."
+    return "all elements equal."
 
 
 def _losses(count: int) -> str:
@@ -282,9 +324,9 @@ def _losses(count: int) -> str:
 
 
 def _show_plan(plan: Any) -> None:
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
-    show(f"{plan.source.dialect.title} → {plan.dialect.title}, {words.size(plan.nbytes)} in {plan.chunks:,} chunks")
+    show(f"{plan.source.dialect.title} → {plan.dialect.title}, {strings.size(plan.nbytes)} in {plan.chunks:,} chunks")
     _show_nodes(plan.nodes)
     if plan.losses:
         show("Lost:")
@@ -293,7 +335,7 @@ def _show_plan(plan: Any) -> None:
 
 
 def _show_nodes(nodes: Sequence[Any]) -> None:
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     for node in nodes:
         same = node.path == node.target or node.how == "built"
@@ -303,9 +345,9 @@ def _show_nodes(nodes: Sequence[Any]) -> None:
         else:
             codecs = " ".join(spec.name for spec in node.metadata.codecs)
             line = (
-                f"{words.rank(node.metadata.shape, node.metadata.dtype.name)} {words.shape(node.metadata.shape)}, "
+                f"{strings.rank(node.metadata.shape, node.metadata.dtype.name)} {strings.shape(node.metadata.shape)}, "
                 f"{node.chunks:,} chunks {HOW[node.how].format(level=node.level)}: "
-                f"{words.shape(node.metadata.grid.chunk_shape)} {codecs}"
+                f"{strings.shape(node.metadata.grid.chunk_shape)} {codecs}"
             )
         show(f"  {place}  {line}")
         for note in node.notes:
@@ -322,11 +364,12 @@ class _Bar:
         line = f"{progress.doing} {100 * progress.done // max(1, progress.total)} %"
         if line != self._last:
             self._last = line
-            click.echo(f"\r{line:<20}", nl=False, err=True)
+            rewrite(f"{line:<20}")
 
     def end(self) -> None:
         if self._last:
-            click.echo("\r" + " " * 20 + "\r", nl=False, err=True)
+            rewrite(" " * 20)
+            steer("\r")
 
 
 COMMANDS = (convert,)

@@ -7,11 +7,13 @@ from typing import Any
 import click
 import numpy as np
 
-from zarrscope.pyramid import Image, Level, default_window, find_images, level_for
-from zarrscope.render import ChannelLook, Picture, label_colors, overlay
-from zarrscope.render import render as blend
+from zarrscope.view.image import Image, Level, default_window, find_images, level_for
+from zarrscope.view.render import NOT_A_NUMBER, ChannelDisplay, Picture, label_colors, overlay
+from zarrscope.view.render import render as blend
 from zarrscope_app.cli.console import Failed
-from zarrscope_app.cli.picture import RENDER_LIMIT
+
+RENDER_LIMIT = 1 << 28
+"""Values per channel that one picture reads at most, 16,384 x 16,384."""
 
 
 class Drawing:
@@ -88,7 +90,7 @@ class Drawing:
             raise click.UsageError("The selection leaves no channel to draw.")
         # What was asked for is drawn, also when the file has it switched off.
         asked = axis is not None and self.index[axis] != slice(None)
-        planes, looks = [], []
+        planes, displays = [], []
         for number in numbers:
             channel = self.image.channels[number]
             if not (asked or channel.active or len(numbers) == 1):
@@ -101,10 +103,10 @@ class Drawing:
             low, high = default_window(channel, plane.dtype, sample)
             color = (255, 255, 255) if asked and len(numbers) == 1 else channel.color or (255, 255, 255)
             planes.append(plane)
-            looks.append(ChannelLook(color, low, high, inverted=channel.inverted))
+            displays.append(ChannelDisplay(color, low, high, inverted=channel.inverted))
         if not planes:
             raise Failed("All channels are switched off in the file. Choose one with --select.")
-        return blend(planes, looks)
+        return blend(planes, displays, NOT_A_NUMBER)
 
     def _span(self, level: Level, axis: int) -> slice:
         """The part of a shown axis of a level that covers the selection."""

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, opened, opening, say, show, show_json, summary
+from zarrscope_app.cli.console import (
+    MISSING_IS_FILL,
+    Failed,
+    follow_links,
+    opened,
+    opening,
+    say,
+    show,
+    show_json,
+    summary,
+)
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
@@ -17,8 +32,11 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: s
 @click.command("open", short_help="Opens URLs in the window (the default verb).")
 @click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
+@MISSING_IS_FILL
 @click.pass_context
-def open_(context: click.Context, urls: tuple[str, ...] = (), write: bool = False) -> int:
+def open_(
+    context: click.Context, urls: tuple[str, ...] = (), write: bool = False, missing_is_fill: bool = False
+) -> int:
     """Opens URLs in the window, or in the terminal where there is no display.
 
     \b
@@ -30,22 +48,38 @@ def open_(context: click.Context, urls: tuple[str, ...] = (), write: bool = Fals
     for url in urls:
         if "://" not in url and "|" not in url:
             opened(url)
-    if has_display():
-        try:
-            from zarrscope_app.qt import main
-        except ImportError as missing:
-            say(f"The window needs {missing.name or 'Qt'}: pip install 'zarrscope[qt]'.")
-        else:
-            return main(urls, writable=write)
+    no_window = _why_no_window()
+    if not no_window:
+        from zarrscope_app.qt import main
+
+        return main(urls, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
     if not urls:
         click.echo(context.find_root().get_help())
         return 0
+    if has_display():
+        say(no_window)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return _terminal(urls[0], write)
+        return _terminal(urls[0], write, missing_is_fill)
     raise Failed(
-        "There is no display for the window and no terminal to draw in. "
+        f"{'' if has_display() else no_window + ' '}There is no terminal to draw in. "
         f"Make a picture instead: zarrscope render {urls[0]} -o picture.png"
     )
+
+
+def _why_no_window() -> str:
+    """Why no window can open here, "" when one can."""
+    from zarrscope_app.presenters.installation import choose_qt, lacking, qt_fails
+
+    if not has_display():
+        return "There is no display for the window."
+    if missing := lacking("window"):
+        return missing
+    choose_qt()
+    try:
+        import_module("zarrscope_app.qt.window")
+    except ImportError as error:
+        return qt_fails(error)
+    return ""
 
 
 def has_display() -> bool:
@@ -58,7 +92,8 @@ def has_display() -> bool:
 @click.command("tui")
 @click.argument("url")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
-def tui(url: str, write: bool) -> int:
+@MISSING_IS_FILL
+def tui(url: str, write: bool, missing_is_fill: bool) -> int:
     """Explores URL in the terminal.
 
     \b
@@ -66,15 +101,17 @@ def tui(url: str, write: bool) -> int:
       zarrscope tui cells.zarr
       ssh cluster -t zarrscope tui /data/cells.zarr
     """
-    return _terminal(url, write)
+    return _terminal(url, write, missing_is_fill)
 
 
-def _terminal(url: str, write: bool) -> int:
-    if find_spec("textual") is None:
-        raise Failed("The terminal application needs textual: pip install 'zarrscope[tui]'.")
+def _terminal(url: str, write: bool, missing_is_fill: bool) -> int:
+    from zarrscope_app.presenters.installation import lacking
+
+    if missing := lacking("terminal"):
+        raise Failed(missing)
     from zarrscope_app.tui import main
 
-    return main(url, writable=write)
+    return main(url, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
 
 
 @click.command("ls")
@@ -91,36 +128,48 @@ def ls(url: str, node: str | None, as_json: bool, **how: Any) -> None:
       zarrscope ls cells.zarr labels --json
     """
     _, group = opened(url, node, **how)
-    if group.kind == "array":
+    if group.kind == "array" or group.metadata.listing_problem is not None:
         children = [(group.path, group.kind, group.metadata, group.problem)]
     else:
-        children = [(c.name, c.kind, c.metadata, c.error) for c in _sorted(group)]
+        children = [(c.name, c.kind, c.metadata, c.error or _demand(c.metadata)) for c in _sorted(group)]
     if as_json:
         show_json([_entry(*child) for child in children])
         return
     width = min(40, max((len(name) for name, *_ in children), default=0))
     for name, kind, metadata, error in children:
-        shown = name + ("/" if kind == "group" else "")
+        shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
         show(f"{shown:<{width + 2}} {kind or '?':<6} {summary(metadata, error)}".rstrip())
     if not children:
-        from zarrscope_app.presenters import words
+        from zarrscope_app.presenters import strings
 
-        say(words.EMPTY_GROUP)
+        say(strings.EMPTY_GROUP)
 
 
-def _sorted(group: Any, tree: Any = None) -> list[Any]:
-    from zarrscope.naming import natural
+def _sorted(group: Group, tree: Any = None) -> list[Any]:
+    from zarrscope.model.node_path import natural
 
     return sorted(group.names(tree=tree), key=lambda child: natural(child.name))
+
+
+def _demand(metadata: Any) -> Any:
+    """What a group demands that is not understood here: nothing beneath it is listed."""
+    return metadata.listing_problem if metadata is not None and metadata.kind == "group" else None
 
 
 def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": kind}
     if metadata is not None and metadata.kind == "array":
-        entry |= {"shape": list(metadata.shape), "dtype": metadata.dtype.name}
+        entry |= {"shape": _told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
+    if error is None and metadata is not None and metadata.defects:
+        error = metadata.problem
     if error is not None:
         entry["error"] = str(error)
     return entry
+
+
+def _told(metadata: Any, part: str, value: Any) -> Any:
+    """What the array's document tells; None where that could not be understood, and `value` stands in for it."""
+    return None if part in metadata.unread else value
 
 
 @click.command("tree")
@@ -148,9 +197,9 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
         _draw(top, tree, "", depth, most)
 
 
-def _kind(group: Any) -> str:
+def _kind(group: Group) -> str:
     """What a group holds, where its attributes tell."""
-    from zarrscope.pyramid import find_collection, find_images
+    from zarrscope.view.image import find_collection, find_images
 
     if images := find_images(group):
         word = "labels" if images[0].is_label else "image"
@@ -159,28 +208,28 @@ def _kind(group: Any) -> str:
     return f"{found.kind}, OME-Zarr" if found is not None else ""
 
 
-def _draw(group: Any, tree: Any, indent: str, depth: int, most: int) -> None:
-    from zarrscope_app.presenters import words
+def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
+    from zarrscope_app.presenters import strings
 
     try:
         children = _sorted(group, tree)
     except Exception as error:
-        show(f"{indent}└── ({words.problem(error).headline})")
+        show(f"{indent}└── ({strings.problem(error).headline})")
         return
     shown = children[:most]
     for i, child in enumerate(shown):
         last = i == len(shown) - 1 and len(shown) == len(children)
         inner = _open_child(group, child)
         quiet = summary(child.metadata, child.error) or (_kind(inner) if inner is not None else "")
-        name = words.clean(child.name) + ("/" if child.kind == "group" else "")
+        name = strings.clean(child.name) + ("/" if child.kind == "group" else "")
         show(f"{indent}{'└── ' if last else '├── '}{name}{'  ' if quiet else ''}{quiet}")
         if inner is not None and depth > 1:
             _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
     if len(shown) < len(children):
-        show(f"{indent}└── … {words.counted(len(children) - len(shown), 'more child', 'more children')}")
+        show(f"{indent}└── … {strings.counted(len(children) - len(shown), 'more child', 'more children')}")
 
 
-def _open_child(group: Any, child: Any) -> Any:
+def _open_child(group: Group, child: Any) -> Any:
     """The child when it is a group that opens, else None."""
     from zarrscope.errors import ZarrscopeError
 
@@ -192,7 +241,7 @@ def _open_child(group: Any, child: Any) -> Any:
         return None
 
 
-def _branch(node: Any, tree: Any, depth: int) -> dict[str, Any]:
+def _branch(node: Group | Array, tree: Any, depth: int) -> dict[str, Any]:
     entry = _entry(node.name or "/", node.kind, node.metadata, None)
     if node.kind == "group" and depth > 0:
         entry["children"] = []
@@ -217,28 +266,29 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
       zarrscope info cells.zarr 0 --json
     """
     hierarchy, found = opened(url, node, **how)
-    image, collection, warnings = _meaning(found)
+    image, collection, warnings = _meaning(hierarchy, found)
     stored = _stored_bytes(hierarchy, found)
     if as_json:
         show_json(_facts(hierarchy, found, image, collection, warnings, stored))
         return
-    from zarrscope_app.presenters import words
-    from zarrscope_app.presenters.metadata import as_text, describe
+    from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters.node_description import as_text, describe
 
     show(as_text(describe(found, image, collection, hierarchy.extensions(found.path))).rstrip("\n"))
     if stored is not None and found.nbytes:
-        show(f"\nTakes up {words.size(stored)} ({words.percent(stored / found.nbytes)} of {words.size(found.nbytes)}).")
+        share = strings.percent(stored / found.nbytes)
+        show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
     for warning in warnings:
         say(f"Warning: {warning}")
 
 
-def _meaning(node: Any) -> tuple[Any, Any, list[str]]:
+def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:
     """(image, collection, what went wrong on the way)."""
     from zarrscope.errors import ZarrscopeError
-    from zarrscope.pyramid import find_collection, find_images
+    from zarrscope.view.image import find_collection, find_images
 
     if node.kind == "array":
-        misplaced = node.hierarchy.misplaced_chunks(node)
+        misplaced = hierarchy.misplaced_chunks(node)
         return None, None, [misplaced] if misplaced else []
     images = find_images(node)
     if images:
@@ -249,11 +299,12 @@ def _meaning(node: Any) -> tuple[Any, Any, list[str]]:
     return (images[0] if images else None), find_collection(node), []
 
 
-def _stored_bytes(hierarchy: Any, node: Any, most: int = 5000) -> int | None:
+def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
     """What an array's chunks take up, where a local folder tells and there are not too many of them."""
     root = getattr(hierarchy.store, "root", None)
     if node.kind != "array" or root is None:
         return None
+    follow = hierarchy.store.allow_outside
     total, seen, folders = 0, 0, [os.path.join(root, *node.metadata.keys.prefix.split("/"))]
     try:
         while folders:
@@ -262,10 +313,10 @@ def _stored_bytes(hierarchy: Any, node: Any, most: int = 5000) -> int | None:
                     seen += 1
                     if seen > most:
                         return None
-                    if entry.is_dir(follow_symlinks=False):
+                    if entry.is_dir(follow_symlinks=follow):
                         folders.append(entry.path)
                     elif not entry.name.startswith(".") and entry.name not in ("zarr.json", "attributes.json"):
-                        total += entry.stat(follow_symlinks=False).st_size
+                        total += entry.stat(follow_symlinks=follow).st_size
     except OSError:
         return None
     return total
@@ -286,7 +337,7 @@ def _extension(report: Any) -> dict[str, Any]:
 
 
 def _facts(
-    hierarchy: Any, node: Any, image: Any, collection: Any, warnings: list[str], stored: int | None
+    hierarchy: Hierarchy, node: Group | Array, image: Any, collection: Any, warnings: list[str], stored: int | None
 ) -> dict[str, Any]:
     metadata = node.metadata
     facts: dict[str, Any] = {
@@ -295,7 +346,7 @@ def _facts(
         "kind": node.kind,
         "dialect": metadata.dialect,
         "warnings": [*node.warnings, *warnings],
-        "also": list(hierarchy.also),
+        "also": list(hierarchy.other_dialects),
         "extensions": [_extension(report) for report in node.extensions],
         "extensions_declared": [
             {
@@ -309,14 +360,19 @@ def _facts(
         ],
     }
     if node.kind == "array":
+        metadata = node.metadata
         facts |= {
-            "shape": list(metadata.shape),
+            "shape": _told(metadata, "shape", list(metadata.shape)),
             "dtype": metadata.dtype.name,
             "nbytes": node.nbytes,
             "stored_nbytes": stored,
-            "chunks": list(node.chunks),
+            "chunks": _told(metadata, "grid", list(node.chunks)),
             "shards": list(node.shards) if node.shards else None,
-            "codecs": [{"name": c.name, "configuration": dict(c.configuration)} for c in metadata.codecs],
+            "codecs": _told(
+                metadata,
+                "codecs",
+                [{"name": c.name, "configuration": dict(c.configuration)} for c in metadata.codecs],
+            ),
             "fill_value": metadata.fill.value if metadata.fill.defined else None,
             "dimension_names": list(metadata.dimension_names) if metadata.dimension_names else None,
             "problem": str(node.problem) if node.problem is not None else None,

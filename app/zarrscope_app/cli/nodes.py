@@ -1,6 +1,6 @@
 """Verbs that change nodes: create, resize, remove, move, copy, consolidate. `--dry-run` shows the exact operations.
 
-A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.rehearsal). What takes data away asks
+A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.dry_run). What takes data away asks
 first where somebody can answer, and needs --yes elsewhere.
 """
 
@@ -9,12 +9,27 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, say, show, show_json
-from zarrscope_app.cli.convert import TARGETS, axis_lengths, codec_list
+from zarrscope_app.cli.console import (
+    MISSING_IS_FILL,
+    Failed,
+    acting,
+    follow_links,
+    say,
+    show,
+    show_json,
+    storage_options,
+)
+from zarrscope_app.cli.convert import DialectName, axis_lengths, codec_list
+from zarrscope_app.cli.streams import rewrite, steer
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 _ALIASES = {
     "bzip2": "numcodecs.bz2",
@@ -91,9 +106,10 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")
 @click.option("--separator", type=click.Choice([".", "/"]), help="Between indices in keys of chunks.")
 @click.option("--attributes", callback=_parsed, metavar="JSON", help="An object.")
-@click.option("--dialect", type=click.Choice(TARGETS), help="Of a new hierarchy, where there is none at URL; v3 else.")
+@click.option("--dialect", type=DialectName(), help="Of a new hierarchy, where there is none at URL; v3 else.")
 @DRY
 @JSON
+@acting
 def create(
     url: str,
     node: str,
@@ -123,7 +139,8 @@ def create(
     if attributes is not None and not isinstance(attributes, dict):
         raise click.UsageError("--attributes takes a JSON object.")
 
-    def act(hierarchy: Any) -> dict[str, Any]:
+    def act(hierarchy: Hierarchy) -> dict[str, Any]:
+        made: Group | Array
         if shape is None:
             made = hierarchy.create_group(node, attributes or {})
         else:
@@ -146,17 +163,18 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
     """The hierarchy at `url`; where nothing is, a new one of `dialect` or `new`. Over a rehearsal if there is a log."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
-    from zarrscope.hierarchy import Hierarchy
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.stores.address import open_store, split_address
 
     try:
         hierarchy = _opened(url)
     except NotFound as error:
         address = split_address(url)
-        store = open_store(address.store_url, "a")
+        store = open_store(address.store_url, "a", follow_links=follow_links())
         if store.listable and next(iter(store.list_dir("")), None) is not None:
             raise Failed(f"{error} Nothing is made where other things lie.") from None
-        hierarchy = Hierarchy(store, Detected(dialect_named(dialect or new)), {}, writable=True)
+        hierarchy = Hierarchy(NodeContext(store, Detected(dialect_named(dialect or new)), {}, writable=True))
     if dialect is not None and hierarchy.dialect.name != dialect:
         raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
     return hierarchy if log is None else hierarchy.rehearse(log)
@@ -170,6 +188,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
 @DRY
 @YES
 @JSON
+@acting
 def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
     """Gives the array NODE another SHAPE. Growing changes the metadata only; shrinking erases the chunks outside.
 
@@ -181,7 +200,7 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
       zarrscope resize cells.zarr 0 1,3,64,1024,1024 --yes
     """
 
-    def act(hierarchy: Any) -> dict[str, Any]:
+    def act(hierarchy: Hierarchy) -> dict[str, Any]:
         array = hierarchy[node]
         if array.kind != "array":
             raise Failed(f"{array.path} is a group: only arrays have a shape.")
@@ -199,6 +218,7 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
 @DRY
 @YES
 @JSON
+@acting
 def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Erases NODE and all beneath it.
 
@@ -208,16 +228,17 @@ def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None
       zarrscope remove cells.zarr labels/old --yes
     """
 
-    def act(hierarchy: Any) -> dict[str, Any]:
-        from zarrscope.editing import vanishing
-        from zarrscope.naming import clean_path
+    def act(hierarchy: Hierarchy) -> dict[str, Any]:
+        from zarrscope.model.node_path import clean_path
+        from zarrscope.nodes.edit import vanished, vanishing
 
         path = clean_path(node)
         if path == "/":
             raise Failed("The root is the hierarchy itself: erase the folder.")
-        above = vanishing(hierarchy, path)
+        above = vanishing(hierarchy._nodes, path)
         hierarchy.erase(path)
-        return {"path": path, "gone_too": [each for each in above if each not in hierarchy]}
+        gone = [each for each in above if each not in hierarchy]
+        return {"path": path, "gone_too": gone, "notes": [*vanished(hierarchy._nodes, above)]}
 
     _change(url, act, dry_run, yes, as_json)
 
@@ -232,6 +253,7 @@ def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None
 @DRY
 @YES
 @JSON
+@acting
 def move(
     url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
@@ -255,11 +277,21 @@ def move(
 @click.argument("to")
 @INTO
 @REPLACE
+@MISSING_IS_FILL
 @DRY
 @YES
 @JSON
+@acting
 def copy(
-    url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
+    url: str,
+    node: str,
+    to: str,
+    into: str | None,
+    replace: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    missing_is_fill: bool,
 ) -> None:
     """Copies NODE, with all beneath it, to the path TO, byte for byte.
 
@@ -270,24 +302,33 @@ def copy(
       zarrscope copy cells.zarr labels/nuclei labels/nuclei-before
       zarrscope copy cells.zip 0 raw/0 --into cells.zarr
     """
-    _carry("copy", url, node, to, into, replace, dry_run, yes, as_json)
+    _carry("copy", url, node, to, into, replace, dry_run, yes, as_json, missing_is_fill)
 
 
 def _carry(
-    verb: str, url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
+    verb: str,
+    url: str,
+    node: str,
+    to: str,
+    into: str | None,
+    replace: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    missing_is_fill: bool = False,
 ) -> None:
-    from zarrscope import moving
-    from zarrscope.naming import clean_path
+    from zarrscope.model.node_path import clean_path
+    from zarrscope.nodes import move as moving
 
     if to.endswith("/") and to.strip("/") + node.strip("/"):
         to += clean_path(node).rpartition("/")[2]
-    source = _opened(url, write=verb == "move" or into is None)
+    source = _opened(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
     target = source if into is None else _to_extend(into, None, None, source.dialect.name)
 
     def act(first: Any, second: Any, **watched: Any) -> Any:
         return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
 
-    from zarrscope_app.presenters import changes
+    from zarrscope_app.presenters.tree import operation_text
 
     if dry_run or (replace and not yes):
         log: list[Any] = []
@@ -296,7 +337,7 @@ def _carry(
         if dry_run:
             _show(log, source.url, as_json, told.notes)
             return
-        _ask(changes.erasing(log, first=True), yes)
+        _ask(operation_text.erasing(log, first=True), yes)
     bar = _Bar() if sys.stderr.isatty() else None
     try:
         done = act(source, target, **({"progress": bar} if bar is not None else {}))
@@ -305,13 +346,16 @@ def _carry(
             bar.end()
     for note in (*done.notes, *source.warnings, *(target.warnings if target is not source else ())):
         say(f"Warning: {note}")
+    assumed = source.store.taken_as_missing
+    if assumed:
+        say(f"Warning: {assumed:,} values that the source does not give out were taken as missing: nothing was copied.")
     if as_json:
         named = ("path", "to", "keys", "nbytes", "at_once")
         show_json({**{name: getattr(done, name) for name in named}, "notes": [*done.notes]})
         return
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
-    how = "at once" if done.at_once else f"{words.counted(done.keys, 'value')}, {words.size(done.nbytes)}"
+    how = "at once" if done.at_once else f"{strings.counted(done.keys, 'value')}, {strings.size(done.nbytes)}"
     show(f"{done.path} → {done.to}: {how}.")
 
 
@@ -320,6 +364,7 @@ def _carry(
 @click.argument("url")
 @DRY
 @JSON
+@acting
 def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
     """Puts a copy of all documents at the root, so that far readers need one request; in place of one that is stale.
 
@@ -328,17 +373,18 @@ def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
       zarrscope consolidate cells.zarr
     """
 
-    def act(hierarchy: Any) -> dict[str, Any]:
+    def act(hierarchy: Hierarchy) -> dict[str, Any]:
         return {"documents": hierarchy.consolidate()}
 
     _change(url, act, dry_run, True, as_json)
 
 
 # ---------------------------------------------------------------------------------------------- shared
-def _opened(url: str, *, write: bool = True) -> Any:
+def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Any:
     import zarrscope
 
-    hierarchy = zarrscope.open(url, "r+" if write else "r")
+    options = storage_options(missing_is_fill)
+    hierarchy = zarrscope.open(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
     return hierarchy
@@ -348,23 +394,26 @@ def _change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: 
     """Runs `act` on the hierarchy: rehearsed first where it is only to be shown, or takes data away."""
     hierarchy = _opened(url)
     if not dry_run and not yes:
-        from zarrscope_app.presenters import changes
+        from zarrscope_app.presenters.tree import operation_text
 
         log: list[Any] = []
-        act(hierarchy.rehearse(log))
-        _ask(changes.erasing(log), yes)
+        told = act(hierarchy.rehearse(log))
+        for note in told.get("notes", ()):
+            say(f"Note: {note}.")
+        _ask(operation_text.erasing(log), yes)
     log = []
     _run(hierarchy.rehearse(log) if dry_run else hierarchy, act, log if dry_run else None, as_json)
 
 
-def _run(hierarchy: Any, act: Callable[[Any], dict[str, Any]], log: list[Any] | None, as_json: bool) -> None:
+def _run(hierarchy: Hierarchy, act: Callable[[Any], dict[str, Any]], log: list[Any] | None, as_json: bool) -> None:
     before = hierarchy.warnings
     done = act(hierarchy)
-    for each in done.get("gone_too", ()):
-        say(f"{each}, a group without a document of its own, {'went' if log is None else 'would go'} with it.")
+    notes = done.get("notes", ())
     if log is not None:
-        _show(log, hierarchy.url, as_json)
+        _show(log, hierarchy.url, as_json, notes)
         return
+    for note in notes:
+        say(f"Note: {note}.")
     for warning in hierarchy.warnings:
         if warning not in before:
             say(f"Warning: {warning}")
@@ -373,18 +422,18 @@ def _run(hierarchy: Any, act: Callable[[Any], dict[str, Any]], log: list[Any] | 
 
 
 def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
-    from zarrscope.stores.rehearsal import ordered
-    from zarrscope_app.presenters import changes
+    from zarrscope.stores.dry_run import ordered
+    from zarrscope_app.presenters.tree import operation_text
 
     operations = ordered(log)
     if as_json:
-        show_json({"operations": changes.to_json(operations), "notes": [*notes]})
+        show_json({"operations": operation_text.to_json(operations), "notes": [*notes]})
     else:
         for operation in operations:
-            show(changes.line(operation, url))
+            show(operation_text.line(operation, url))
         for note in notes:
-            say(f"Note: {note}")
-        show(changes.summary(operations) + ".")
+            say(f"Note: {note}.")
+        show(operation_text.summary(operations) + ".")
     say("Nothing was done (--dry-run).")
 
 
@@ -392,9 +441,9 @@ def _ask(erasing: Sequence[Any], yes: bool) -> None:
     """Raises Failed unless what is to be erased may be."""
     if not erasing or yes:
         return
-    from zarrscope_app.presenters import changes
+    from zarrscope_app.presenters.tree import operation_text
 
-    told = changes.summary(erasing)
+    told = operation_text.summary(erasing)
     if not sys.stdin.isatty():
         raise Failed(f"This would take data away: {told}. --yes does it, --dry-run shows what. Nothing was changed.")
     if not click.confirm(f"This takes data away: {told}. Go on?", err=True):
@@ -411,11 +460,12 @@ class _Bar:
         line = f"{progress.doing} {progress.done:,}"
         if progress.done % 64 == 0 or not self._last:
             self._last = line
-            click.echo(f"\r{line:<30}", nl=False, err=True)
+            rewrite(f"{line:<30}")
 
     def end(self) -> None:
         if self._last:
-            click.echo("\r" + " " * 30 + "\r", nl=False, err=True)
+            rewrite(" " * 30)
+            steer("\r")
 
 
 COMMANDS = (create, resize, remove, move, copy, consolidate)

@@ -8,12 +8,10 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, opened, opening, show, show_json, write_whole
+from zarrscope_app.cli.console import Failed, acting, opened, opening, show, show_json, write_whole
+from zarrscope_app.cli.streams import rewrite, steer
 
 PRINT_LIMIT = 10_000
-RENDER_LIMIT = 1 << 28
-"""Values per channel that render reads at most, 16,384 x 16,384."""
-
 SELECT = click.option("--select", "selection", metavar="INDEX", help='As numpy: "0,:,10:90,::2", "...,5".')
 
 
@@ -56,6 +54,8 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     """
     import numpy as np
 
+    from zarrscope.model.selection import select
+
     chosen = parse_selection(selection)
     _, array = opened(url, node, **how)
     if array.kind != "array":
@@ -63,6 +63,9 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     if output and output != "-" and not output.endswith(".npy"):
         raise click.UsageError("Values are written as .npy: give the output file that ending.")
     try:
+        size = select(chosen, array.shape).size
+        if not output and size > PRINT_LIMIT:
+            raise Failed(f"That is {size:,} values. Select fewer to print, or write them with -o out.npy.")
         values = np.asarray(array[chosen])
     except IndexError as error:
         raise click.UsageError(f"--select {selection!r} does not fit the shape {array.shape}: {error}.") from None
@@ -76,15 +79,13 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
         np.save(buffer, values, allow_pickle=False)
         write_whole(output, buffer.getvalue())
         return
-    if values.size > PRINT_LIMIT:
-        raise Failed(f"That is {values.size:,} values. Select fewer to print, or write them with -o out.npy.")
     if as_json:
         show_json(values.tolist())
         return
-    from zarrscope_app.presenters import words
+    from zarrscope_app.presenters import strings
 
     if values.ndim == 0:
-        show(words.exact(values[()], 100_000))
+        show(strings.exact(values[()], 100_000))
     else:
         show(np.array2string(values, threshold=PRINT_LIMIT + 1, max_line_width=120))
 
@@ -118,8 +119,8 @@ def render(
       zarrscope render cells.zarr --select "0,:,16" -o plane.png
       zarrscope render cells.zarr 0 --select "0,1,16,200:400,100:300" -o detail.png
     """
-    from zarrscope.png import png
-    from zarrscope.pyramid import default_image
+    from zarrscope.view.image import default_image
+    from zarrscope.view.png import png
 
     chosen = parse_selection(selection)
     _, found = opened(url, node, **how)
@@ -139,6 +140,7 @@ def render(
 @click.command("demo", short_help="Makes the demo volume.")
 @click.argument("folder", metavar="DIR", required=False)
 @click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
+@acting
 def demo(folder: str | None, size: Any) -> None:
     """Makes the demo volume, unless it is there, and prints where it lies.
 
@@ -158,13 +160,9 @@ def demo(folder: str | None, size: Any) -> None:
     if not sys.stderr.isatty():
         show(str(run(None)))
         return
-    with click.progressbar(length=1, label="Making the demo volume", file=sys.stderr) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        made = run(progress)
+    made = run(lambda done, total: rewrite(f"Making the demo volume {100 * done // max(1, total):3} %"))
+    rewrite(" " * 30)
+    steer("\r")
     show(str(made))
 
 

@@ -5,6 +5,11 @@ An anywidget whose picture, rows and words all come from the kernel: no CDN, no 
 
 from __future__ import annotations
 
+from zarrscope_app.presenters.installation import lacking
+
+if _missing := lacking("notebook"):
+    raise ImportError(_missing, name="anywidget")
+
 from zarrscope_app.jupyter.widget import Explorer, explore
 
 __all__ = ["Explorer", "explore"]

@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from collections.abc import Callable
 from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import anywidget
-import numpy as np
 import traitlets
 
-from zarrscope.background import Mailbox, Outcome, Owner, Ticket, shared
-from zarrscope.opening import open as open_hierarchy
-from zarrscope.png import png
-from zarrscope_app.presenters import OncePerTurn, Session, words
-from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope.errors import ZarrscopeError
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import JobResult, Mailbox, Owner, Ticket, shared
+from zarrscope.view.png import png
+from zarrscope_app.jupyter.snapshots import plain
+from zarrscope_app.jupyter.views import CONTENT, content
+from zarrscope_app.presenters import CoalescedCall, Session, Settings, strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, is_plain, python_text
+from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.opening import target_of
+from zarrscope_app.settings import FileSettings
 
 STATIC = Path(__file__).parent / "static"
 PICTURE_LIMIT = 2048
@@ -40,8 +41,8 @@ CALLS = {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
         "set_visible", "set_color", "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
-    "edit": {"edit", "edit_json", "retype", "add", "rename", "remove", "move", "undo", "redo", "revert", "fold",
-             "save", "resolve", "reload"},
+    "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
+             "fold", "save", "resolve", "reload"},
     "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose"},
@@ -53,25 +54,6 @@ SUMMARY_SECONDS = 1.0
 """A cell waits no longer for its static summary."""
 ROWS = 400
 """Rows of the tree that are sent at most, however many there are."""
-
-
-def plain(value: Any) -> Any:
-    """A snapshot as JSON: enums by value, arrays left out, numbers that JSON lacks as null."""
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return None
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
 def poster() -> Callable[[Callable[[], None]], None]:
@@ -89,7 +71,11 @@ def poster() -> Callable[[Callable[[], None]], None]:
 
 
 class Explorer(anywidget.AnyWidget):
-    """A hierarchy in a cell. `editable` opens it for writing and shows the form; nothing is written before Save."""
+    """A hierarchy in a cell. `editable` opens it for writing and shows the form; nothing is written before Save, and
+    what is not saved outlives the kernel: it is offered when the same place is explored again.
+
+    `settings`: where edits that were not saved are kept; None: in files of the person who runs the kernel.
+    """
 
     _esm = STATIC / "widget.js"
     _css = STATIC / "widget.css"
@@ -111,12 +97,17 @@ class Explorer(anywidget.AnyWidget):
         url: str,
         *,
         editable: bool = False,
+        follow_links: bool = False,
+        missing_is_fill: bool = False,
         height: int = 420,
         path: str | None = None,
+        settings: Settings | None = None,
         post: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         super().__init__(height=height)
         self._closed = False
+        self.held: object = None
+        """What must live for as long as it is shown."""
         self._post = post or poster()
         self._editable = editable
         self._rows = (0, 200)
@@ -125,15 +116,21 @@ class Explorer(anywidget.AnyWidget):
         self._painting: Ticket | None = None
         self._repaint = False
         self._owner: Owner = shared().owner(self._post)
-        self.session = Session(url, self._post, writable=editable, path=path)
-        self._publish = OncePerTurn(self._post, self._send_view)
-        self._paint = OncePerTurn(self._post, self._draw)
+        self.session = Session(
+            url, self._post, writable=editable, follow_links=follow_links, missing_is_fill=missing_is_fill, path=path
+        )
+        if editable:  # nothing else has edits, or may be opened for writing to put them back
+            self.session.keep_edits(settings if settings is not None else FileSettings())
+        self._publish = CoalescedCall(self._post, self._send_view)
+        self._paint = CoalescedCall(self._post, self._draw)
         s = self.session
         for signal in (
             s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.values.changed,
             s.problems.changed,
         ):  # fmt: skip
             signal.connect(self._soon, check_nargs=False)
+        self._heard: set[str] = set(CONTENT)
+        """Views whose presenters are listened to."""
         s.slice.painted.connect(self._paint.soon, check_nargs=False)
         s.slice.probed.connect(self._send_probe, check_nargs=False)
         self.on_msg(self._receive)
@@ -153,38 +150,23 @@ class Explorer(anywidget.AnyWidget):
         if self._closed:
             return
         s = self.session
-        picture = s.slice.state
+        for id, presenter in s.tabs.presenters.items():
+            if id not in self._heard:
+                self._heard.add(id)
+                presenter.changed.connect(self._soon, check_nargs=False)
         with self.hold_sync():
             self.view = {
                 "session": plain(s.state),
                 "rows": plain(s.tree.flat(*self._rows)),
                 "first_row": self._rows[0],
                 "row_count": s.tree.flat_count,
-                "slice": plain(picture),
-                "info": plain(s.metadata.state),
-                "edit": plain(s.edit.state),
-                "diff": s.edit.diff().unified if s.edit.state.changes else "",
-                "table": self._table(),
-                "problems": plain(s.problems.items),
-                "problems_text": s.problems.sentence,
+                **content(s),
                 "editable": self._editable,
                 "words": WORDS,
                 "keys": KEYS,
             }
         self._mirror()
         self._paint.soon()
-
-    def _table(self) -> dict[str, Any]:
-        values = self.session.values
-        table = values.state
-        rows, columns = min(table.rows, 50), min(table.columns, 20)
-        shown = self.session.state.tab == "values"
-        return {
-            **plain(table),
-            "cells": values.cells(0, 0, rows, columns) if shown and rows and columns else [],
-            "heads": [values.label(0, c)[1] for c in range(columns)] if shown and rows else [],
-            "sides": [values.label(r, 0)[0] for r in range(rows)] if shown and columns else [],
-        }
 
     def _mirror(self) -> None:
         """Python's side of the state follows what is shown."""
@@ -219,7 +201,7 @@ class Explorer(anywidget.AnyWidget):
                       if t.state.value in ("failed", "undecodable")],
         }  # fmt: skip
 
-        def done(outcome: Outcome[bytes]) -> None:
+        def done(outcome: JobResult[bytes]) -> None:
             self._painting = None
             if outcome.value is not None:
                 with self.hold_sync():
@@ -281,6 +263,8 @@ class Explorer(anywidget.AnyWidget):
         try:
             inspect.signature(gesture).bind(*arguments)
             gesture(*arguments)
+        except ZarrscopeError:  # NotFound is a KeyError too, but no fault of the message
+            raise
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             self.log.debug("%s%s", do, args)
         if do == "slice.hover":
@@ -317,11 +301,13 @@ class Explorer(anywidget.AnyWidget):
         if node is not None:
             return str(node._repr_html_())
         url, path = self.session.url, self.session.state.path
+        links, fill = self.session.follows_links, self.session.missing_is_fill
         found: list[str] = []
 
         def work() -> str:
-            hierarchy = open_hierarchy(url)
-            return str(hierarchy[path if path != "/" else hierarchy.entry]._repr_html_())
+            options = {"missing_is_fill": True} if fill else None
+            hierarchy = open_hierarchy(url, follow_links=links, storage_options=options)
+            return str(hierarchy[path if path != "/" else hierarchy.initial_path]._repr_html_())
 
         mailbox = Mailbox()
         owner = shared().owner(mailbox)
@@ -337,7 +323,8 @@ class Explorer(anywidget.AnyWidget):
     @property
     def code(self) -> str:
         """Python that reads what is selected."""
-        return python_text(self.session.state.url, self.session.state.path)
+        session = self.session
+        return python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
 
     def close(self) -> None:
         """Gives everything back; nothing is sent afterwards."""
@@ -348,29 +335,42 @@ class Explorer(anywidget.AnyWidget):
         super().close()
 
     def __repr__(self) -> str:
-        return f"<Explorer {self.session.state.url} {self.path}>"
+        return strings.clean(f"<Explorer {self.session.state.url} {self.path}>")
 
 
 WORDS = {
     **LABELS, **{c.id: c.label for c in COMMANDS},
-    "retry": words.RETRY, "cancel": words.CANCEL, "load": words.LOAD_ANYWAY, "no-image": words.NO_IMAGE,
+    "retry": strings.RETRY, "cancel": strings.CANCEL, "load": strings.LOAD_ANYWAY, "no-image": strings.NO_IMAGE,
 }  # fmt: skip
 KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, "zoom-in", "zoom-out", "fit"} for k in c.keys if is_plain(k)}
 
 
-def explore(target: Any, *, editable: bool = False, height: int = 420, path: str | None = None) -> Explorer:
-    """Shows `target` in a cell: a URL or a path, a zarrscope Hierarchy, Group or Array, or a zarr-python node.
+def explore(
+    target: Any,
+    *,
+    editable: bool = False,
+    follow_links: bool = False,
+    missing_is_fill: bool = False,
+    height: int = 420,
+    path: str | None = None,
+) -> Explorer:
+    """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or what else zarrscope.open takes: a
+    node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file system, a mapping.
 
-    `editable` opens it for writing (attributes only; a Save and a diff stand before every write). `height` in pixels.
-    Raises TypeError for a target that has no address.
+    `editable` opens it for writing (attributes only; a Save and a diff stand before every write; edits that were not
+    saved when the kernel ended are offered when the place is explored again). `follow_links`: also links that
+    lead out of the folder. `missing_is_fill`: takes as missing what a server does not give out, where it does not tell
+    one from the other. What is opened already keeps to what it was opened with. `height` in pixels.
+    Raises TypeError for any other target.
     """
-    if isinstance(target, str | os.PathLike):
-        return Explorer(os.fspath(target), editable=editable, height=height, path=path)
-    hierarchy = getattr(target, "hierarchy", None)
-    if hierarchy is not None:
-        return Explorer(hierarchy.url, editable=editable, height=height, path=path or target.path)
-    if hasattr(target, "url"):
-        return Explorer(target.url, editable=editable, height=height, path=path)
-    if hasattr(target, "store_path"):
-        return Explorer(str(target.store_path), editable=editable, height=height, path=path)
-    raise TypeError(f"explore() takes an address or an opened hierarchy, group or array, not {type(target).__name__}")
+    found = target_of(target, path)
+    shown = Explorer(
+        found.url,
+        editable=editable,
+        follow_links=follow_links or found.follow_links,
+        missing_is_fill=missing_is_fill or found.missing_is_fill,
+        height=height,
+        path=found.path,
+    )
+    shown.held = found.held
+    return shown

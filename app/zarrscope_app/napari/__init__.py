@@ -1,1 +1,6 @@
 """The napari plugin: a dock with tree, form and "Add to viewer", a reader, and the demo as sample data."""
+
+from zarrscope_app.presenters.installation import lacking
+
+if _missing := lacking("napari"):
+    raise ImportError(_missing, name="napari")

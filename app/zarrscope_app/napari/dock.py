@@ -1,73 +1,93 @@
-"""The dock: address, tree, form, info, "Add to viewer". The panes are the desktop window's; layers are napari's."""
+"""The dock: address, tree, form, info, "Add to viewer". The panes are the desktop window's; layers are napari's.
+
+Edits that are not saved are kept when the dock goes, and offered when the place is opened again.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import QSize, QTimer
+from qtpy.QtCore import QEvent, QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QColor, QPalette
 from qtpy.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSplitter,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from zarrscope.background import Priority, shared
-from zarrscope.errors import ZarrscopeError
-from zarrscope_app.napari.layers import as_napari
-from zarrscope_app.presenters import TABS, Session, words
-from zarrscope_app.presenters.actions import perform
+from zarrscope.errors.confidential import public
+from zarrscope.runtime.threads import Priority, shared
+from zarrscope_app.napari.layers import as_napari, insert
+from zarrscope_app.napari.planes import watch
+from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
-from zarrscope_app.presenters.layers import Layer, Layers
+from zarrscope_app.presenters.layers import Layer, Layers, not_added
+from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.session.opening import target_of
+from zarrscope_app.presenters.session.workspace import absolute
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
-from zarrscope_app.qt.look import follow
-from zarrscope_app.qt.panes import InfoPane
+from zarrscope_app.qt.text import Label
+from zarrscope_app.qt.theme import follow
 from zarrscope_app.qt.tree import TreePane
+from zarrscope_app.qt.views import ViewTabs
+from zarrscope_app.settings import FileSettings
 
 if TYPE_CHECKING:
     import napari
 
 TITLE = "Zarr explorer"
+VIEWS_SHOWN = ("attributes", "info")
+"""Views that the dock shows of those that are built in: the picture is napari's."""
 PAINT_MS = 10
 """Enough for Qt to have drawn what was added: it waits 5 ms for more to draw."""
 
 
 class Explorer(QWidget):
-    """`open(url)` shows a hierarchy; `add()` adds the selected node's layers to the viewer."""
+    """`open(target)` shows a hierarchy; `add()` adds the selected node's layers to the viewer."""
 
-    def __init__(self, napari_viewer: napari.Viewer, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, napari_viewer: napari.Viewer, parent: QWidget | None = None, settings: Settings | None = None
+    ) -> None:
+        """`settings`: where edits that were not saved are kept for the next time; None: in files."""
         super().__init__(parent)
+        self._settings = settings if settings is not None else FileSettings()
         self.viewer = napari_viewer
         self.bridge = Bridge()
         self.layers = Layers(self.bridge.post)
+        self.planes = watch(napari_viewer)
+        self.planes.listeners.add(id(self))
+        self.planes.changed.connect(self._planes_changed)
+        self.destroyed.connect(partial(_forget, self.planes.listeners, id(self)))
         self.session: Session | None = None
+        self._held: object = None
+        self._sessions: list[Session] = []
+        """The same, for when Qt has deleted the dock with napari's window."""
+        self.destroyed.connect(partial(_close_all, self._sessions))
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
-        self.facts = QLabel()
+        self.facts = Label()
         self.facts.setWordWrap(True)
         self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
         for name, button in self.offers.items():
             button.clicked.connect(partial(self._asked, name))
             button.hide()
+        self.retry = QPushButton(strings.RETRY)
+        self.retry.clicked.connect(self._retry)
+        self.retry.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.opened.connect(self._opened)
-        self.form = AttributesPane()
+        self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
+        self.form: AttributesPane = self.tabs.pages["attributes"]
         self.form.asked.connect(self._asked)
-        self.info = InfoPane()
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        for name, pane in (("attributes", self.form), ("info", self.info)):
-            self.tabs.addTab(pane, dict(TABS)[name])
+        self.info = self.tabs.pages["info"]
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self.add)
         self.button.setEnabled(False)
@@ -78,7 +98,7 @@ class Explorer(QWidget):
         column = QVBoxLayout(self)
         column.addWidget(self.address)
         column.addWidget(self.facts)
-        for button in self.offers.values():
+        for button in (self.retry, *self.offers.values()):
             column.addWidget(button)
         column.addWidget(split, 1)
         row = QHBoxLayout()
@@ -118,32 +138,64 @@ class Explorer(QWidget):
             (QPalette.ColorRole.Highlight, theme.current),
             (QPalette.ColorRole.HighlightedText, theme.text),
         ):
-            palette.setColor(role, QColor(color.as_hex("long")))
+            palette.setColor(role, QColor(*color.as_rgb_tuple(alpha=False)))
         follow(palette)
         self.setPalette(palette)
 
     # ------------------------------------------------------------------ one hierarchy
-    def open(self, url: str, path: str | None = None) -> None:
-        """Opens a place, read-only until the person asks to edit. Never blocks; failures are said in the dock."""
+    def open(self, target: Any, path: str | None = None) -> None:
+        """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit.
+
+        Never blocks; failures are said in the dock. Raises TypeError for an object that leads nowhere.
+        """
+        found = target_of(target, path)
         self._drop()
-        self.address.setText(url)
-        session = self.session = Session(url.strip(), self.bridge.post, path=path)
+        self._held = found.held
+        self.address.setText(public(found.url))
+        session = self.session = Session(
+            absolute(found.url),
+            self.bridge.post,
+            follow_links=found.follow_links,
+            missing_is_fill=found.missing_is_fill,
+            path=found.path,
+        )
+        session.keep_edits(self._settings)
+        self._sessions.append(session)
         session.changed.connect(self._show, check_nargs=False)
         session.problems.changed.connect(self._show, check_nargs=False)
         self.tree.attach(session.tree)
-        self.form.attach(session.edit)
-        self.info.attach(session.metadata)
+        self.tabs.attach(session)
         self._show()
 
     def _show(self) -> None:
+        unread = self.planes.unread.sentence
         if self.session is None:
+            self.facts.setText(unread)
+            self.retry.setVisible(bool(unread))
             return
+        self.tabs.show_views()
         state = self.session.state
         problems = self.session.problems.items
-        self.facts.setText(state.sentence or words.joined(state.facts, problems[-1].headline if problems else ""))
+        facts = strings.joined(state.facts, problems[-1].headline if problems else "")
+        self.facts.setText(state.sentence or unread or facts)
+        self.retry.setVisible(bool(unread) or state.retry)
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
+
+    def _planes_changed(self) -> None:
+        """Layers outlive the session that they came from; where it is still open, it knows what would help."""
+        session = self.session
+        if session is not None and session.hierarchy is not None:
+            for layer, problem in self.planes.unread.items:
+                if problem.offer and layer.metadata.get("zarrscope", {}).get("url") == session.hierarchy.url:
+                    session.problems.add(problem)
+        self._show()
+
+    def _retry(self) -> None:
+        if self.session is not None and self.session.state.retry:
+            self.session.retry()
+        self.planes.retry()
 
     def _select(self, path: str) -> None:
         if self.session is not None:
@@ -163,7 +215,7 @@ class Explorer(QWidget):
     def add(self) -> None:
         """Adds the layers of the selected node, read in the background; what fails is said above the tree."""
         if self.session is not None:
-            self.facts.setText(words.LOADING)
+            self.facts.setText(strings.LOADING)
             self.layers.add(self.session, self._add)
 
     def _add(self, layers: list[Layer]) -> None:
@@ -181,23 +233,20 @@ class Explorer(QWidget):
             self._show()
 
     def _add_one(self, layer: Layer) -> None:
-        from napari.layers import Layer as NapariLayer
-
         try:
-            # napari reads the first plane right here.
-            self.viewer.add_layer(NapariLayer.create(*as_napari(layer)))
-        except ZarrscopeError as error:
+            insert(self.viewer, *as_napari(layer))
+        except Exception as error:  # of reading; of napari, whose rules for data change with its versions
             if self.session is not None:
-                self.session.problems.add(error, self.session.state.path)
+                self.session.problems.add(not_added(layer, error), layer.source["path"])
 
     # ------------------------------------------------------------------ the end
     def _drop(self) -> None:
         if self.session is not None:
+            self.form.commit()
             self.tree.attach(None)
-            self.form.attach(None)
-            self.info.attach(None)
-            self.session.close()
+            self.tabs.attach(None)
             self.session = None
+            _close_all(self._sessions)
 
     def stop(self) -> None:
         """Gives everything back: nothing is called afterwards."""
@@ -206,13 +255,33 @@ class Explorer(QWidget):
         self._next.stop()
         self._waiting.clear()
         self._owner.close()
+        if id(self) in self.planes.listeners:
+            self.planes.listeners.discard(id(self))
+            self.planes.changed.disconnect(self._planes_changed)
         self._drop()
         self.layers.close()
         self.bridge.close()
 
+    def event(self, event: QEvent | None) -> bool:
+        """napari does not close what it takes out of its window. Then what is not saved is kept, and offered when the
+        place is opened again."""
+        if event is not None and event.type() == QEvent.Type.ParentChange and self.parent() is None:
+            self._drop()
+        return super().event(event)
+
     def closeEvent(self, event: QCloseEvent | None) -> None:
         self.stop()
         super().closeEvent(event)
+
+
+def _close_all(sessions: list[Session], _: object = None) -> None:
+    """Closes them; edits that are not saved are kept in their files."""
+    while sessions:
+        sessions.pop().close()
+
+
+def _forget(listeners: set[int], name: int, _: object = None) -> None:
+    listeners.discard(name)
 
 
 def _import_early() -> None:

@@ -1,7 +1,8 @@
-"""From the presenters' layers to napari's: names of arguments, nothing else."""
+"""From the presenters' layers to napari's: names of arguments, and adding one wholly or not at all."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from zarrscope_app.presenters.layers import Layer
@@ -10,16 +11,19 @@ from zarrscope_app.presenters.layers import Layer
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     """(data, arguments, kind) as readers give them and `Layer.create` takes them."""
     arguments: dict[str, Any] = {
-        "name": layer.name,
+        "name": _untagged(layer.name),
         "scale": layer.scale,
         "translate": layer.translation,
-        "axis_labels": layer.axis_names,
+        "axis_labels": tuple(map(_untagged, layer.axis_names)),
         "units": tuple(_unit(name) for name in layer.units),
         "visible": layer.visible,
         "multiscale": len(layer.data) > 1,
         "metadata": {"zarrscope": dict(layer.source)},
     }
+    if layer.affine is not None:
+        arguments["affine"] = layer.affine
     if layer.kind == "image":
+        arguments["rgb"] = False  # napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
         arguments["blending"] = "additive"
         if layer.color is not None:
@@ -29,13 +33,37 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     return list(layer.data) if len(layer.data) > 1 else layer.data[0], arguments, layer.kind
 
 
+def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None:
+    """Adds a layer to the viewer. napari reads a plane right here; where that fails the viewer is as it was before.
+
+    A layer that is not visible reads nothing when it is inserted, so that it is wholly there before the first read.
+    """
+    from napari.layers import Layer as NapariLayer
+
+    layer = NapariLayer.create(data, {**arguments, "visible": False}, kind)
+    try:
+        viewer.add_layer(layer)
+        layer.visible = arguments["visible"]
+    except BaseException:
+        if layer in viewer.layers:
+            viewer.layers.remove(layer)
+        raise
+
+
+def _untagged(text: str) -> str:
+    """napari puts names into labels and tooltips of Qt, which take what looks like a tag for HTML."""
+    return re.sub("<(?=[A-Za-z/!?])", "‹", text)
+
+
 def _unit(name: str) -> str:
-    """napari takes the units that pint knows; another word counts as none."""
+    """napari takes the units that pint knows; another word counts as none. pint would compute what is no word."""
     import pint
 
+    if not re.fullmatch(r"[A-Za-zµμΩÅ°_]{1,40}", name):
+        return "pixel"
     try:
         pint.Unit(name)
-    except (pint.PintError, ValueError, TypeError):
+    except Exception:  # of pint, of Python's tokenizer
         return "pixel"
     return name
 

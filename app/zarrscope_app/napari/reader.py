@@ -7,6 +7,7 @@ Claims what nobody else does (zarr.json, .zarray, .zgroup, *.ozx). Directories n
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[LayerD
     """The reading function, or None at once for what is not ours. Looks at names, and into a folder of another name
     for one of `NAMES`: who chooses zarrscope for it is not refused."""
     first = str(path[0] if isinstance(path, list) else path)
-    text = first.rstrip("/\\").lower()
+    text = first.rstrip("/" + os.sep).lower()
     if text.endswith((".zarr", ".ozx", ".n5", *NAMES)) or "://" in text:
         return read
     return read if any(os.path.isfile(os.path.join(first, name)) for name in NAMES) else None
@@ -28,11 +29,16 @@ def read(path: str | list[str]) -> list[LayerData]:
     """The layers of each address, as napari takes them."""
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
-    from zarrscope_app.presenters.layers import plan
+    from zarrscope_app.napari.planes import hidden_at_first
+    from zarrscope_app.presenters.layers import notes, plan
 
     layers: list[LayerData] = []
     for address in path if isinstance(path, list) else [path]:
-        layers += [as_napari(layer) for layer in plan(zarrscope.open(str(address)).root)]
+        hierarchy = zarrscope.open(str(address))
+        planned = plan(hierarchy[hierarchy.initial_path])
+        for note in notes(planned):
+            warnings.warn(note, UserWarning, stacklevel=2)  # napari shows it
+        layers += [hidden_at_first(*as_napari(layer)) for layer in planned]
     return layers
 
 

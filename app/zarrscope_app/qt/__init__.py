@@ -12,13 +12,23 @@ _windows: list[Any] = []
 """Qt deletes a window that Python has forgotten."""
 
 
-def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings | None = None) -> int:
+def main(
+    urls: Sequence[str] = (),
+    *,
+    writable: bool = False,
+    follow_links: bool = False,
+    missing_is_fill: bool = False,
+    settings: Settings | None = None,
+) -> int:
     """Open `urls` in one window and run until the last window closes. Returns the exit code."""
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope_app.presenters.turn import take_turns_quickly
+    from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.settings import FileSettings
 
+    ours = QApplication.instance() is None  # else another program's, which called us
+    if ours:
+        own_process()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     application.setApplicationName("zarrscope")
     application.setDesktopFileName("zarrscope")  # type: ignore[attr-defined]  # not in qtpy's stubs
@@ -27,8 +37,9 @@ def main(urls: Sequence[str] = (), *, writable: bool = False, settings: Settings
     keep = settings if settings is not None else FileSettings()
     window = open_window(keep)
     for url in urls:
-        window.open(url, writable)
-    take_turns_quickly()
+        window.open(url, writable, follow_links, missing_is_fill)
+    if ours:
+        tune_interpreter()
     return int(application.exec())
 
 
@@ -59,13 +70,21 @@ def _tell_faults() -> None:
 
 
 def _let_ctrl_c_through(application: Any) -> None:
-    """Python sees a signal only between two of its own instructions: a slow timer gives it some, so that Ctrl+C in the
-    terminal ends the application as it ends every other."""
+    """Python sees a signal only between two of its own instructions: a slow timer gives it some, so that signals end
+    the application as they end every other."""
     import signal
 
     from qtpy.QtCore import QTimer
 
-    signal.signal(signal.SIGINT, lambda *_: application.closeAllWindows())
+    def end(number: int, _: object) -> None:
+        """Nobody is asked: what is not saved is kept for the next start."""
+        for window in _windows:
+            window.workspace.close_all()
+        application.exit(128 + number)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), end)
     timer = QTimer(application)
     timer.timeout.connect(lambda: None)
     timer.start(300)

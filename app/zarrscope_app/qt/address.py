@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import QSize, Qt, Signal
-from qtpy.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QStackedWidget, QToolButton, QWidget
+from qtpy.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QSizePolicy, QStackedWidget, QToolButton, QWidget
 
 from zarrscope_app.presenters import SessionState
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import Role, icon
+from .text import Label, literal, tip
+from .theme import Role, icon
 
 
 class AddressLine(QWidget):
@@ -49,8 +50,7 @@ class AddressLine(QWidget):
         self._stack.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._stack.setFixedHeight(self.line.sizeHint().height() + 4)
         row.addWidget(self._stack, 1)
-        self.facts = QLabel()
-        self.facts.setTextFormat(Qt.TextFormat.PlainText)
+        self.facts = Label()
         self.facts.setContentsMargins(8, 0, 0, 0)
         row.addWidget(self.facts)
         self.show_place(None)
@@ -85,9 +85,9 @@ class AddressLine(QWidget):
         return False
 
     def _enter(self) -> None:
-        text = self.line.text().strip()
+        text = self.line.text()
         self._leave()
-        if text:
+        if text.strip():
             self.entered.emit(text)
 
     def _leave(self) -> None:
@@ -127,14 +127,14 @@ class _Trail(QFrame):
         shown = crumbs if len(crumbs) <= 5 else (crumbs[0], *crumbs[-3:])
         for place, (label, path) in enumerate(shown):
             if place:
-                gap = QLabel()
+                gap = Label()
                 gap.setPixmap(icon("forward").pixmap(10, 10))
                 self._parts.append(gap)
                 self._row.addWidget(gap)
             button = QToolButton()
             button.setAutoRaise(True)
-            button.setText(label if len(label) <= 40 else f"{label[:18]}…{label[-18:]}")
-            button.setToolTip(label)
+            button.setText(literal(label if len(label) <= 40 else f"{label[:18]}…{label[-18:]}"))
+            button.setToolTip(tip(label))
             button.setCursor(Qt.CursorShape.ArrowCursor)
             button.clicked.connect(lambda _=False, path=path: go(path))
             self._parts.append(button)

@@ -15,9 +15,9 @@ from qtpy.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal
 from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from zarrscope_app.presenters import OncePerTurn, Post, Rect, SlicePresenter, Tile, TileState
+from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
 
-from .look import Role, image_background, mix, quiet, warning
+from .theme import Role, image_background, mix, quiet, warning
 
 _ZOOM_STEP = 1.25
 _SETTLE_MS = 120
@@ -43,7 +43,7 @@ class ImageCanvas(QWidget):
         self._pressed: QPointF | None = None
         self._pressed_center = self._center
         self._dragged = False
-        self._tell = OncePerTurn(post, self._tell_viewport)
+        self._tell = CoalescedCall(post, self._tell_viewport)
         # While the view moves, pixels are taken as they are; once it rests, shrunken tiles are smoothed.
         self._settled = QTimer(self)
         self._settled.setSingleShot(True)

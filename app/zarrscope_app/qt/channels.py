@@ -14,7 +14,6 @@ from qtpy.QtWidgets import (
     QComboBox,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QPushButton,
     QScrollArea,
@@ -25,11 +24,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import ChannelView, LabelView, SlicePresenter, words
+from zarrscope_app.presenters import ChannelView, LabelView, SlicePresenter, strings
 from zarrscope_app.presenters.commands import LABELS, command
 
 from .contrast import ContrastStrip
-from .look import icon
+from .text import Label, literal, tip
+from .theme import icon
 
 _PALETTE = ((0, 255, 255), (255, 0, 255), (255, 255, 0), (0, 255, 0), (255, 0, 0), (0, 0, 255), (255, 255, 255))
 _GAMMAS = (0.5, 1.0, 2.0)
@@ -59,11 +59,11 @@ class ChannelsPanel(QScrollArea):
         self._auto = QPushButton(icon("contrast"), command("auto").label)
         self._auto.clicked.connect(self._auto_all)
         self._column.addWidget(self._auto)
-        self._label_title = QLabel(LABELS["labels"])
+        self._label_title = Label(LABELS["labels"])
         self._column.addWidget(self._label_title)
         self._label_rows = QVBoxLayout()
         self._column.addLayout(self._label_rows)
-        self._level_title = QLabel(LABELS["level"])
+        self._level_title = Label(LABELS["level"])
         self._column.addWidget(self._level_title)
         self._level = QComboBox()
         self._level.setAccessibleName(LABELS["level"])
@@ -108,7 +108,7 @@ class ChannelsPanel(QScrollArea):
             self._level.addItems([LABELS["level-auto"], *names])
         self._level.setCurrentIndex(state.level + 1 if state.locked else 0)
         self._level.setItemText(0, state.level_text if not state.locked and state.level_text else LABELS["level-auto"])
-        self._level.setToolTip(state.level_text)
+        self._level.setToolTip(tip(state.level_text))
         for widget in (self._level, self._level_title):
             widget.setVisible(len(names) > 1)
 
@@ -162,7 +162,7 @@ class _ChannelRow(QWidget):
         self._eye.setAutoRaise(True)
         self._eye.setCheckable(True)
         self._eye.toggled.connect(self._set_visible)
-        self._text = QLabel()
+        self._text = Label()
         self._text.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.strip = ContrastStrip()
         self.strip.levels_dragged.connect(self._set_levels)
@@ -187,7 +187,7 @@ class _ChannelRow(QWidget):
         self._swatch.setIcon(_swatch(color))
         self._swatch.setAccessibleName(f"{LABELS['color']} {view.label}")
         self._name.setText(view.label)
-        self._name.setToolTip(view.label)
+        self._name.setToolTip(tip(view.label))
         self._name.setEnabled(view.visible)
         self._text.setText(view.text)
         self._eye.blockSignals(True)
@@ -197,7 +197,7 @@ class _ChannelRow(QWidget):
         self._eye.setToolTip(LABELS["visible"])
         self._eye.setAccessibleName(f"{LABELS['visible']} {view.label}")
         self.strip.setAccessibleName(f"{command('auto').label} {view.label}")
-        self.strip.setToolTip(view.text)
+        self.strip.setToolTip(tip(view.text))
         self.strip.setEnabled(view.lo is not None)
         # Background swamps everything else on a linear axis: heights are logarithms.
         heights = [math.log1p(count) for count in view.histogram]
@@ -232,7 +232,7 @@ class _ChannelRow(QWidget):
         invert.triggered.connect(lambda on: self._presenter.set_inverted(self._number, on))
         self._menu.addAction(invert)
         for gamma in _GAMMAS:
-            action = QAction(f"{LABELS['gamma']} {words.short(gamma)}", self._menu)
+            action = QAction(f"{LABELS['gamma']} {strings.short(gamma)}", self._menu)
             action.setCheckable(True)
             action.setChecked(view.gamma == gamma)
             action.triggered.connect(partial(self._set_gamma, gamma))
@@ -254,7 +254,7 @@ class _ChannelRow(QWidget):
         dialog.show()
 
 
-class _Elided(QLabel):
+class _Elided(Label):
     """A name that gives way to what stands beside it, and says so with an ellipsis."""
 
     def __init__(self) -> None:
@@ -272,7 +272,7 @@ class _Elided(QLabel):
 class _LabelRow(QWidget):
     def __init__(self, label: LabelView) -> None:
         super().__init__()
-        self.visible = QCheckBox(label.name)
+        self.visible = QCheckBox(literal(strings.clean(label.name, 60)))
         self.opacity = QSlider(Qt.Orientation.Horizontal)
         self.opacity.setRange(0, 100)
         self.opacity.setFixedWidth(64)
@@ -287,7 +287,7 @@ class _LabelRow(QWidget):
         for widget in (self.visible, self.opacity):
             widget.blockSignals(True)
         self.visible.setChecked(label.visible)
-        self.visible.setToolTip(label.sentence or label.path)
+        self.visible.setToolTip(tip(label.sentence or label.path))
         self.opacity.setValue(round(label.opacity * 100))
         self.opacity.setEnabled(label.visible)
         for widget in (self.visible, self.opacity):

@@ -13,7 +13,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from .look import Role, mix, quiet
+from .theme import Role, mix, quiet
 
 _MARGIN = 7.0
 _GRIP = 9.0

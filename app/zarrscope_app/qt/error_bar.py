@@ -1,4 +1,4 @@
-"""The error strip under the address line: one sentence, what one can do about it, and a way to wave it off."""
+"""The error bar under the address line: one sentence, what one can do about it, and a way to wave it off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from qtpy.QtGui import QGuiApplication, QPalette
 from qtpy.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
@@ -19,37 +18,37 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from .look import current_palette, fixed_font, icon, mix, warning
+from .text import Label
+from .theme import current_palette, fixed_font, icon, mix, warning
 
 
-class ErrorStrip(QFrame):
+class ErrorBar(QFrame):
     """Hidden until `show_error`. `retry` is offered only where something can be tried again."""
 
-    def __init__(self, words: dict[str, str], parent: QWidget | None = None) -> None:
+    def __init__(self, labels: dict[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._retry: Callable[[], None] | None = None
         self._offers: list[QPushButton] = []
         self._dismissed: Callable[[], None] | None = None
         self.setAutoFillBackground(True)
-        self._icon = QLabel()
+        self._icon = Label()
         self._icon.setPixmap(icon("warning").pixmap(16, 16))
-        self._sentence = QLabel()
+        self._sentence = Label()
         self._sentence.setWordWrap(True)
-        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sentence.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._details_button = QPushButton(words["details"])
+        self._details_button = QPushButton(labels["details"])
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._show_details)
-        self._retry_button = QPushButton(icon("retry"), words["retry"])
+        self._retry_button = QPushButton(icon("retry"), labels["retry"])
         self._retry_button.clicked.connect(self._try_again)
-        copy = QPushButton(icon("copy"), words["copy"])
+        copy = QPushButton(icon("copy"), labels["copy"])
         copy.clicked.connect(self._copy)
         close = QToolButton()
         close.setIcon(icon("close"))
         close.setAutoRaise(True)
-        close.setToolTip(words["dismiss"])
-        close.setAccessibleName(words["dismiss"])
+        close.setToolTip(labels["dismiss"])
+        close.setAccessibleName(labels["dismiss"])
         close.clicked.connect(self.dismiss)
         self._details = QPlainTextEdit()
         self._details.setReadOnly(True)
@@ -66,7 +65,7 @@ class ErrorStrip(QFrame):
         column.setContentsMargins(8, 4, 8, 4)
         column.addLayout(row)
         column.addWidget(self._details)
-        self.setAccessibleName(words["error"])
+        self.setAccessibleName(labels["error"])
         self.hide()
 
     def show_error(

@@ -15,7 +15,6 @@ from qtpy.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QMenu,
     QSplitter,
     QStyledItemDelegate,
@@ -28,11 +27,12 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import current_palette, icon, quiet, warning
+from .editors import EDITORS, Choice
 from .review import ConflictView, DiffView
+from .text import Label, tip
+from .theme import current_palette, icon, quiet, warning
 
 _NAME, _VALUE, _KIND = range(3)
-_KINDS = ("text", "number", "bool", "null", "list", "object")
 _CONTAINERS = ("list", "object")
 
 
@@ -124,10 +124,9 @@ class FormModel(QAbstractItemModel):
             return flags
         if index.column() == _VALUE and field.kind not in (*_CONTAINERS, "null"):
             flags |= Qt.ItemFlag.ItemIsEditable
-        if index.column() == _KIND:
+        if index.column() == _KIND and len(field.kinds) > 1:
             flags |= Qt.ItemFlag.ItemIsEditable
-        above = self.field(index.parent())
-        if index.column() == _NAME and (above is None or above.kind == "object"):
+        if index.column() == _NAME and field.can_rename:
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
@@ -150,7 +149,10 @@ class FormModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DecorationRole and column == _VALUE and field.error:
             return icon("warning")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return field.error or (field.summary if column == _VALUE else field.pointer)
+            return tip(
+                field.error
+                or (field.summary if column == _VALUE else field.title if column == _KIND else field.pointer)
+            )
         return None
 
     def setData(self, index: Any, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -163,12 +165,12 @@ class FormModel(QAbstractItemModel):
         elif index.column() == _VALUE and (text != field.text or field.error):
             self.presenter.edit(field.pointer, text)
         elif index.column() == _KIND and text != field.kind:
-            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of _KINDS
+            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of field.kinds
         return True
 
 
 class _Delegate(QStyledItemDelegate):
-    """A list to choose from for kinds and truth values; Qt's line editor for the rest."""
+    """A list to choose from for kinds; for values the editor of the table."""
 
     def sizeHint(self, option: Any, index: Any) -> Any:
         size = super().sizeHint(option, index)
@@ -177,17 +179,20 @@ class _Delegate(QStyledItemDelegate):
 
     def createEditor(self, parent: Any, option: Any, index: Any) -> Any:
         field = index.model().field(index)
-        choices = _KINDS if index.column() == _KIND else ("true", "false") if field.kind == "bool" else ()
-        if not choices or index.column() == _NAME:
+        make = EDITORS[field.editor] if index.column() == _VALUE else None
+        if index.column() == _KIND:
+            editor: QWidget = Choice(parent, field.kinds)
+        elif make is not None:
+            editor = make(parent, field)
+        else:
             return super().createEditor(parent, option, index)
-        box = QComboBox(parent)
-        box.addItems(choices)
-        box.activated.connect(lambda _: self._chosen(box))
-        return box
+        if isinstance(editor, Choice):
+            editor.activated.connect(lambda _: self._chosen(editor))
+        return editor
 
-    def _chosen(self, box: QComboBox) -> None:
-        self.commitData.emit(box)
-        self.closeEditor.emit(box)
+    def _chosen(self, editor: QWidget) -> None:
+        self.commitData.emit(editor)
+        self.closeEditor.emit(editor)
 
     def setEditorData(self, editor: Any, index: Any) -> None:
         if isinstance(editor, QComboBox):
@@ -227,6 +232,9 @@ class AttributesPane(QWidget):
         self.view.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.view.expanded.connect(lambda index: self._fold(index, False))
         self.view.collapsed.connect(lambda index: self._fold(index, True))
+        selection = self.view.selectionModel()
+        assert selection is not None
+        selection.currentChanged.connect(lambda *_: self._enable_remove())
         header = self.view.header()
         assert header is not None
         header.setStretchLastSection(False)
@@ -234,9 +242,8 @@ class AttributesPane(QWidget):
         header.setSectionResizeMode(_VALUE, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(_KIND, QHeaderView.ResizeMode.ResizeToContents)
         header.resizeSection(_NAME, 320)
-        self._sentence = QLabel()
+        self._sentence = Label()
         self._sentence.setWordWrap(True)
-        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._buttons: dict[str, QToolButton] = {}
         self.diff = DiffView()
         self.diff.closed.connect(lambda: self.show_diff(False))
@@ -274,6 +281,13 @@ class AttributesPane(QWidget):
         if shown and self._presenter is not None:
             self.diff.show_diff(self._presenter.diff().unified)
 
+    def commit(self) -> None:
+        """Take over what stands in an open editor: whoever closes or saves means that too."""
+        editor = self.view.indexWidget(self.view.currentIndex())
+        if editor is not None:
+            self.view.commitData(editor)
+            self.view.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
+
     def focus_form(self) -> None:
         """Put the keyboard on the first field."""
         self.view.setFocus()
@@ -297,7 +311,7 @@ class AttributesPane(QWidget):
             button = QToolButton()
             button.setIcon(icon(command(name).icon if name not in ("add", "remove") else name))
             button.setText(text)
-            button.setToolTip(text)
+            button.setToolTip(tip(text))
             button.setAccessibleName(text)
             long = name in ("review", "save", "add", "writable")
             button.setToolButtonStyle(
@@ -334,7 +348,6 @@ class AttributesPane(QWidget):
         editable = state.status not in (EditStatus.READ_ONLY, EditStatus.EMPTY)
         for name, enabled in (
             ("add", editable),
-            ("remove", editable),
             ("undo", state.can_undo),
             ("redo", state.can_redo),
             ("review", state.changes > 0),
@@ -342,10 +355,16 @@ class AttributesPane(QWidget):
         ):
             self._buttons[name].setEnabled(enabled)
             self._buttons[name].setVisible(editable)
+        self._buttons["remove"].setVisible(editable)
+        self._enable_remove()
         self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
         if not self.diff.isHidden():
             self.diff.show_diff(self._presenter.diff().unified)
         self.conflict.show_conflicts(state.status is EditStatus.CONFLICT, state.conflicts)
+
+    def _enable_remove(self) -> None:
+        field = self.model.field(self.view.currentIndex())
+        self._buttons["remove"].setEnabled(field is not None and field.can_remove)
 
     def _fold(self, index: QModelIndex, folded: bool) -> None:
         field = self.model.field(index)
@@ -396,18 +415,20 @@ class AttributesPane(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         editable = self._buttons["add"].isVisibleTo(self)
-        for text, name, act in (
-            (LABELS["add"], "add", self.add),
-            (LABELS["rename"], "edit", self.rename),
-            (LABELS["remove"], "remove", self.remove),
-            (LABELS["move-up"], "", partial(self._move, -1)),
-            (LABELS["move-down"], "", partial(self._move, 1)),
+        field = self.model.field(self.view.currentIndex())
+        movable = field is not None and field.can_move
+        for text, name, can, act in (
+            (LABELS["add"], "add", True, self.add),
+            (LABELS["rename"], "edit", field is not None and field.can_rename, self.rename),
+            (LABELS["remove"], "remove", field is not None and field.can_remove, self.remove),
+            (LABELS["move-up"], "", movable, partial(self._move, -1)),
+            (LABELS["move-down"], "", movable, partial(self._move, 1)),
         ):
             action = menu.addAction(text)
             assert action is not None
             if name:
                 action.setIcon(icon(name))
-            action.setEnabled(editable)
+            action.setEnabled(editable and can)
             action.triggered.connect(lambda _=False, act=act: act())
         viewport = self.view.viewport()
         assert viewport is not None

@@ -8,7 +8,6 @@ from qtpy.QtCore import QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import (
     QFrame,
     QGridLayout,
-    QLabel,
     QPushButton,
     QSlider,
     QStackedWidget,
@@ -17,12 +16,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import AxisView, Post, SlicePresenter, words
+from zarrscope_app.presenters import AxisView, Post, SlicePresenter, strings
 from zarrscope_app.presenters.commands import command
 
 from .canvas import ImageCanvas
-from .line import LinePlot
-from .look import icon
+from .line_plot import LinePlotWidget
+from .text import Label
+from .theme import icon
 
 _TICK_MS = 60
 
@@ -39,14 +39,13 @@ class ImagePane(QWidget):
         self.canvas = ImageCanvas(post)
         self.canvas.zoomed.connect(self.zoomed)
         self.canvas.setAccessibleName("Image")
-        self.line = LinePlot(post)
+        self.line = LinePlotWidget(post)
         self.canvas.hovered.connect(self.hovered)
         self.line.hovered.connect(self.hovered)
-        self.sentence = QLabel()
+        self.sentence = Label()
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence.setWordWrap(True)
         self.sentence.setMargin(24)
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._stack = QStackedWidget()
         for page in (self.canvas, self.line, self.sentence):
             self._stack.addWidget(page)
@@ -87,7 +86,7 @@ class ImagePane(QWidget):
     def zoom_text(self) -> str:
         """The magnification for the status bar, "" without a picture."""
         shown = self._presenter is not None and self._presenter.state.kind == "image"
-        return words.percent(self.canvas.zoom) if shown else ""
+        return strings.percent(self.canvas.zoom) if shown else ""
 
     def _changed(self) -> None:
         assert self._presenter is not None
@@ -124,11 +123,10 @@ class _Veil(QFrame):
         self._over = over
         self.setAutoFillBackground(True)
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._text = QLabel()
+        self._text = Label()
         self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.load = QPushButton(words.LOAD_ANYWAY)
+        self.load = QPushButton(strings.LOAD_ANYWAY)
         column = QVBoxLayout(self)
         column.addWidget(self._text)
         column.addWidget(self.load, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -220,23 +218,23 @@ class AxisSliders(QWidget):
 
 class _AxisRow:
     def __init__(self, axis: AxisView, parent: QWidget) -> None:
-        self.name = QLabel(words.clean(axis.name, 24), parent)
+        self.name = Label(axis.title, parent)
         self.slider = QSlider(Qt.Orientation.Horizontal, parent)
         self.slider.setRange(0, axis.length - 1)
         self.slider.setPageStep(max(1, min(10, axis.length // 4)))
         self.slider.setMinimumWidth(80)
-        self.slider.setAccessibleName(words.clean(axis.name, 24))
-        self.index = QLabel(parent)
+        self.slider.setAccessibleName(axis.title)
+        self.index = Label(parent)
         self.index.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.position = QLabel(parent)
+        self.position = Label(parent)
         # Widths that do not jump while the numbers change.
         metrics = self.index.fontMetrics()
-        self.index.setMinimumWidth(metrics.horizontalAdvance(words.step(axis.length - 1, axis.length)) + 4)
+        self.index.setMinimumWidth(metrics.horizontalAdvance(strings.step(axis.length - 1, axis.length)) + 4)
         self.position.setMinimumWidth(metrics.horizontalAdvance("0000.00 µm") if axis.position else 0)
         self.play = QToolButton(parent)
         self.play.setAutoRaise(True)
         self.play.setIconSize(QSize(16, 16))
-        self.play.setAccessibleName(f"{command('play').label} {axis.name}")
+        self.play.setAccessibleName(f"{command('play').label} {axis.title}")
         self.play.setToolTip(command("play").label)
         self._playing: bool | None = None
 

@@ -1,22 +1,23 @@
-"""The tray at the right of the status bar: the job that runs, how far it is, and a way to stop it."""
+"""The jobs bar at the right of the status bar: the job that runs, how far it is, and a way to stop it."""
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QToolButton, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
-from zarrscope_app.presenters import JobsPresenter, JobState, words
+from zarrscope_app.presenters import JobsPresenter, JobState, strings
 from zarrscope_app.presenters.commands import LABELS
 
-from .look import icon
+from .text import Label
+from .theme import icon
 
 
-class JobsTray(QWidget):
+class JobsBar(QWidget):
     """Hidden while nothing runs. `attach` a jobs presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: JobsPresenter | None = None
-        self._text = QLabel()
+        self._text = Label()
         self._bar = QProgressBar()
         self._bar.setFixedWidth(96)
         self._bar.setTextVisible(False)
@@ -24,8 +25,8 @@ class JobsTray(QWidget):
         cancel = QToolButton()
         cancel.setAutoRaise(True)
         cancel.setIcon(icon("close"))
-        cancel.setToolTip(words.CANCEL)
-        cancel.setAccessibleName(words.CANCEL)
+        cancel.setToolTip(strings.CANCEL)
+        cancel.setAccessibleName(strings.CANCEL)
         cancel.clicked.connect(self._cancel)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 8, 0)

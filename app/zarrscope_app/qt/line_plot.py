@@ -9,14 +9,14 @@ from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from zarrscope_app.presenters import OncePerTurn, Post, SlicePresenter, words
+from zarrscope_app.presenters import CoalescedCall, Post, SlicePresenter, strings
 
-from .look import Role, quiet
+from .theme import Role, quiet
 
 _LEFT, _BOTTOM, _TOP, _RIGHT = 64, 24, 12, 16
 
 
-class LinePlot(QWidget):
+class LinePlotWidget(QWidget):
     """`attach` a presenter whose state is of the kind "line". Wheel zooms along the line, dragging moves it."""
 
     hovered = Signal()
@@ -27,7 +27,7 @@ class LinePlot(QWidget):
         self._span = (0.0, 1.0)
         self._length = 0
         self._pressed: tuple[float, tuple[float, float]] | None = None
-        self._tell = OncePerTurn(post, self._tell_viewport)
+        self._tell = CoalescedCall(post, self._tell_viewport)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -120,12 +120,12 @@ class LinePlot(QWidget):
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
             painter.setPen(quiet(palette))
             box = QRectF(0, y - 10, _LEFT - 8, 20)
-            text = words.short(bottom + share * (top - bottom))
+            text = strings.short(bottom + share * (top - bottom))
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
         lo, hi = self._span
         for share, align in ((0.0, Qt.AlignmentFlag.AlignLeft), (1.0, Qt.AlignmentFlag.AlignRight)):
             index = round(lo + share * (hi - lo)) - (1 if share else 0)
-            painter.drawText(plot.adjusted(0, plot.height() + 4, 0, _BOTTOM), align, words.count(max(0, index)))
+            painter.drawText(plot.adjusted(0, plot.height() + 4, 0, _BOTTOM), align, strings.count(max(0, index)))
 
     def resizeEvent(self, event: Any) -> None:
         self._tell.soon()

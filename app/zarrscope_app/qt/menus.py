@@ -12,11 +12,23 @@ from typing import Any
 from qtpy.QtGui import QAction, QKeySequence
 from qtpy.QtWidgets import QMainWindow, QMenu
 
-from zarrscope_app.presenters.commands import COMMANDS, MENUS, is_plain
+from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, is_plain
 
-from .look import icon
+from .theme import icon
 
 _SUBMENUS = ("open-recent",)
+NEEDS_SESSION = (
+    *OFFERS,
+    "close",
+    "refresh",
+    "writable",
+    "back",
+    "forward",
+    "copy-path",
+    "copy-python",
+    "reveal",
+)
+"""Commands that do something only where a place is open."""
 
 
 class Menus:

@@ -11,14 +11,15 @@ from typing import Any
 
 from qtpy.QtCore import Qt, QUrl
 from qtpy.QtGui import QDesktopServices, QGuiApplication
-from qtpy.QtWidgets import QDialog, QDialogButtonBox, QLabel, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
-from zarrscope_app.presenters import Session, words
+from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS, python_text
-from zarrscope_app.presenters.nodes import NodesPresenter
+from zarrscope_app.presenters.tree.node_changes import NodesPresenter
 
-from .look import fixed_font
 from .menus import Menus
+from .text import Label
+from .theme import fixed_font
 from .tree import TreePane
 
 
@@ -38,8 +39,7 @@ class PlanDialog(QDialog):
         self.place.textEdited.connect(presenter.set_target)
         start = state.to.rfind("/") + 1
         self.place.setSelection(start, len(state.to) - start)
-        self.sentence = QLabel()
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence = Label()
         self.sentence.setWordWrap(True)
         self.plan = QPlainTextEdit()
         self.plan.setReadOnly(True)
@@ -52,7 +52,7 @@ class PlanDialog(QDialog):
         act, cancel = buttons.addButton(state.label, role), buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         assert act is not None
         assert cancel is not None
-        cancel.setText(words.CANCEL)
+        cancel.setText(strings.CANCEL)
         act.setAutoDefault(not danger)
         act.setDefault(not danger)
         cancel.setDefault(danger)
@@ -97,7 +97,9 @@ class NodeActions:
         """Does the command; False: it is none of these."""
         acts: dict[str, Callable[[Session], None]] = {
             "copy-path": lambda session: _to_clipboard(session.state.address),
-            "copy-python": lambda session: _to_clipboard(python_text(session.state.url, session.state.path)),
+            "copy-python": lambda session: _to_clipboard(
+                python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
+            ),
             "reveal": _reveal,
             "rename-node": lambda session: self._tree.edit_name(session.state.path),
         }

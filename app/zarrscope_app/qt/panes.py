@@ -6,12 +6,11 @@ from html import escape
 from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
-from qtpy.QtGui import QGuiApplication
+from qtpy.QtGui import QGuiApplication, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSpinBox,
     QTableView,
@@ -23,17 +22,18 @@ from qtpy.QtWidgets import (
 )
 
 from zarrscope_app.presenters import (
-    TABS,
+    TITLES,
     MetadataPresenter,
     ProblemsPresenter,
     Recent,
     Table,
     ValuesPresenter,
-    words,
+    strings,
 )
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import current_palette, fixed_font, icon, quiet
+from .text import Label, literal, tip
+from .theme import current_palette, fixed_font, icon, quiet
 
 _ROWS = 100_000
 """Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
@@ -92,7 +92,8 @@ class ValuesModel(QAbstractTableModel):
             )
         block = self._blocks[row, column]
         line = block[index.row() % _BLOCK_ROWS] if index.row() % _BLOCK_ROWS < len(block) else []
-        return line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
+        text = line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
+        return tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role != Qt.ItemDataRole.DisplayRole or self._presenter is None:
@@ -103,7 +104,9 @@ class ValuesModel(QAbstractTableModel):
 
 
 class ValuesPane(QWidget):
-    """`attach` a values presenter, or None."""
+    """`attach` a values presenter, or None. `told(sentence)` about what could not be copied, or "" when it was."""
+
+    told = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,6 +116,10 @@ class ValuesPane(QWidget):
         self.view.setModel(self.model)
         self.view.setFont(fixed_font())
         self.view.setAccessibleName(LABELS["values"])
+        # Within the table only; elsewhere the same keys copy the path.
+        keys = QShortcut(QKeySequence.StandardKey.Copy, self.view)
+        keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        keys.activated.connect(self.copy)
         self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         across = self.view.horizontalHeader()
         if across is not None:
@@ -121,9 +128,8 @@ class ValuesPane(QWidget):
         header = self.view.verticalHeader()
         if header is not None:
             header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
-        self.sentence = QLabel()
+        self.sentence = Label()
         self.sentence.setWordWrap(True)
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self._fixed = QHBoxLayout()
         self._spins: dict[str, QSpinBox] = {}
         self._parts: list[QWidget] = []
@@ -132,6 +138,23 @@ class ValuesPane(QWidget):
         column.addLayout(self._fixed)
         column.addWidget(self.sentence)
         column.addWidget(self.view, 1)
+
+    def copy(self) -> None:
+        """The selected cells to the clipboard, as lines of cells parted by tabs; of several parts all between them."""
+        chosen = self.view.selectionModel()
+        selection: Any = chosen.selection() if chosen is not None else ()
+        picked = [selection[i] for i in range(len(selection))]
+        if self._presenter is None or not picked:
+            return
+        top, left = min(part.top() for part in picked), min(part.left() for part in picked)
+        rows, columns = max(part.bottom() for part in picked) + 1, max(part.right() for part in picked) + 1
+        self._presenter.copy(top, left, rows - top, columns - left, self._copied)
+
+    def _copied(self, text: str, sentence: str) -> None:
+        clipboard = QGuiApplication.clipboard()
+        if text and clipboard is not None:
+            clipboard.setText(text)
+        self.told.emit(sentence)
 
     def attach(self, presenter: ValuesPresenter | None) -> None:
         """Show another table."""
@@ -161,8 +184,8 @@ class ValuesPane(QWidget):
             while self._fixed.count():
                 self._fixed.takeAt(0)
             for name in names:
-                title, spin = QLabel(words.clean(name, 24)), QSpinBox()
-                spin.setAccessibleName(words.clean(name, 24))
+                title, spin = Label(strings.clean(name, 24)), QSpinBox()
+                spin.setAccessibleName(strings.clean(name, 24))
                 spin.valueChanged.connect(lambda value, name=name: self._set(name, value))
                 self._fixed.addWidget(title)
                 self._fixed.addWidget(spin)
@@ -191,7 +214,7 @@ class InfoPane(QWidget):
         self.text.setOpenLinks(False)
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self._html = ""
-        self.text.setAccessibleName(dict(TABS)["info"])
+        self.text.setAccessibleName(TITLES["info"])
         self.documents = QCheckBox(LABELS["document"])
         self.documents.toggled.connect(self._changed)
         copy = QPushButton(icon("copy"), LABELS["copy-all"])
@@ -263,11 +286,11 @@ class ProblemsPane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: ProblemsPresenter | None = None
-        self.sentence = QLabel()
+        self.sentence = Label()
         self.list = QTreeWidget()
         self.list.setHeaderHidden(True)
         self.list.setWordWrap(True)
-        self.list.setAccessibleName(dict(TABS)["problems"])
+        self.list.setAccessibleName(TITLES["problems"])
         self.list.itemActivated.connect(self._activated)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 4, 8, 4)
@@ -290,7 +313,7 @@ class ProblemsPane(QWidget):
         for found in self._presenter.items:
             item = QTreeWidgetItem([found.headline])
             item.setIcon(0, icon("warning"))
-            item.setToolTip(0, found.details or found.headline)
+            item.setToolTip(0, tip(found.details or found.headline))
             item.setData(0, Qt.ItemDataRole.UserRole, found.path)
             for text in (found.place, found.details):
                 if text and text != found.headline:
@@ -311,13 +334,13 @@ class WelcomePane(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        sentence = QLabel(words.EMPTY_WINDOW)
+        sentence = Label(strings.EMPTY_WINDOW)
         sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         sentence.setWordWrap(True)
         font = sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.2)
         sentence.setFont(font)
-        mark = QLabel()
+        mark = Label()
         mark.setPixmap(icon("zarrscope").pixmap(48, 48))
         mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
         row = QHBoxLayout()
@@ -327,7 +350,7 @@ class WelcomePane(QWidget):
             button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
             row.addWidget(button)
         row.addStretch(1)
-        self._title = QLabel(LABELS["places"])
+        self._title = Label(LABELS["places"])
         self._places = QVBoxLayout()
         self._places.setSpacing(0)
         places = QVBoxLayout()
@@ -355,10 +378,10 @@ class WelcomePane(QWidget):
             if widget is not None:
                 widget.deleteLater()
         for place in recent:
-            button = QPushButton(icon("recent"), place.label)
+            button = QPushButton(icon("recent"), literal(place.label))
             button.setFlat(True)
             button.setStyleSheet("text-align: left; padding: 4px 8px;")
-            button.setToolTip(place.url)
+            button.setToolTip(tip(place.url))
             button.clicked.connect(lambda _=False, url=place.url: self.picked.emit(url))
             self._places.addWidget(button)
         self._title.setVisible(bool(recent))

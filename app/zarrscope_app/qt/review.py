@@ -11,7 +11,6 @@ from qtpy.QtWidgets import (
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QToolButton,
@@ -21,10 +20,11 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import Disagreement, words
+from zarrscope_app.presenters import Disagreement, strings
 from zarrscope_app.presenters.commands import LABELS, command
 
-from .look import added, current_palette, fixed_font, icon, quiet, warning
+from .text import Label
+from .theme import added, current_palette, fixed_font, icon, quiet, warning
 
 
 class _Colours(QSyntaxHighlighter):
@@ -71,7 +71,7 @@ class DiffView(QWidget):
         close.clicked.connect(self.closed)
         row = QHBoxLayout()
         row.setContentsMargins(8, 0, 0, 0)
-        row.addWidget(QLabel(command("review").label), 1)
+        row.addWidget(Label(command("review").label), 1)
         row.addWidget(close)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -81,7 +81,7 @@ class DiffView(QWidget):
 
     def show_diff(self, unified: str) -> None:
         """Show `unified`, or that there is nothing to show."""
-        text = unified or words.NOTHING_TO_SAVE
+        text = unified or strings.NOTHING_TO_SAVE
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
 
@@ -116,7 +116,7 @@ class ConflictView(QWidget):
         self.setVisible(shown)
         self._table.clear()
         for item in conflicts:
-            absent = words.exact(None)
+            absent = strings.exact(None)
             texts = [item.pointer, *(absent if side is None else side for side in (item.mine, item.theirs))]
             self._table.addTopLevelItem(QTreeWidgetItem(texts))
         self._table.setVisible(bool(conflicts))
@@ -129,14 +129,14 @@ class CloseQuestion(QDialog):
         super().__init__(parent)
         self.answer: Literal["save", "discard", "cancel"] = "cancel"
         self.setWindowTitle(LABELS["close-title"])
-        sentence = QLabel(words.UNSAVED)
+        sentence = Label(strings.UNSAVED)
         sentence.setWordWrap(True)
         text = _DiffText()
         text.setPlainText(diff)
         buttons = QDialogButtonBox()
         save = buttons.addButton(command("save").label, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton(LABELS["discard"], QDialogButtonBox.ButtonRole.DestructiveRole)
-        cancel = buttons.addButton(words.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
+        cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         assert save is not None
         assert discard is not None
         assert cancel is not None

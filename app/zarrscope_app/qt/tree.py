@@ -17,7 +17,8 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView,
 from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
 
-from .look import current_palette, icon, quiet, warning
+from .text import tip
+from .theme import current_palette, icon, quiet, warning
 
 _WINDOW = 500
 _NOTE = 1 << 44
@@ -219,7 +220,7 @@ class TreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DecorationRole:
             return icon(row.icon) if name else icon("warning") if row.badge else None
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.badge or row.path
+            return tip(row.badge or row.path)
         if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
             return quiet(current_palette())
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -230,8 +231,10 @@ class TreeModel(QAbstractItemModel):
         about = self._rows.get(index.internalId() - _NOTE)
         if about is None or index.column():
             return None
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+        if role == Qt.ItemDataRole.DisplayRole:
             return about.sentence
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(about.sentence)
         failed = about.state is RowState.FAILED
         if role == Qt.ItemDataRole.ForegroundRole:
             palette = current_palette()

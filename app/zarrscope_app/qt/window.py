@@ -15,45 +15,35 @@ from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import (
     QApplication,
     QFileDialog,
-    QLabel,
     QMainWindow,
     QMessageBox,
     QSplitter,
     QStackedWidget,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from zarrscope_app.presenters import TABS, EditStatus, Session, SessionStatus, Settings, Workspace, words
-from zarrscope_app.presenters.actions import choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
 from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo
+from zarrscope_app.presenters.installation import report
+from zarrscope_app.presenters.session.actions import choose_axis_key, perform, toggle_channel
 
 from .address import AddressLine
 from .bridge import Bridge
 from .channels import ChannelsPanel
+from .error_bar import ErrorBar
 from .form import AttributesPane
 from .image import ImagePane
-from .look import icon
-from .menus import Menus
+from .jobs_bar import JobsBar
+from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
 from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
 from .review import CloseQuestion
-from .strip import ErrorStrip
-from .tray import JobsTray
+from .text import Label, literal, tip
+from .theme import icon
 from .tree import TreePane
+from .views import ViewTabs
 
-_NEEDS_SESSION = (
-    *OFFERS,
-    "close",
-    "refresh",
-    "writable",
-    "back",
-    "forward",
-    "copy-path",
-    "copy-python",
-    "reveal",
-)
 _ZOOM = 1.25
 
 
@@ -67,7 +57,8 @@ class Window(QMainWindow):
         self._settings = settings
         self._new_window = new_window
         self._session: Session | None = None
-        self._closing = False
+        self._dropped: set[Session] = set()
+        """Whose changes are to be dropped, as was said while the window closes: nobody is asked twice."""
         self.setWindowIcon(icon("zarrscope"))
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
@@ -86,29 +77,23 @@ class Window(QMainWindow):
         self.address.entered.connect(self.open)
         self.address.went.connect(self._select)
         self.address.asked.connect(self.run)
-        self.strip = ErrorStrip({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
+        self.error_bar = ErrorBar({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self)
-        self.image = ImagePane(post)
+        self.tabs = ViewTabs(post)
+        self.image: ImagePane = self.tabs.pages["image"]
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
         self.image.zoomed.connect(self._status)
         self.image.hovered.connect(self._status)
-        self.values, self.form, self.info, self.problems = ValuesPane(), AttributesPane(), InfoPane(), ProblemsPane()
+        self.values: ValuesPane = self.tabs.pages["values"]
+        self.form: AttributesPane = self.tabs.pages["attributes"]
+        self.info: InfoPane = self.tabs.pages["info"]
+        self.problems: ProblemsPane = self.tabs.pages["problems"]
         self.form.asked.connect(self.run)
+        self.values.told.connect(self._say)
         self.problems.chosen.connect(self._select)
         self.channels = ChannelsPanel()
-        pages: dict[str, QWidget] = {
-            "image": self.image,
-            "values": self.values,
-            "attributes": self.form,
-            "info": self.info,
-            "problems": self.problems,
-        }
-        self.tabs = QTabWidget()
-        self.tabs.setDocumentMode(True)
-        for id, title in TABS:
-            self.tabs.addTab(pages[id], title)
         self.tabs.currentChanged.connect(self._tab_chosen)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         for widget in (self.tree, self.tabs, self.channels):
@@ -127,33 +112,32 @@ class Window(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.address)
-        column.addWidget(self.strip)
+        column.addWidget(self.error_bar)
         column.addWidget(self._stack)
         column.setStretch(2, 1)
         self.setCentralWidget(inside)
-        self._probe, self._view_text = QLabel(), QLabel()
+        self._probe, self._view_text = Label(), Label()
         for label in (self._probe, self._view_text):
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setContentsMargins(8, 0, 8, 0)
-        self.tray = JobsTray()
+        self.jobs_bar = JobsBar()
         bar = self.statusBar()
         assert bar is not None
         bar.setSizeGripEnabled(False)
         bar.addWidget(self._probe, 1)
         bar.addPermanentWidget(self._view_text)
-        bar.addPermanentWidget(self.tray)
+        bar.addPermanentWidget(self.jobs_bar)
         bar.setContentsMargins(8, 0, 8, 0)
         self.setMinimumSize(640, 420)
 
     # ---------------------------------------------------------------- sessions
-    def open(self, url: str, writable: bool = False) -> None:
+    def open(self, url: str, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> None:
         """Open a place in this window, or bring it to the front."""
-        self.workspace.open(url, writable=writable)
+        self.workspace.open(url, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill)
 
     def tell(self, error: BaseException, retry: Callable[[], None] | None = None) -> None:
-        """Say in the strip what went wrong."""
-        found = words.problem(error)
-        self.strip.show_error(found.headline, found.details, retry)
+        """Say in the error bar what went wrong."""
+        found = strings.problem(error)
+        self.error_bar.show_error(found.headline, found.details, retry)
 
     def _workspace_changed(self) -> None:
         session = self.workspace.current
@@ -162,7 +146,7 @@ class Window(QMainWindow):
         if session is None:
             self.welcome.show_recent(self.workspace.recent)
         self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
-        self.menus.enable(_NEEDS_SESSION, session is not None)
+        self.menus.enable(NEEDS_SESSION, session is not None)
         self.nodes.enable(session)
 
     def _attach(self, session: Session | None) -> None:
@@ -176,13 +160,9 @@ class Window(QMainWindow):
             old.problems.changed.disconnect(self._problems_changed)
         self._session = session
         self.tree.attach(session.tree if session is not None else None)
-        self.image.attach(session.slice if session is not None else None)
+        self.tabs.attach(session)
         self.channels.attach(session.slice if session is not None else None)
-        self.values.attach(session.values if session is not None else None)
-        self.form.attach(session.edit if session is not None else None)
-        self.info.attach(session.metadata if session is not None else None)
-        self.problems.attach(session.problems if session is not None else None)
-        self.tray.attach(session.jobs if session is not None else None)
+        self.jobs_bar.attach(session.jobs if session is not None else None)
         if session is not None:
             session.changed.connect(self._session_changed)
             session.slice.changed.connect(self._slice_changed)
@@ -201,15 +181,15 @@ class Window(QMainWindow):
         session = self._session
         if session is None:
             self.address.show_place(None)
-            self.strip.clear()
+            self.error_bar.clear()
             self.setWindowTitle("zarrscope")
             return
         state = session.state
         self.setWindowTitle(f"{state.title} – zarrscope" if state.title else "zarrscope")
         self.address.show_place(state)
         if state.sentence:
-            if state.sentence != self.strip.sentence:
-                self.strip.show_error(
+            if state.sentence != self.error_bar.sentence:
+                self.error_bar.show_error(
                     state.sentence,
                     state.details,
                     session.retry if state.retry else None,
@@ -217,15 +197,8 @@ class Window(QMainWindow):
                     [(command(offer).label, partial(self.run, offer)) for offer in state.offers],
                 )
         else:
-            self.strip.clear()
-        ids = [id for id, _ in TABS]
-        self.tabs.blockSignals(True)
-        for tab in state.tabs:
-            self.tabs.setTabText(ids.index(tab.id), tab.title)
-            self.tabs.setTabEnabled(ids.index(tab.id), tab.enabled)
-        if state.tab in ids:
-            self.tabs.setCurrentIndex(ids.index(state.tab))
-        self.tabs.blockSignals(False)
+            self.error_bar.clear()
+        self.tabs.show_views()
         if state.status is SessionStatus.READY:
             self.tree.show_path(state.path)
         for offer in OFFERS:
@@ -238,7 +211,7 @@ class Window(QMainWindow):
 
     def _slice_changed(self) -> None:
         session = self._session
-        shown = session is not None and session.state.tab == "image" and bool(session.slice.state.channels)
+        shown = session is not None and session.state.tab == "image" and _is_drawn(session.slice.state)
         self.channels.setVisible(shown)
         self._status()
 
@@ -248,14 +221,10 @@ class Window(QMainWindow):
         self.menus.enable(("undo",), state is not None and state.can_undo)
         self.menus.enable(("redo",), state is not None and state.can_redo)
         self.menus.enable(("review", "revert"), state is not None and state.changes > 0)
-        if self._closing and state is not None and state.status is not EditStatus.SAVING:
-            self._closing = False
-            if self._session is not None and not self._session.state.unsaved:
-                self.close()
 
     def _problems_changed(self) -> None:
         if self._session is not None:
-            self.tabs.setTabText([id for id, _ in TABS].index("problems"), self._session.problems.title)
+            self.tabs.show_views()
 
     def _select(self, path: str) -> None:
         if self._session is not None:
@@ -263,7 +232,7 @@ class Window(QMainWindow):
 
     def _tab_chosen(self, place: int) -> None:
         if self._session is not None:
-            self._session.set_tab(TABS[place][0])
+            self._session.set_tab(self.tabs.id_at(place))
 
     def _status(self) -> None:
         session = self._session
@@ -276,7 +245,7 @@ class Window(QMainWindow):
         probe = session.slice.probe
         said = [part for part in (probe.text, probe.sentence) if part]
         self._probe.setText("   ".join(said) if image else "")
-        self._probe.setToolTip(probe.sentence)
+        self._probe.setToolTip(tip(probe.sentence))
         parts = (self.image.zoom_text() if image else "", state.status_text)
         self._view_text.setText("  ·  ".join(part for part in parts if part))
 
@@ -299,6 +268,8 @@ class Window(QMainWindow):
             "keys": self._show_keys,
             "about": self._about,
         }
+        if id in ("save", "review"):
+            self.form.commit()
         if id in acts:
             acts[id]()
         elif self.nodes.run(id):
@@ -321,7 +292,7 @@ class Window(QMainWindow):
             self.run("copy-path")
         elif event.key() == Qt.Key.Key_Escape:
             if not self.tree.cancel_current():
-                self.strip.dismiss()
+                self.error_bar.dismiss()
         elif not (len(key) == 1 and key.isalpha() and choose_axis_key(session, key)):
             super().keyPressEvent(event)
 
@@ -340,7 +311,7 @@ class Window(QMainWindow):
             self.open(path)
 
     def _open_demo(self) -> None:
-        from zarrscope.background import Outcome, shared
+        from zarrscope.runtime.threads import JobResult, shared
         from zarrscope_app.demo import demo_folder
 
         owner = shared().owner(self.bridge.post)
@@ -350,7 +321,7 @@ class Window(QMainWindow):
         def told(done: int, total: int) -> None:
             owner.post(lambda: bar.showMessage(making_demo(done, total)))
 
-        def ready(outcome: Outcome[Any]) -> None:
+        def ready(outcome: JobResult[Any]) -> None:
             bar.clearMessage()
             owner.close()
             if outcome.error is not None:
@@ -359,6 +330,11 @@ class Window(QMainWindow):
                 self.open(str(outcome.get()))
 
         owner.fetch(lambda: demo_folder("full", told), ready)
+
+    def _say(self, sentence: str) -> None:
+        bar = self.statusBar()
+        if bar is not None and sentence:
+            bar.showMessage(sentence, 10_000)
 
     def _find(self) -> None:
         self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -376,9 +352,7 @@ class Window(QMainWindow):
         self._tell(command("keys").label, f"<table>{rows}</table>")
 
     def _about(self) -> None:
-        from importlib.metadata import version
-
-        self._tell(command("about").label, ABOUT.format(version=version("zarrscope")))
+        self._tell(command("about").label, ABOUT.format(report=report()))
 
     def _tell(self, title: str, text: str) -> None:
         box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, QMessageBox.StandardButton.Close, self)
@@ -390,9 +364,9 @@ class Window(QMainWindow):
         menu = self.menus.menus["open-recent"]
         menu.clear()
         for place in self.workspace.recent:
-            action = menu.addAction(place.label)
+            action = menu.addAction(literal(place.label))
             assert action is not None
-            action.setToolTip(place.url)
+            action.setToolTip(tip(place.url))
             action.triggered.connect(lambda _=False, url=place.url: self.open(url))
         menu.addSeparator()
         clear = menu.addAction(LABELS["clear-recent"])
@@ -406,7 +380,7 @@ class Window(QMainWindow):
         menu.addAction(self.menus.actions["new-window"])
         menu.addSeparator()
         for session in self.workspace.sessions:
-            action = menu.addAction(session.state.title or session.state.url)
+            action = menu.addAction(literal(session.state.title))
             assert action is not None
             action.setCheckable(True)
             action.setChecked(session is self._session)
@@ -419,39 +393,63 @@ class Window(QMainWindow):
 
     def dropEvent(self, event: Any) -> None:
         data = event.mimeData()
-        places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().split()
-        for place in places:
+        places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().splitlines()
+        for place in filter(str.strip, places):
             self.open(place)
         event.acceptProposedAction()
 
     # ---------------------------------------------------------------- closing
-    def _may_close(self, session: Session) -> bool:
-        if not session.state.unsaved:
+    def _may_close(self, session: Session, close: Callable[[], object]) -> bool:
+        """Whether it may close now. Where the answer is to save, `close` is called once that is done."""
+        if session is self._session:
+            self.form.commit()
+        if session in self._dropped or not session.edit.dirty_paths:
             return True
         if session is not self._session:
             self.workspace.bring(session)
-        question = CloseQuestion(session.edit.diff().unified, session.edit.state.can_save, self)
+        question = CloseQuestion(session.edit.diff_of_all().unified, session.edit.can_save_all, self)
         question.exec()
         if question.answer == "save":
-            session.edit.save()
+            session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
+        elif question.answer == "discard":
+            self._dropped.add(session)
+        else:
+            self._dropped.clear()
         return question.answer == "discard"
+
+    def _saved(self, session: Session, trouble: str | None, close: Callable[[], object]) -> None:
+        """Closes after saving, or goes to the node whose changes could not be saved."""
+        if trouble is None:
+            close()
+        else:
+            self._dropped.clear()
+            session.select(trouble)
+            session.set_tab("attributes")
+
+    def _discard_dropped(self) -> None:
+        """What somebody did not want to save is not kept for the next start either."""
+        for session in self._dropped:
+            session.discard_edits()
 
     def _close_session(self) -> None:
         if self._session is None:
             self.close()
-        elif self._may_close(self._session):
-            self.workspace.close(self._session)
+        else:
+            session = self._session
+            if self._may_close(session, lambda: self.workspace.close(session)):
+                self._discard_dropped()
+                self.workspace.close(session)
+            self._dropped.clear()
 
     def closeEvent(self, event: Any) -> None:
         for session in self.workspace.sessions:
-            if not self._may_close(session):
-                # While a save is under way the window waits for its end, and closes then if all went well.
-                self._closing = session.edit.state.status is EditStatus.SAVING
+            if not self._may_close(session, self.close):
                 event.ignore()
                 return
         self._store_geometry()
         self.workspace.changed.disconnect(self._workspace_changed)
         self._attach(None)
+        self._discard_dropped()
         self.workspace.close_all()
         self.bridge.close()
         event.accept()
@@ -470,3 +468,8 @@ class Window(QMainWindow):
                     restore(QByteArray(bytes.fromhex(text)))
             except ValueError:
                 continue
+
+
+def _is_drawn(state: SliceState) -> bool:
+    """Whether there is something to set at the right of the picture."""
+    return bool(state.channels or state.labels)

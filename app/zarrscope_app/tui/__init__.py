@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import os
+import sys
 
-def main(url: str, *, writable: bool = False) -> int:
-    """Runs the application until the person quits; the exit status. Raises ImportError without textual."""
-    from zarrscope_app.presenters.turn import take_turns_quickly
+from zarrscope_app.presenters import strings
+
+
+def main(url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> int:
+    """Runs the application until the person quits; the exit status: 2 where there is no terminal to draw on, 1 where
+    something failed inside. Raises ImportError without textual."""
+    reason = unfit()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 2
+    from zarrscope_app.process import own_process, tune_interpreter
+    from zarrscope_app.settings import FileSettings
+
+    own_process()
     from zarrscope_app.tui.app import Explorer
+    from zarrscope_app.tui.ending import Ending
 
-    take_turns_quickly()
-    app = Explorer(url, writable=writable)
-    app.run()
-    return app.return_code or 0
+    tune_interpreter()
+    app = Explorer(
+        url, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill, settings=FileSettings()
+    )
+    stderr = sys.stderr  # Textual puts another one in its place
+
+    def tell() -> None:
+        for fault in app.faults:  # survived, and to be reported
+            print(fault, file=stderr, flush=True)
+
+    with Ending(app, tell):
+        app.run()
+        tell()
+    return app.return_code or int(bool(app.faults))
+
+
+def unfit() -> str:
+    """Why the terminal application cannot be drawn here, "" when it can. Textual reads stdin and draws on stderr."""
+    for stream in (sys.stdin, sys.stderr):
+        try:
+            if stream is None or not os.isatty(stream.fileno()):
+                return strings.NO_TERMINAL
+        except (OSError, ValueError):
+            return strings.NO_TERMINAL
+    term = os.environ.get("TERM", "")
+    return strings.dumb_terminal(term) if sys.platform != "win32" and term in ("", "dumb", "unknown") else ""

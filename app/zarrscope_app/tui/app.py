@@ -5,39 +5,35 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable
-from typing import Any
+import asyncio
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.filter import LineFilter
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Input, Static
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Static
 
-from zarrscope_app.presenters import OncePerTurn, Session, words
-from zarrscope_app.presenters.actions import ACTIONS, choose_axis_key, perform, toggle_channel
-from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS, command
-from zarrscope_app.presenters.edit import EditStatus
+from zarrscope.errors.visible import visible_lines
+from zarrscope_app.presenters import VIEWS, CoalescedCall, Session, Settings, strings
+from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.tui.cells import STEP
-from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TableLines, TextLines, TreeLines
+from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.inert import Inert
+from zarrscope_app.tui.keys import Keyboard
+from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.views import make_widget, pane_id, refresh
 
-NAMES = {
-    "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
-    "Home": "home", "End": "end", "Space": "space", "Esc": "escape",
-}  # fmt: skip
-"""Keys as commands write them → as Textual does."""
-
-
-def _textual_key(keys: str) -> str:
-    *modifiers, key = keys.split("+") if keys != "+" else [keys]
-    name = NAMES.get(key, key.lower())
-    return "+".join([*(m.lower() for m in modifiers), name])
-
-
-KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
+INERT = Inert()
+PART = TypeVar("PART", bound=Widget)
+MANY_FAULTS = 20
+"""So many faults without a key between them: something fails at each painting, and the program ends."""
 
 
 class Call(Message):
@@ -54,10 +50,10 @@ class Explorer(App[int]):
     #head, #tabs, #status, #footer { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
     #head { background: $primary 40%; }
     #footer { color: $text-muted; background: $surface; }
-    #strip { height: auto; max-height: 3; background: $error 30%; display: none; }
+    #error-bar { height: auto; max-height: 3; background: $error 30%; display: none; }
     #body { height: 1fr; }
     #side { width: 26; border-right: vkey $primary 40%; }
-    #side Input { display: none; height: 1; border: none; padding: 0; }
+    #side Entry { display: none; height: 1; border: none; padding: 0; }
     #entry { display: none; height: 1; border: none; padding: 0; background: $surface; }
     #controls { height: auto; max-height: 6; padding-left: 1; }
     #panes { height: 1fr; }
@@ -66,67 +62,100 @@ class Explorer(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
     TITLE = "zarrscope"
+    session: Session
+    tree_lines: TreeLines
+    picture: Picture
 
-    def __init__(self, url: str, *, writable: bool = False, grey: bool | None = None, **options: Any) -> None:
-        """`grey` None: as the terminal can."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        writable: bool = False,
+        follow_links: bool = False,
+        missing_is_fill: bool = False,
+        grey: bool | None = None,
+        settings: Settings | None = None,
+        **options: Any,
+    ) -> None:
+        """`grey` None: as the terminal can. `settings`: where edits outlive the application."""
         super().__init__(**options)
         self._grey = self.console.color_system not in ("truecolor", "windows") if grey is None else grey
-        self.session = Session(url, self.post, writable=writable)
-        self._accept: Callable[[str], None] | None = None
-        self._repaint = OncePerTurn(self.post, self._paint)
+        self.session = Session(
+            url, self.post, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill
+        )
+        if settings is not None:
+            self.session.keep_edits(settings)
+        self.keyboard = Keyboard(self)
+        self.event_loop: asyncio.AbstractEventLoop | None = None
+        """What the application runs on, once it does."""
+        self.leaving: Callable[[int], None] = lambda code: None
+        """Told of the exit status when the application begins to leave (zarrscope_app.tui.ending)."""
+        self.faults: list[str] = []
+        """Tracebacks of what failed and was survived."""
+        self._faults_in_a_row = 0
+        self._repaint = CoalescedCall(self.post, self._paint)
         self._said: dict[str, Any] = {}
         self._here = ("", False, False)
+        self._views = {view.id for view in VIEWS}
+        """Those that have a pane."""
         self._shown: dict[str, Static] = {}
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return (INERT, *super().get_line_filters())
+
+    def _fatal_error(self) -> None:
+        """A traceback without the values of variables, in which there may be passwords, and nothing that steers."""
+        from rich.text import Text
+
+        self.leaving(1)
+        self.panic(Text(visible_lines(traceback.format_exc())))
 
     def post(self, call: Callable[[], None]) -> None:
         self.post_message(Call(call))
 
     def on_call(self, message: Call) -> None:
-        message.call()
+        try:
+            message.call()
+        except Exception as error:
+            self.fault(error)
 
     # ------------------------------------------------------------------ the screen
     def compose(self) -> ComposeResult:
         s = self.session
         yield Static(id="head", markup=False)
-        yield Static(id="strip", markup=False)
+        yield Static(id="error-bar", markup=False)
         with Horizontal(id="body"):
             with Vertical(id="side"):
-                yield Input(id="filter", placeholder=LABELS["filter"])
+                yield Entry(id="filter", placeholder=LABELS["filter"])
                 yield TreeLines(s, id="tree")
             with Vertical():
                 yield Static(id="tabs")
                 with ContentSwitcher(id="panes", initial="info"):
-                    with Vertical(id="image"):
-                        yield Picture(s, id="picture", grey=self._grey)
-                        yield Static(id="controls")
-                    yield TableLines(s, id="values")
-                    yield FormLines(s, id="attributes")
-                    yield TextLines(s, id="info")
-                    yield ProblemLines(s, id="problems")
-        yield Input(id="entry")
+                    for view in VIEWS:
+                        yield make_widget(s, view)
+        yield Entry(id="entry")
         yield Static(id="status", markup=False)
         yield Static(id="footer", markup=False)
 
     def on_mount(self) -> None:
         s = self.session
-        self._tree = self.query_one("#tree", TreeLines)
-        self._picture = self.query_one("#picture", Picture)
+        self.tree_lines = self.query_one("#tree", TreeLines)
+        self.picture = self.query_one("#picture", Picture)
+        self.picture.grey = self._grey
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         for found in (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed,
                       s.problems.changed):  # fmt: skip
             found.connect(self._repaint.soon, check_nargs=False)
         s.tree.changed.connect(self._tree_changed)
-        s.slice.painted.connect(self._picture.show, check_nargs=False)
+        s.slice.painted.connect(self.picture.show, check_nargs=False)
         self.set_interval(0.1, s.slice.tick)
-        for number in ("SIGINT", "SIGTERM", "SIGHUP"):  # asyncio cancels a task at the first, which may swallow it
-            if hasattr(signal, number):
-                signal.signal(getattr(signal, number), lambda *_: self.post(self.exit))
-        self._tree.focus()
+        self.event_loop = asyncio.get_running_loop()
+        self.keyboard.focus(self.tree_lines)
         self._paint()
 
     def _tree_changed(self, _: int) -> None:
-        self._tree.show()
+        self.tree_lines.show()
         self._repaint.soon()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -140,51 +169,95 @@ class Explorer(App[int]):
             self.title = state.title
         crumbs = " ▸ ".join(label for label, _ in state.crumbs)
         self._say("head", _apart(f" {crumbs}", state.facts, self.size.width))
-        acts = [f"  [r] {words.RETRY}"] if state.retry else []
+        acts = [f"  [r] {strings.RETRY}"] if state.retry else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
-        self._say("strip", f"! {state.sentence}{''.join(acts)}")
-        self._shown["strip"].display = bool(state.sentence)
+        self._say("error-bar", f"! {state.sentence}{''.join(acts)}")
+        self._shown["error-bar"].display = bool(state.sentence)
         self._say("tabs", _tab_line(s))
-        panes = self._panes
-        if panes.current != state.tab:
-            panes.current = state.tab
-        pane = panes.get_child_by_id(state.tab)
-        if isinstance(pane, TextLines):
-            s.metadata.load_documents()
-            pane.set_text(s.metadata.text())
-        elif isinstance(pane, Lines):
-            pane.show()
+        self._add_panes()
+        self.bring_pane()
+        if (pane := self._mounted(state.tab)) is not None:
+            refresh(pane)
         self._say("controls", _controls(s) if state.tab == "image" else "")
         if state.tab == "image":
-            self._picture.show()
+            self.picture.show()
         self._say("status", _apart(f" {self._note()}", state.status_text, self.size.width))
-        here = (state.path, self.focused is self._tree, bool(s.edit.state.changes))
+        here = (state.path, self.focus_below is self.tree_lines, bool(s.edit.state.changes))
         if here != self._here:
             self._here = here
-            self._tree.refresh()
+            self.tree_lines.refresh()
         self._foot()
+
+    def _add_panes(self) -> None:
+        """Panes for views of other distributions, which the session has once it is open."""
+        for view in self.session.tabs.views:
+            if view.id not in self._views:
+                self._views.add(view.id)
+                self.session.tabs.presenters[view.id].changed.connect(self._repaint.soon, check_nargs=False)
+                made = make_widget(self.session, view)
+                made.display = False
+                self._panes.mount(made)
+                self.call_after_refresh(self._repaint.soon)
+
+    def _mounted(self, tab: str) -> Widget | None:
+        """A pane; None where it is still being mounted."""
+        return next((pane for pane in self._panes.children if pane.id == pane_id(tab)), None)
+
+    @property
+    def pane(self) -> Widget:
+        """The widget in front that takes keys."""
+        tab = self.session.state.tab
+        found = self._mounted(tab)
+        if tab == "image" or found is None:
+            return self.picture
+        return next((part for part in (found, *found.query("*")) if part.can_focus), found)
+
+    @property
+    def focus_below(self) -> Widget | None:
+        """What has the focus of the screen, whatever sheet lies over it."""
+        return self.screen_stack[0].focused
+
+    def part(self, id: str, kind: type[PART]) -> PART:
+        """A widget of the screen, whatever sheet lies over it."""
+        return self.screen_stack[0].query_one(f"#{id}", kind)
+
+    def bring_pane(self) -> None:
+        """The pane of the tab in front, now; it takes the focus of the one that goes. What is hidden has none."""
+        panes, tab = self._panes, self.session.state.tab
+        if panes.current == pane_id(tab) or self._mounted(tab) is None:
+            return
+        focused = self.focus_below
+        panes.current = pane_id(tab)
+        if focused is not self.tree_lines and not isinstance(focused, Entry):
+            self.keyboard.focus(self.pane)
+
+    def after_key(self) -> None:
+        """What a key may have changed beside the presenters: the cursor's line, and the focus."""
+        self._repaint.soon()
 
     def _say(self, id: str, text: Any) -> None:
         """A layout is made only where the number of lines is another: it is dear, and a held key says much."""
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
-            self._shown[id].update(text, layout=id == "strip" or _height(before) != _height(text))
+            self._shown[id].update(text, layout=id == "error-bar" or _height(before) != _height(text))
 
     def _note(self) -> str:
         """The left of the status line: what is said about the thing under the cursor."""
         s = self.session
-        row = self._tree.row(self._tree.cursor) if self.focused is self._tree else None
+        row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
         if row is not None and (row.badge or row.sentence):
             return row.badge or row.sentence
         if s.state.tab == "attributes":
             return s.edit.state.sentence
-        return s.slice.probe.text or s.slice.probe.sentence or (words.GREY_ONLY if self._grey else "")
+        return s.slice.probe.text or s.slice.probe.sentence or (strings.GREY_ONLY if self._grey else "")
 
     def _foot(self) -> None:
-        focused = self.focused
-        where = "input" if isinstance(focused, Input) else "tree" if focused is self._tree else self.session.state.tab
-        self._say("footer", " " + FOOTERS[where])
+        focused = self.focus_below
+        where = (
+            "input" if isinstance(focused, Entry) else "tree" if focused is self.tree_lines else self.session.state.tab
+        )
+        self._say("footer", " " + FOOTERS.get(where, FOOTERS["info"]))
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()
@@ -195,203 +268,118 @@ class Explorer(App[int]):
     def on_lines_moved(self, _: Lines.Moved) -> None:
         self._repaint.soon()
 
-    # ------------------------------------------------------------------ keys
-    def on_key(self, event: events.Key) -> None:
-        if isinstance(self.focused, Input):
-            if event.key == "escape":
-                self._end_input()
+    # ------------------------------------------------------------------ events
+    async def on_event(self, event: events.Event) -> None:
+        """Keys and pasted text are done with here, one after the other, and never wait in a widget's queue.
+
+        A fault ends nothing: it is told, and what was edited is still there. Only what fails before there is a screen
+        goes on to Textual.
+        """
+        try:
+            if not self._shown or not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
+                await super().on_event(event)
+            elif isinstance(event, events.Key):
+                self._faults_in_a_row = 0
+                self.keyboard.key(event)
+            else:
+                self.keyboard.paste(event.text)
+        except Exception as error:
+            if not self._shown:
+                raise
+            self.fault(error)
+
+    def fault(self, error: Exception) -> None:
+        """An exception that nobody expected: told in the error bar, and in full once the program has ended."""
+        self._faults_in_a_row += 1
+        if self._faults_in_a_row > MANY_FAULTS:
+            super()._handle_exception(error)
             return
-        if self._pane_key(event) or self._app_key(event):
-            event.stop()
-            event.prevent_default()
+        told = visible_lines("".join(traceback.format_exception(error)))
+        if told not in self.faults[:MANY_FAULTS]:  # what fails at each painting is told once: telling paints again
+            self.faults.append(told)
+            self.session.report(error)
 
-    def _pane_key(self, event: events.Key) -> bool:
-        """Keys that mean something in one pane only."""
-        key, s = event.character if event.is_printable else event.key, self.session
-        if s.state.tab == "attributes" and self.focused is not self._tree:
-            return self._form_key(key or event.key)
-        if s.state.tab != "image" or self.focused is not self._picture:
-            return False
-        if self._picture.cursor is not None and event.key in ("left", "right", "up", "down", "escape"):
-            if event.key == "escape":
-                self._picture.toggle_cursor()
-            rows = {"up": -1, "down": 1}.get(event.key, 0)
-            self._picture.move_cursor(rows, {"left": -1, "right": 1}.get(event.key, 0))
-            return True
-        pans = {"ctrl+left": (0, -0.25), "ctrl+right": (0, 0.25), "ctrl+up": (-0.25, 0), "ctrl+down": (0.25, 0)}
-        if event.key in pans:
-            self._picture.pan(*pans[event.key])
-            return True
-        return False
-
-    def _form_key(self, key: str) -> bool:
-        edit, form = self.session.edit, self.query_one("#attributes", FormLines)
-        field = form.field()
-        if edit.state.status is EditStatus.CONFLICT and key in ("m", "t"):
-            edit.resolve("mine" if key == "m" else "theirs")
-        elif key == "d":
-            self._review(quit_after=False)
-        elif key == "u":
-            edit.undo()
-        elif key == "ctrl+r":
-            edit.redo()
-        elif key == "n":
-            at = field.pointer if field and field.kind in ("list", "object") else ""
-            self._ask(LABELS["new-name"], "", lambda name: self._added(at, name))
-        elif key == "x" and field and field.pointer:
-            edit.remove(field.pointer)
-        elif key == "N" and field and field.pointer:
-            self._ask(LABELS["rename"], field.label, lambda name: edit.rename(field.pointer, name))
+    def _handle_exception(self, error: Exception) -> None:
+        if self._shown:
+            self.fault(error)
         else:
-            return False
-        return True
+            super()._handle_exception(error)
 
-    def _added(self, at: str, name: str) -> None:
-        pointer = self.session.edit.add(at, name)
-        if pointer:
-            self._ask(LABELS["value"], "", lambda text: self.session.edit.edit(pointer, text))
-
-    def _app_key(self, event: events.Key) -> bool:
-        character = (event.character or "") if event.is_printable else ""
-        if character and self.focused is self._tree and character in ("g", "G", "j", "k", "h", "l"):
-            return False
-        if character.isdigit() and character != "0":
-            toggle_channel(self.session, int(character))
-            return True
-        found = KEYS.get(event.key) or KEYS.get(character.lower())
-        if character == "q" or event.key == "ctrl+c":
-            self._leave()
-        elif character == "\\":
-            side = self.query_one("#side")
-            side.display = not side.display
-        elif character in ("[", "]"):
-            self._turn(1 if character == "]" else -1)
-        elif character == "v":
-            self._picture.toggle_cursor()
-        elif found in OWN:
-            OWN[found](self)
-        elif found is not None and perform(self.session, found):
-            pass
-        else:
-            return bool(character) and choose_axis_key(self.session, character)
-        return True
-
-    def _edit(self) -> None:
-        self.session.set_tab("attributes")
-        # What is not shown cannot take the focus: the pane comes to the front now, not at the end of the turn.
-        self.query_one("#panes", ContentSwitcher).current = "attributes"
-        self.query_one("#attributes").focus()
-
-    def _turn(self, by: int) -> None:
-        """The next tab that has something to show."""
-        tabs = [t.id for t in self.session.state.tabs if t.enabled]
-        here = tabs.index(self.session.state.tab) if self.session.state.tab in tabs else 0
-        if tabs:
-            self.session.set_tab(tabs[(here + by) % len(tabs)])
-
-    # ------------------------------------------------------------------ lines that were chosen
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        s = self.session
-        if isinstance(message.lines, TreeLines):
-            row = message.lines.row(message.line)
-            if row is not None:
-                s.select(row.path)
-                if row.expandable and not row.expanded:
-                    s.tree.expand(row.id)
-        elif isinstance(message.lines, FormLines):
-            field = message.lines.field()
-            if field is None:
-                return
-            if field.kind in ("list", "object"):
-                s.edit.fold(field.pointer, not field.folded)
-            elif field.kind == "bool" and s.edit.state.status is not EditStatus.READ_ONLY:
-                s.edit.edit(field.pointer, "false" if field.text == "true" else "true")
-            elif s.edit.state.status is not EditStatus.READ_ONLY:
-                self._ask(field.label, field.text, lambda text: s.edit.edit(field.pointer, text))
+        self.keyboard.choose(message.lines)
 
-    # ------------------------------------------------------------------ one line of input
-    def _ask(self, label: str, text: str, accept: Callable[[str], None]) -> None:
-        entry = self.query_one("#entry", Input)
-        entry.placeholder, entry.value, entry.display = label, text, True
-        entry.cursor_position = len(text)
-        self._accept = accept
-        entry.focus()
-
-    def _filter(self) -> None:
-        box = self.query_one("#filter", Input)
-        box.display = True
-        self.query_one("#side").display = True
-        box.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input.id == "filter":
-            self.session.tree.filter(event.value)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.input.id == "filter":
-            self._tree.focus()
-            return
-        accept, self._accept = self._accept, None
-        self._end_input()
-        if accept is not None:
-            accept(event.value)
-
-    def _end_input(self) -> None:
-        entry, box = self.query_one("#entry", Input), self.query_one("#filter", Input)
-        if self.focused is box:
-            box.value, box.display = "", False
-            self._tree.focus()
-            return
-        entry.display = False
-        self._accept = None
-        self.query_one("#attributes").focus()
+    # ------------------------------------------------------------------ sheets
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:
+        """A sheet over the screen; `answered` gets what was chosen, None for nothing."""
+        sheet.answered = answered
+        self.push_screen(sheet)
 
     # ------------------------------------------------------------------ leaving
-    def _review(self, quit_after: bool) -> None:
-        diff = self.session.edit.diff().unified
-        self.push_screen(Sheet.of_diff(diff), lambda answer: self._reviewed(answer, quit_after))
+    def review(self, quit_after: bool) -> None:
+        """The changes on a sheet: of the node on show, or before leaving of all."""
+        edit = self.session.edit
+        diff = edit.diff_of_all() if quit_after else edit.diff()
+        self.show_sheet(Sheet.of_diff(diff.unified), lambda answer: self._reviewed(answer, quit_after))
 
     def _reviewed(self, answer: str | None, quit_after: bool) -> None:
         edit = self.session.edit
-        if answer == "save":
+        if answer == "save" and quit_after:
+            edit.save_all(self._saved)
+        elif answer == "save":
             edit.save()
-            if quit_after:
-                edit.changed.connect(self._leave_when_saved, check_nargs=False)
         elif answer == "discard" and quit_after:
+            self.session.discard_edits()
             self.exit(0)
         elif answer == "discard":
             edit.revert()
 
-    def _leave_when_saved(self) -> None:
-        if self.session.edit.state.status is EditStatus.CLEAN:
+    def _saved(self, trouble: str | None) -> None:
+        """Leaves, or goes to the node whose changes could not be saved."""
+        if trouble is None:
             self.exit(0)
+        else:
+            self.session.select(trouble)
+            self.session.set_tab("attributes")
 
-    def _leave(self) -> None:
-        """Asks once when there are changes."""
-        if self.session.edit.state.changes:
-            self._review(quit_after=True)
+    def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
+        self.leaving(return_code)
+        super().exit(result, return_code, message)
+
+    def call_soon(self, call: Callable[[], None]) -> bool:
+        """`call` on the application's thread, whatever waits in its queue of messages; False where it does not run."""
+        if self.event_loop is None:
+            return False
+        try:
+            self.event_loop.call_soon_threadsafe(call)
+        except RuntimeError:  # it is over
+            return False
+        return True
+
+    def keep(self) -> None:
+        """Keeps what is not saved for the next start."""
+        self.session.keep_unsaved()
+
+    def leave_at_once(self, code: int) -> None:
+        """Keeps what is not saved for the next start, and leaves without asking."""
+        try:
+            self.session.close()
+        finally:
+            self.exit(return_code=code)
+
+    def leave(self) -> None:
+        """Asks once when there are changes that are not being saved. Whoever asks to leave again waits no longer."""
+        if self.session.edit.when_saved(lambda _: self.leave()):
+            return
+        if self.session.edit.dirty_paths:
+            self.review(quit_after=True)
         else:
             self.exit(0)
 
     async def action_quit(self) -> None:
-        self._leave()
+        self.leave()
 
     def on_unmount(self) -> None:
         self.session.close()
-
-
-OWN: dict[str, Callable[[Explorer], object]] = {
-    "quit": lambda app: app._leave(),
-    "close": lambda app: app._leave(),
-    "keys": lambda app: app.push_screen(Sheet.of_keys(OWN.keys() | ACTIONS.keys())),
-    "find": lambda app: app._filter(),
-    "zoom-in": lambda app: app._picture.zoom(0.8),
-    "zoom-out": lambda app: app._picture.zoom(1.25),
-    "fit": lambda app: app._picture.fit(),
-    "copy-path": lambda app: app.copy_to_clipboard(app.session.state.address),
-    "edit": lambda app: app._edit(),
-}
-"""Commands that are the host's to do; it can these and what `perform` does."""
 
 
 def _height(text: Any) -> int:
@@ -424,7 +412,7 @@ def _controls(session: Session) -> Any:
     for axis in state.axes:
         if axis.role == "slider":
             style = "bold reverse" if axis.name == state.current_axis else ""
-            line.append(f" {axis.name} ", style)
+            line.append(f" {axis.title} ", style)
             line.append(f"{axis.text}  {axis.position}  ")
     if line:
         line.append("\n")

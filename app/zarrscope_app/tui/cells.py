@@ -17,7 +17,11 @@ from rich.color import Color
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color as TextualColor
+from textual.filter import LineFilter
 from textual.strip import Strip
+
+from zarrscope_app.tui.inert import Inert
 
 STEP = 4
 """Colours are rounded to this much: the eye does not see it in a cell, and equal neighbours need no sequence."""
@@ -91,6 +95,10 @@ class Cells(Strip):
         starts = np.concatenate(([0], np.flatnonzero(row[1:] != row[:-1]) + 1))
         lengths = np.diff(starts, append=len(row))
         return list(zip(row[starts].tolist(), lengths.tolist(), strict=True))
+
+    def apply_filter(self, filter: LineFilter, background: TextualColor) -> Strip:
+        """Half blocks hold no text to be made inert."""
+        return self if isinstance(filter, Inert) else super().apply_filter(filter, background)
 
     def render(self, console: Console) -> str:
         system = console.color_system

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -10,14 +11,17 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from zarrscope_app.presenters import Field, Row, Session, words
-from zarrscope_app.presenters.words import Problem
+from zarrscope_app.presenters import Field, Row, Session, strings
+from zarrscope_app.presenters.strings import Problem
+from zarrscope_app.tui.entry import Guarded
 
+KIND_WIDTH = 8
+"""Columns for the kind of a field, at the right."""
 Piece = tuple[str, str]
 """(text, role); roles are the component classes below without their "lines--"."""
 
 
-class Lines(ScrollView, can_focus=True):
+class Lines(Guarded, ScrollView, can_focus=True):
     """A list of lines with a cursor. Subclasses say how many there are and what one says."""
 
     DEFAULT_CSS = """
@@ -35,7 +39,7 @@ class Lines(ScrollView, can_focus=True):
     has_cursor = True
 
     class Chosen(Message):
-        """Enter or a click on the line under the cursor."""
+        """A click on the line under the cursor."""
 
         def __init__(self, lines: Lines, line: int) -> None:
             super().__init__()
@@ -81,7 +85,11 @@ class Lines(ScrollView, can_focus=True):
         base = self.rich_style
         if self.has_cursor and line == self.cursor:
             base += self.get_component_rich_style("lines--cursor")
-        segments = [Segment(text, self._style(role, base)) for text, role in self.pieces(line)]
+        try:
+            segments = [Segment(text, self._style(role, base)) for text, role in self.pieces(line)]
+        except Exception as error:
+            self.fault(error)
+            return Strip.blank(width, base)
         return Strip(segments).adjust_cell_length(width, base).simplify()
 
     def _style(self, role: str, base: Style) -> Style:
@@ -97,7 +105,8 @@ class Lines(ScrollView, can_focus=True):
         self.refresh()
         self.post_message(self.Moved())
 
-    def on_key(self, event: events.Key) -> None:
+    def key(self, event: events.Key) -> bool:
+        """Move as a key says; False when it says nothing here."""
         page = max(1, self.size.height - 1)
         moves = {
             "up": -1, "k": -1, "down": 1, "j": 1, "pageup": -page, "pagedown": page,
@@ -109,12 +118,7 @@ class Lines(ScrollView, can_focus=True):
                 self.move(self.cursor + by)
             else:
                 self.scroll_relative(y=by, animate=False)
-        elif event.key == "enter" and self.count():
-            self.post_message(self.Chosen(self, self.cursor))
-        else:
-            return
-        event.stop()
-        event.prevent_default()
+        return by is not None
 
     def on_click(self, event: events.Click) -> None:
         line = event.y + self.scroll_offset.y
@@ -144,14 +148,14 @@ class TreeLines(Lines):
         note = row.sentence if row.retry or (row.expanded and row.sentence) else row.detail
         room = self.size.width - sum(len(text) for text, _ in pieces) - 1
         if note and room > 3:
-            pieces.append((" " + words.clean(note, room), "error" if row.retry else "quiet"))
+            pieces.append((" " + strings.clean(note, room), "error" if row.retry else "quiet"))
         return pieces
 
-    def on_key(self, event: events.Key) -> None:
+    def key(self, event: events.Key) -> bool:
         row = self.row(self.cursor)
         tree = self.session.tree
         if row is None:
-            return
+            return False
         if event.key in ("right", "l") and row.expandable and not row.expanded:
             tree.expand(row.id)
         elif event.key in ("left", "h") and row.expanded:
@@ -164,11 +168,9 @@ class TreeLines(Lines):
             tree.cancel(row.id)
         elif event.character == "r" and row.retry:
             tree.retry(row.id)
-        elif event.key not in ("right", "l", "left", "h"):
-            super().on_key(event)
-            return
-        event.stop()
-        event.prevent_default()
+        else:
+            return event.key in ("right", "l", "left", "h") or super().key(event)
+        return True
 
     def _line_of(self, id: int) -> int:
         for line in range(self.cursor, -1, -1):
@@ -189,12 +191,13 @@ class FormLines(Lines):
     def pieces(self, line: int) -> list[Piece]:
         field = self.session.edit.state.fields[line]
         mark = ("▸ " if field.folded else "▾ ") if field.kind in ("list", "object") else "  "
-        pieces = [("  " * field.depth + mark, "quiet"), (f"{field.label}  ", "quiet"), (field.summary, "")]
-        if field.changed:
-            pieces.append((" •", "accent"))
-        if field.error:
-            pieces.append((f"  {field.error}", "error"))
-        return pieces
+        lead, name = "  " * field.depth + mark, f"{field.label}  "
+        tail = ([(" •", "accent")] if field.changed else []) + ([(f"  {field.error}", "error")] if field.error else [])
+        room = self.size.width - KIND_WIDTH - sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
+        room = max(room, 8)
+        long = cell_len(field.summary) > room
+        value = set_cell_size(field.summary, room - 1) + "…" if long else set_cell_size(field.summary, room)
+        return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, (f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")]
 
 
 class TextLines(Lines):
@@ -213,7 +216,7 @@ class TextLines(Lines):
             self._text = text
             self._width = 0
             self._known = -1
-        self.show()
+        Lines.show(self)
 
     def count(self) -> int:
         width = max(10, self.size.width)
@@ -224,6 +227,14 @@ class TextLines(Lines):
 
     def pieces(self, line: int) -> list[Piece]:
         return [self._folded[line]]
+
+
+class InfoLines(TextLines):
+    """What a node is, with its documents."""
+
+    def show(self) -> None:
+        self.session.metadata.load_documents()
+        self.set_text(self.session.metadata.text())
 
 
 def _fold(line: str, width: int) -> list[Piece]:
@@ -278,21 +289,19 @@ class TableLines(Lines):
         columns = min(self._columns, table.columns - first)
         if line == 0:
             heads = [values.label(0, first + c)[1] for c in range(columns)]
-            return [(" " * 7, ""), *((f"{words.clean(h, 11):>12}", "quiet") for h in heads)]
+            return [(" " * 7, ""), *((f"{strings.clean(h, 11):>12}", "quiet") for h in heads)]
         cells = values.cells(line - 1, first, 1, columns)
-        side = words.clean(values.label(line - 1, first)[0], 6)
+        side = strings.clean(values.label(line - 1, first)[0], 6)
         return [
             (f"{side:>6} ", "quiet"),
-            *((f"{words.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else [])),
+            *((f"{strings.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else [])),
         ]
 
-    def on_key(self, event: events.Key) -> None:
+    def key(self, event: events.Key) -> bool:
         by = {"right": self._columns, "left": -self._columns}.get(event.key)
         if by is None:
-            super().on_key(event)
-            return
+            return super().key(event)
         last = max(0, self.session.values.state.columns - 1)
         self.first_column = max(0, min(last, self.first_column + by))
         self.refresh()
-        event.stop()
-        event.prevent_default()
+        return True

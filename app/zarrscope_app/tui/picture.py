@@ -20,6 +20,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells, Pairs, pairs
+from zarrscope_app.tui.entry import Guarded
 
 PERIOD = 1 / 30
 """Seconds from one drawing to the next, at least: a held key asks for more than anybody sees."""
@@ -27,7 +28,7 @@ SHARE = 4
 """Drawing takes at most one part in so many of the time, however large the terminal is."""
 
 
-class Picture(Widget, can_focus=True):
+class Picture(Guarded, Widget, can_focus=True):
     """Shows the viewport of a session's slice presenter. One pixel is half a cell: as wide as it is high, about."""
 
     DEFAULT_CSS = "Picture { height: 1fr; }"
@@ -155,15 +156,22 @@ class Picture(Widget, can_focus=True):
         self.show()
 
     # ------------------------------------------------------------------ the value cursor
-    def toggle_cursor(self) -> None:
+    def toggle_cursor(self) -> bool:
+        """The value cursor on or off; False where there is no picture to point at."""
         height, width = self.pixels
+        if not height or not width or self.session.slice.state.kind != "image":
+            self.cursor = None
+            return False
         self.cursor = None if self.cursor is not None else (height // 2, width // 2)
         self._probe()
+        return True
 
     def move_cursor(self, rows: int, columns: int) -> None:
         if self.cursor is None:
             return
         height, width = self.pixels
+        if not height or not width:
+            return
         y, x = self.cursor[0] + rows, self.cursor[1] + columns
         if not 0 <= y < height or not 0 <= x < width:
             self.pan(0.25 * ((y >= height) - (y < 0)), 0.25 * ((x >= width) - (x < 0)))
@@ -173,7 +181,8 @@ class Picture(Widget, can_focus=True):
     def _place(self, row: float, column: float) -> tuple[float, float]:
         assert self.rect is not None
         (y0, x0, y1, x1), (height, width) = self.rect, self.pixels
-        return y0 + (row + 0.5) / height * (y1 - y0), x0 + (column + 0.5) / width * (x1 - x0)
+        # Of no size while another pane is in front.
+        return y0 + (row + 0.5) / max(1, height) * (y1 - y0), x0 + (column + 0.5) / max(1, width) * (x1 - x0)
 
     def _probe(self) -> None:
         if self.cursor is None or self.rect is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 
 from textual import events
 from textual.app import ComposeResult
@@ -10,11 +10,14 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from zarrscope_app.presenters import words
-from zarrscope_app.presenters.commands import FOOTERS, TERMINAL_KEYS, key_sheet
+from zarrscope_app.presenters import Field, strings
+from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
+from zarrscope_app.tui.entry import Guarded
+
+PICKS = "123456789abcdefghijklmnopqrstuvwxyz"
 
 
-class Sheet(ModalScreen[str]):
+class Sheet(Guarded, ModalScreen[str]):
     DEFAULT_CSS = """
     Sheet { align: center middle; }
     Sheet VerticalScroll { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
@@ -27,6 +30,7 @@ class Sheet(ModalScreen[str]):
         self._text = text
         self._foot = foot
         self._answers = answers
+        self.answered: Callable[[str | None], object] | None = None
 
     @classmethod
     def of_keys(cls, can: Container[str]) -> Sheet:
@@ -40,10 +44,25 @@ class Sheet(ModalScreen[str]):
         from rich.text import Text
 
         text = Text()
-        for line in diff.splitlines() or [words.NOTHING_TO_SAVE]:
+        for line in diff.splitlines() or [strings.NOTHING_TO_SAVE]:
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
-            text.append(words.clean(line) + "\n", style)
+            text.append(strings.clean(line) + "\n", style)
         return cls(text, FOOTERS["diff"], {"s": "save", "x": "discard"})
+
+    @classmethod
+    def of_kinds(cls, field: Field) -> Sheet:
+        """The kinds that a field may be given, by number."""
+        answers = {str(number): kind for number, kind in enumerate(field.kinds, 1)}
+        lines = [f"{'▸' if kind == field.kind else ' '} {number}  {kind}" for number, kind in answers.items()]
+        return cls("\n".join([f"{field.label}: {LABELS['kind']}", "", *lines]), FOOTERS["kinds"], {**answers})
+
+    @classmethod
+    def of_choices(cls, field: Field) -> Sheet:
+        """What is proposed for a field, by digit and letter; 0 is another text."""
+        answers = dict(zip(PICKS, field.choices, strict=False))
+        lines = [f"{'▸' if text == field.text else ' '} {key}  {text}" for key, text in answers.items()]
+        other = f"  0  {LABELS['another-text']}"
+        return cls("\n".join([strings.clean(field.title), "", *lines, other]), FOOTERS["choices"], {**answers, "0": ""})
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
@@ -51,8 +70,17 @@ class Sheet(ModalScreen[str]):
             if self._foot:
                 yield Static(self._foot, classes="foot", markup=False)
 
-    def on_key(self, event: events.Key) -> None:
-        if event.key in ("up", "down", "pageup", "pagedown", "tab"):
-            return
-        event.stop()
-        self.dismiss(self._answers.get(event.character or ""))
+    def scrolls(self, key: str) -> bool:
+        """Whether a key only moves the text; then it is moved."""
+        if key not in ("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab"):
+            return False
+        for box in self.query(VerticalScroll):  # none yet, where the sheet has only been asked for
+            page = max(1, box.size.height - 1)
+            by = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "home": -(10**6), "end": 10**6}.get(key, 0)
+            box.scroll_relative(y=by, animate=False)
+        return True
+
+    def answer(self, event: events.Key) -> None:
+        """Tells what a key chose. The sheet is gone by then."""
+        if self.answered is not None:
+            self.answered(self._answers.get(event.character or ""))

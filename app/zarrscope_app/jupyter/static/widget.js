@@ -18,7 +18,7 @@ const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 function render({ model, el: root }) {
   const send = (name, ...args) => model.send({ do: name, args });
   const head = el("div", { class: "zs-head" });
-  const strip = el("div", { class: "zs-strip", role: "alert" });
+  const errorBar = el("div", { class: "zs-error-bar", role: "alert" });
   const filter = el("input", { type: "search", oninput: () => send("tree.filter", filter.value) });
   const tree = el("div", { class: "zs-tree", role: "tree", onscroll: askRows });
   const side = el("div", { class: "zs-side" }, filter, tree);
@@ -26,7 +26,7 @@ function render({ model, el: root }) {
   const pane = el("div", { class: "zs-pane" });
   const probe = el("span", { class: "probe" });
   const status = el("span", { class: "zs-quiet" });
-  const box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, strip,
+  const box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, errorBar,
     el("div", { class: "zs-body" }, side, el("div", { class: "zs-main" }, tabs, pane)),
     el("div", { class: "zs-foot" }, probe, status));
   box.style.height = model.get("height") + "px";
@@ -149,7 +149,7 @@ function render({ model, el: root }) {
       const line = el("div", {
         class: "zs-row" + (row.path === view.session.path ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
         "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "data-path": row.path,
-        title: row.badge || row.sentence || row.path, onclick: () => send("session.select", row.path),
+        title: row.badge || row.sentence || row.name, onclick: () => send("session.select", row.path),
         ondblclick: () => row.expandable && send("tree.toggle", row.id),
       },
       el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) send("tree.toggle", row.id); } },
@@ -178,8 +178,8 @@ function render({ model, el: root }) {
     if (imagePane.parentNode !== pane) pane.replaceChildren(imagePane);
     const active = document.activeElement;
     if (!controls.contains(active) || active.type !== "range") controls.replaceChildren(...s.axes.filter((a) => a.role === "slider").flatMap((a) => [
-      el("span", { class: a.name === s.current_axis ? "cur" : "" }, a.name),
-      el("input", { type: "range", min: 0, max: a.length - 1, value: a.index, "aria-label": a.name, "data-axis": a.name,
+      el("span", { class: a.name === s.current_axis ? "cur" : "" }, a.title),
+      el("input", { type: "range", min: 0, max: a.length - 1, value: a.index, "aria-label": a.title, "data-axis": a.name,
         oninput: (e) => send("slice.set_index", a.name, +e.target.value), onchange: (e) => e.target.blur() }),
       el("span", { class: "num", "data-text": a.name }, a.text),
       el("span", { class: "num zs-quiet", "data-position": a.name }, a.position),
@@ -198,6 +198,16 @@ function render({ model, el: root }) {
     ...s.labels.map((l) => el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
       onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)));
   }
+  const line = (f, more) => el("input", { value: f.text, title: f.title, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
+    e.target.dataset.sent = "1"; send("edit.edit", f.pointer, e.target.value); }, ...more });
+  const uid = "zs" + Math.random().toString(36).slice(2);
+  // One for each editor of the presenters' form fields.
+  const EDITORS = {
+    line: (f) => [line(f)],
+    choice: (f) => [line(f, { list: uid + f.pointer }), el("datalist", { id: uid + f.pointer }, ...f.choices.map((c) => el("option", { value: c })))],
+    check: (f) => [el("input", { type: "checkbox", checked: f.text === "true", "data-pointer": f.pointer, onchange: (e) => send("edit.edit", f.pointer, String(e.target.checked)) })],
+    colour: (f) => [el("input", { type: "color", value: "#" + f.text, title: f.title, onchange: (e) => send("edit.edit", f.pointer, e.target.value.slice(1).toUpperCase()) }), line(f)],
+  };
   function paintForm(view) {
     const edit = view.edit, active = document.activeElement;
     if (pane.contains(active) && active.dataset?.pointer != null && active.tagName === "INPUT" && !active.dataset.sent) return;
@@ -215,16 +225,13 @@ function render({ model, el: root }) {
       const nested = f.kind === "list" || f.kind === "object";
       row.append(el("span", { class: "lb", onclick: () => nested && send("edit.fold", f.pointer, !f.folded) }, (nested ? (f.folded ? "▸ " : "▾ ") : "") + f.label));
       if (nested || !may) row.append(el("span", { class: nested ? "zs-quiet" : "" }, f.summary));
-      else if (f.kind === "bool") row.append(el("input", { type: "checkbox", checked: f.text === "true", "data-pointer": f.pointer,
-        onchange: (e) => send("edit.edit", f.pointer, String(e.target.checked)) }));
-      else row.append(el("input", { value: f.text, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
-        e.target.dataset.sent = "1"; send("edit.edit", f.pointer, e.target.value); } }));
-      if (may && f.pointer) row.append(el("button", { class: "bare", title: view.words.remove, "aria-label": view.words.remove, onclick: () => send("edit.remove", f.pointer) }, "×"));
+      else row.append(...(EDITORS[f.editor] || EDITORS.line)(f));
+      if (may && f.can_remove) row.append(el("button", { class: "bare", title: view.words.remove, "aria-label": view.words.remove, onclick: () => send("edit.remove", f.pointer) }, "×"));
       if (f.error) row.append(el("span", { class: "er" }, f.error));
       return row;
     }));
     const name = el("input", { size: 14 }), value = el("input", { size: 20 });
-    const add = may ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add", "", name.value, JSON.stringify(value.value)) }, "+")) : null;
+    const add = may ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add_typed", "", name.value, value.value) }, "+")) : null;
     const kept = pane.scrollTop;
     pane.replaceChildren(bar, ...[conflict, form, add, diff].filter(Boolean));
     pane.scrollTop = kept;
@@ -249,6 +256,14 @@ function render({ model, el: root }) {
       ...view.problems.map((p) => el("p", { title: p.details }, "⚠ " + p.headline))));
   }
 
+  function paintBlocks(view) {
+    pane.replaceChildren(...view.blocks.map(([kind, what]) => kind === "picture" ? el("img", { src: what })
+      : kind === "table" ? el("table", {}, ...what.map((row, r) => el("tr", {}, ...row.map((cell) => el(r ? "td" : "th", {}, cell)))))
+      : el("pre", {}, what)));
+  }
+  // One painter for each view of the presenters' table; the content comes from views.py.
+  const PAINTERS = { image: paintImage, values: paintValues, attributes: paintForm, info: paintInfo, problems: paintProblems };
+
   function update() {
     const view = model.get("view");
     if (!view.session) return;
@@ -256,8 +271,8 @@ function render({ model, el: root }) {
     head.replaceChildren(el("button", { class: "bare", title: view.words.tree, "aria-label": view.words.tree, onclick: () => { side.hidden = !side.hidden; side.style.display = side.hidden ? "none" : ""; } }, "☰"),
       el("span", { class: "zs-crumbs" }, ...s.crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("a", { onclick: () => send("session.select", path) }, label)])),
       el("span", { class: "zs-facts" }, s.facts));
-    strip.style.display = s.sentence || s.offers.length ? "" : "none";
-    strip.replaceChildren(el("span", { title: s.details }, s.sentence || view.info.problem), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
+    errorBar.style.display = s.sentence || s.offers.length ? "" : "none";
+    errorBar.replaceChildren(el("span", { title: s.details }, s.sentence || view.info.problem), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
       ...s.offers.map((offer) => el("button", { onclick: () => send("command", offer) }, view.words[offer])),
       el("button", { class: "bare", title: view.words.dismiss, "aria-label": view.words.dismiss, onclick: () => send("session.dismiss") }, "×"));
     filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
@@ -266,7 +281,7 @@ function render({ model, el: root }) {
     status.textContent = s.status_text;
     box.dataset.status = s.status; box.dataset.path = s.path; box.dataset.tab = s.tab;
     paintTree(view);
-    ({ image: paintImage, values: paintValues, attributes: paintForm, info: paintInfo, problems: paintProblems })[s.tab]?.(view);
+    (PAINTERS[s.tab] || paintBlocks)(view);
   }
 
   box.addEventListener("keydown", (e) => {

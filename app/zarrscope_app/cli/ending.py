@@ -1,0 +1,37 @@
+"""How a process of ours ends: soon, whatever its threads still wait for (a server, a name server, a frozen terminal).
+
+Python joins threads that are no daemons before it ends, among them those that asyncio resolves names in, and takes its
+modules apart, which is a second on a busy machine when the libraries of a bucket are loaded. Whoever pressed Ctrl-C
+waits for neither.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import NoReturn
+
+EXIT_SECONDS = 0.5
+"""So long may take what is registered for the end of the process, and the output that nobody reads."""
+
+
+def end_process(code: int) -> NoReturn:
+    """Ends the process without waiting for its threads. What is registered with atexit runs first."""
+
+    def insist() -> None:
+        time.sleep(EXIT_SECONDS)
+        os._exit(code)
+
+    try:
+        with suppress(RuntimeError):  # no thread can be had
+            threading.Thread(target=insist, name="zarrscope-exit", daemon=True).start()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads
+                stream.flush()
+        atexit._run_exitfuncs()
+    finally:
+        os._exit(code)

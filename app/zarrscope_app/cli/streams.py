@@ -1,0 +1,97 @@
+"""stdout and stderr of the command line: whatever is written to them, a terminal obeys none of it.
+
+`show` and `say` clean what they print; this is for all that does not pass them: messages of click that quote arguments,
+questions, tracebacks, warnings, lines of logging. What is meant to steer the terminal goes through `steer`.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from typing import TextIO
+
+from zarrscope.errors.confidential import scrub
+from zarrscope.errors.visible import visible_lines
+
+
+class InertStream(io.TextIOWrapper):
+    """Text on a terminal or in a pipe, with what steers or deceives spelled out. Bytes (`buffer`) pass as they are."""
+
+    confidential = False
+    """Whether addresses in the text lose their passwords: in messages, not in values that were asked for."""
+    outlives_reader = False
+    """What is written when nobody reads any more is dropped, and the work goes on."""
+
+    def write(self, text: str) -> int:
+        self.steer(visible_lines(scrub(text) if self.confidential else text))
+        return len(text)
+
+    def steer(self, sequence: str) -> None:
+        """Writes a control sequence of our own."""
+        try:
+            super().write(sequence)
+        except OSError as error:
+            self._lost(error)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._lost(error)
+
+    def _lost(self, error: OSError) -> None:
+        """The other end of the pipe was closed, or the terminal."""
+        if not self.outlives_reader or error.errno not in _CLOSED:
+            raise error
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())  # what waits in the buffer goes there, too
+        os.close(nowhere)
+
+
+_CLOSED = {errno.EPIPE, errno.EIO, *((errno.EINVAL,) if sys.platform == "win32" else ())}
+
+
+def outlive_reader() -> None:
+    """From now on a closed pipe ends no more than the output: for verbs that do something."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, InertStream):
+            stream.outlives_reader = True
+
+
+def make_inert() -> None:
+    """From now on sys.stdout and sys.stderr are inert."""
+    sys.stdout, sys.stderr = _inert(sys.stdout), _inert(sys.stderr)
+    if isinstance(sys.stderr, InertStream):
+        sys.stderr.confidential = True
+
+
+def _inert(stream: TextIO) -> TextIO:
+    if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, InertStream):
+        return stream  # closed (None), or a test's
+    encoding, buffering = stream.encoding, stream.line_buffering
+    stream.flush()
+    # A name in a file may hold what the terminal's encoding has not. The former stream keeps its file open, for others.
+    made = InertStream(stream.buffer, encoding=encoding, errors="backslashreplace", line_buffering=buffering)
+    _kept.append(stream)
+    return made
+
+
+_kept: list[TextIO] = []
+
+
+def steer(sequence: str) -> None:
+    """A control sequence of our own to the terminal at stderr."""
+    stream = sys.stderr
+    if isinstance(stream, InertStream):
+        stream.steer(sequence)
+    else:
+        stream.write(sequence)
+
+
+def rewrite(line: str) -> None:
+    """`line` in place of the line the cursor is in."""
+    steer("\r")
+    sys.stderr.write(line)
+    sys.stderr.flush()

@@ -1,0 +1,196 @@
+"""Planes that cannot be read: the layer stays, the plane is empty, and what is wrong is said where somebody looks.
+
+napari reads while it handles a slider, a zoom or the insertion of a layer. An error that comes out of there leaves the
+other layers unsliced, and a layer half inserted that cannot be removed any more. So the slices of layers of ours are
+taken here: one that fails becomes the empty slice that napari makes beyond a layer's ends, which draws nothing and has
+no value under the cursor. Whoever reads `layer.data` by himself gets the error, never zeros.
+
+napari has no public place for this. Where a version of it has another than the two known ones (0.6 to 0.9), errors go
+where they went without us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, ref
+
+import napari
+import numpy as np
+from qtpy.QtCore import QObject, Signal
+
+from zarrscope.errors import TooLarge, ZarrscopeError
+from zarrscope.view.lazy import LazyView
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import UnreadPlanes
+from zarrscope_app.qt.bridge import Bridge
+
+Told = Callable[[ZarrscopeError | None], None]
+
+
+class Watch(QObject):
+    """Guards the layers of ours in one viewer, from before napari reads them, whoever adds them."""
+
+    changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self.unread = UnreadPlanes()
+        self.unread.changed.connect(self.changed.emit)
+        self.listeners: set[int] = set()
+        """Ids of docks that show `unread`; without one, napari's notifications do."""
+        self._bridge = Bridge()
+        for layer in viewer.layers:
+            self._guard(layer)
+        # Before the viewer, which slices what was inserted.
+        viewer.layers.events.inserted.connect(self._inserted, position="first")
+        viewer.layers.events.inserted.connect(self._show)
+        viewer.layers.events.removed.connect(self._removed)
+
+    def retry(self) -> None:
+        """Reads again what is empty now."""
+        for layer, _ in self.unread.items:
+            layer.refresh()
+
+    def _inserted(self, event: Any) -> None:
+        self._guard(event.value)
+
+    def _show(self, event: Any) -> None:
+        """What `hidden_at_first` hid, now that it is guarded and wholly there."""
+        for view in _views(event.value):
+            if view in _waiting:
+                _waiting.discard(view)
+                event.value.visible = True
+
+    def _removed(self, event: Any) -> None:
+        self.unread.tell(event.value, None)
+
+    def _guard(self, layer: Any) -> None:
+        if not _views(layer):
+            return
+        watched = ref(layer)
+
+        def told(error: ZarrscopeError | None) -> None:
+            self._bridge.post(lambda: self._tell(watched(), error))
+
+        def shown_or_hidden() -> None:
+            found = watched()
+            if found is not None and not found.visible:
+                self.unread.tell(found, None)
+
+        guard(layer, told)
+        layer.events.visible.connect(shown_or_hidden)
+
+    def _tell(self, layer: Any, error: ZarrscopeError | None) -> None:
+        if layer is None:
+            return
+        path = layer.metadata.get("zarrscope", {}).get("path", "")
+        if self.unread.tell(layer, error, path) and error is not None and not self.listeners:
+            from napari.utils.notifications import show_warning
+
+            show_warning(self.unread.sentence)
+
+
+_watches: WeakKeyDictionary[Any, Watch] = WeakKeyDictionary()
+_waiting: WeakSet[LazyView] = WeakSet()
+"""First levels of layers to be shown once they are inserted."""
+
+
+def watch(viewer: Any) -> Watch:
+    """The one Watch of a viewer."""
+    events = viewer.layers.events
+    found = _watches.get(events)
+    if found is None:
+        found = _watches[events] = Watch(viewer)
+    return found
+
+
+def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[Any, dict[str, Any], str]:
+    """A layer as readers give it, for a viewer that reads while it makes and inserts it: what is hidden is not read.
+    Without a viewer there is nobody to show it later, and it is as it was."""
+    viewers = list(getattr(napari.Viewer, "_instances", ()))
+    if not viewers or not arguments["visible"]:
+        return data, arguments, kind
+    for viewer in viewers:
+        watch(viewer)
+    _waiting.add(data[0] if arguments["multiscale"] else data)
+    return data, {**arguments, "visible": False}, kind
+
+
+def _views(layer: Any) -> list[LazyView]:
+    """The levels of a layer that are data of ours, by whatever way it came."""
+    data = getattr(layer, "data", None)
+    levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
+    return [level for level in levels if isinstance(level, LazyView)]
+
+
+def guard(layer: Any, told: Told) -> None:
+    """From now on `layer` slices as planned, or to nothing. `told`, on any thread, gets the error of the slice that was
+    asked for last, None where it could be read."""
+    holder = getattr(layer, "_slicing_state", layer)
+    make = getattr(holder, "_make_slice_request_internal", None)
+    if make is None or isinstance(make, _Guarded):
+        return
+    holder._make_slice_request_internal = _Guarded(make, told)
+
+
+class _Guarded:
+    """Makes the slice requests of one layer."""
+
+    def __init__(self, make: Callable[..., Any], told: Told) -> None:
+        self._make, self._told = make, told
+        self.latest: int | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Request:
+        request = self._make(*args, **kwargs)
+        self.latest = request.id
+        return _Request(self, request)
+
+    def tell(self, request: Any, error: ZarrscopeError | None) -> None:
+        if request.id == self.latest:
+            self._told(error)
+
+
+class _Request:
+    """A slice request of napari's that does not raise what reading raises. Called on any thread."""
+
+    def __init__(self, origin: _Guarded, request: Any) -> None:
+        self._origin, self._request = origin, request
+        self.id: int = request.id
+
+    def __call__(self) -> Any:
+        error: ZarrscopeError
+        try:
+            response = self._request()
+        except ZarrscopeError as raised:
+            error = raised
+        except MemoryError:
+            error = TooLarge(strings.TOO_LITTLE_MEMORY, size=None, limit=0)
+        else:
+            self._origin.tell(self._request, None)
+            return response
+        response = self._without_thumbnail()
+        self._origin.tell(self._request, None if response is not None else error)
+        return response if response is not None else _empty(type(self._request))(**_settings(self._request))()
+
+    def _without_thumbnail(self) -> Any:
+        """The slice, where only that of the coarsest level fails, of which napari makes the thumbnail; else None."""
+        request = self._request
+        level = request.thumbnail_level
+        if not request.multiscale or request.data_level == level:
+            return None
+        blank = np.broadcast_to(np.zeros((), request.dtype), tuple(request.level_shapes[level]))
+        try:
+            return replace(request, data_at_thumbnail_level=blank, id=request.id)()
+        except (ZarrscopeError, MemoryError):
+            return None
+
+
+def _settings(request: Any) -> dict[str, Any]:
+    return {field.name: getattr(request, field.name) for field in fields(request)}
+
+
+def _empty(kind: type[Any]) -> type[Any]:
+    """The same kind of request, of a place beyond the layer."""
+    return type(kind.__name__, (kind,), {"_slice_out_of_bounds": lambda _: True})

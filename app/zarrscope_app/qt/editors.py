@@ -1,0 +1,55 @@
+"""The table of the window's editors: a widget for each editor of the presenters' form fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qtpy.QtGui import QColor, QIcon, QPixmap
+from qtpy.QtWidgets import QColorDialog, QComboBox, QCompleter, QLineEdit, QWidget
+
+from zarrscope_app.presenters import Field
+from zarrscope_app.presenters.form.field_editors import Editor
+
+
+class Choice(QComboBox):
+    """A list to choose from; `free`: another text may be typed."""
+
+    def __init__(self, parent: QWidget, choices: Sequence[str], free: bool = False) -> None:
+        super().__init__(parent)
+        self.setEditable(free)
+        self.addItems([*choices])
+        completer = self.completer()
+        if completer is not None:  # completed within the line, "m" and Enter would be "megameter"
+            completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
+
+
+class Colour(QLineEdit):
+    """Six hexadecimal digits, with a swatch that opens the desktop's choice of colours."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._swatch = self.addAction(QIcon(), QLineEdit.ActionPosition.LeadingPosition)
+        assert self._swatch is not None
+        self._swatch.triggered.connect(self._choose)
+        self.textChanged.connect(self._show)
+
+    def _show(self, text: str) -> None:
+        pixmap = QPixmap(16, 16)
+        pixmap.fill(QColor(f"#{text}"))
+        assert self._swatch is not None
+        self._swatch.setIcon(QIcon(pixmap))
+
+    def _choose(self) -> None:
+        chosen = QColorDialog.getColor(QColor(f"#{self.text()}"), self)
+        if chosen.isValid():
+            self.setText(chosen.name()[1:].upper())
+
+
+EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {
+    "line": None,
+    "choice": lambda parent, field: Choice(parent, field.choices, free=True),
+    "check": lambda parent, field: Choice(parent, ("true", "false")),
+    "colour": lambda parent, field: Colour(parent),
+    "none": None,
+}
+"""None: Qt's own line, or nothing to edit."""

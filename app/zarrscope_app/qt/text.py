@@ -1,0 +1,39 @@
+"""Text that may come from a file, in Qt's widgets: shown letter by letter, never taken for HTML or for a shortcut.
+
+Qt's labels and tooltips guess whether a text is HTML, and buttons and menus take "&" for the mark of a shortcut. Every
+label of this application is a `Label`; what else takes text from a file passes `tip` or `literal`.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QLabel
+
+from zarrscope_app.presenters import strings
+
+
+class Label(QLabel):
+    """A label that never shows HTML."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        for argument in arguments:
+            if isinstance(argument, str):
+                self.setText(argument)
+            else:
+                self.setParent(argument)
+
+
+def tip(text: str) -> str:
+    """`text` for a tooltip."""
+    shown = strings.clean_lines(text)
+    return f"<span style='white-space:pre-wrap'>{escape(shown)}</span>" if "<" in shown or "&" in shown else shown
+
+
+def literal(text: str) -> str:
+    """`text` for a button or a menu."""
+    return text.replace("&", "&&")

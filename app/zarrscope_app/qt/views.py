@@ -1,0 +1,131 @@
+"""The table of the window's widgets: a factory for each view of the presenters' table.
+
+A factory is called with `post` and gives a widget with `attach(presenter or None)`. A view of another distribution
+names its own with `widgets={"qt": "module:factory"}`; where it names none, its text is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from qtpy.QtCore import QSignalBlocker
+from qtpy.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+
+from zarrscope.errors import Unsupported
+from zarrscope_app.presenters import VIEWS, Post, Session, View
+from zarrscope_app.presenters.views import text_of, widget_factory
+
+from .form import AttributesPane
+from .image import ImagePane
+from .panes import InfoPane, ProblemsPane, ValuesPane
+from .text import literal
+from .theme import fixed_font
+
+WIDGETS: dict[str, Callable[[Post], QWidget]] = {
+    "image": ImagePane,
+    "values": lambda post: ValuesPane(),
+    "attributes": lambda post: AttributesPane(),
+    "info": lambda post: InfoPane(),
+    "problems": lambda post: ProblemsPane(),
+}
+
+
+def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> Any:
+    """The widget of a view; a view of another distribution may name one for the first of `hosts`, or for the next."""
+    made = WIDGETS.get(view.id)
+    if made is not None:
+        return made(post)
+    try:
+        for host in hosts:
+            factory = widget_factory(view, host)
+            if factory is not None:
+                return factory(post)
+    except Unsupported as error:
+        return TextPane(view, error.message)
+    return TextPane(view)
+
+
+class ViewTabs(QTabWidget):
+    """A tab for each view of the session on show. Views of other distributions come when a session has them."""
+
+    def __init__(self, post: Post, hosts: tuple[str, ...] = ("qt",), only: Sequence[str] = ()) -> None:
+        """`hosts`: whose widgets a view may name. `only`: the views that are built in to show, always open; () is all,
+        each open where it fits the node."""
+        super().__init__()
+        self._post, self._hosts, self._only = post, hosts, only
+        self._built_in = only or tuple(WIDGETS)
+        self._session: Session | None = None
+        self._attached: set[str] = set()
+        self.pages: dict[str, Any] = {}
+        self.setDocumentMode(True)
+        for view in VIEWS:
+            if view.id in self._built_in:
+                self._add(view)
+
+    def _add(self, view: View) -> None:
+        self.pages[view.id] = make_widget(view, self._post, self._hosts)
+        self.addTab(self.pages[view.id], literal(view.title))
+
+    def attach(self, session: Session | None) -> None:
+        """Show another session's views."""
+        self._session = session
+        self._attached.clear()
+        for page in self.pages.values():
+            page.attach(None)
+        self.show_views()
+
+    def show_views(self) -> None:
+        """Attach the views that the session has by now; write the titles, shut the tabs that do not fit, and bring the
+        session's to the front. Nobody is told: it is no choice of the person's."""
+        if self._session is None:
+            return
+        blocker = QSignalBlocker(self)
+        for view in self._session.tabs.views:
+            if view.id not in self._attached and (view.id in self._built_in or view.id not in WIDGETS):
+                if view.id not in self.pages:
+                    self._add(view)
+                self._attached.add(view.id)
+                self.pages[view.id].attach(self._session.tabs.presenters[view.id])
+        tabs = {tab.id: tab for tab in self._session.state.tabs}
+        for place, id in enumerate(self.pages):
+            if id in tabs:
+                self.setTabText(place, literal(tabs[id].title))
+            self.setTabEnabled(place, id in self._only or (id in tabs and tabs[id].enabled))
+        front = self._session.state.tab
+        if not self._only and front in self.pages:
+            self.setCurrentWidget(self.pages[front])
+        blocker.unblock()
+
+    def id_at(self, place: int) -> str:
+        """The view of a tab."""
+        return [*self.pages][place]
+
+
+class TextPane(QWidget):
+    """The text of a view that has no widget of its own here; `fault` in its place."""
+
+    def __init__(self, view: View, fault: str = "") -> None:
+        super().__init__()
+        self._view, self._fault, self._presenter = view, fault, None
+        self.text = QPlainTextEdit(fault)
+        self.text.setReadOnly(True)
+        self.text.setFont(fixed_font())
+        self.text.setAccessibleName(view.title)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.text)
+
+    def attach(self, presenter: Any) -> None:
+        """Show another session's."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def _changed(self) -> None:
+        text = self._fault or text_of(self._view, self._presenter)
+        if text != self.text.toPlainText():
+            self.text.setPlainText(text)

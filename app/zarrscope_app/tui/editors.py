@@ -1,0 +1,49 @@
+"""The table of the terminal's editors: what Enter does on a field of the form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from zarrscope_app.presenters import Field, Session, strings
+from zarrscope_app.presenters.form.field_editors import Editor
+from zarrscope_app.tui.sheet import PICKS, Sheet
+
+
+class Asks(Protocol):
+    """What the keyboard offers for editing (keys.py)."""
+
+    session: Session
+
+    def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None: ...
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+
+
+def _line(keys: Asks, field: Field) -> None:
+    label = strings.proposals(field.label if field.title == field.kind else field.title, field.choices)
+    keys.ask(label, field.text, lambda text: keys.session.edit.edit(field.pointer, text))
+
+
+def _choice(keys: Asks, field: Field) -> None:
+    if not 0 < len(field.choices) <= len(PICKS):
+        _line(keys, field)
+        return
+
+    def answered(text: str | None) -> None:
+        if text:
+            keys.session.edit.edit(field.pointer, text)
+        elif text is not None:
+            _line(keys, field)
+
+    keys.show_sheet(Sheet.of_choices(field), answered)
+
+
+EDITORS: dict[Editor, Callable[[Asks, Field], None]] = {
+    "line": _line,
+    "choice": _choice,
+    "check": lambda keys, field: keys.session.edit.edit(field.pointer, "false" if field.text == "true" else "true"),
+    "colour": _line,
+    "none": _line,
+}
+"""A null is typed over with a text, as ever; lists and objects are opened and folded instead."""

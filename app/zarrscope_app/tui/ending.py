@@ -1,0 +1,145 @@
+"""The end of the terminal application, watched from a thread of its own, so that it comes whatever the others wait for.
+
+A signal strikes the main thread anywhere, perhaps while it holds a lock that closing the session needs. A terminal that
+vanished may send no signal at all (its shell was killed, and the application leads no session), and Textual goes on
+with it: its input thread spins on the end of the file, its output thread has died of an error, and the main thread
+waits for a place in the queue between them. A terminal that is frozen stops the main thread the same way. So the
+handlers of signals only leave a note; `Ending` reads it, asks the application on its own thread, and after a while
+keeps what was typed, puts the terminal back and ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+LOOK_SECONDS = 0.5
+"""So often it is looked whether there still is a terminal."""
+KEEP_SECONDS = 1.0
+"""So long may take what keeps unsaved edits, without a terminal, before the process ends."""
+QUIT_SECONDS = 3.0
+"""So long may the application take to leave its terminal as it was."""
+RESTORE = (
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2048l"  # mouse, paste, sizes
+    "\x1b[?1004l\x1b[?2026l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"  # focus, batches, wrap, keys, screen, cursor
+)
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Ends(Protocol):
+    """The application, as far as its end is concerned."""
+
+    leaving: Callable[[int], None]
+    """It calls this, with its exit status, when it begins to leave."""
+
+    def call_soon(self, call: Callable[[], None]) -> bool:
+        """`call` on the thread of the application; False while it has not begun or when it is over."""
+        ...
+
+    def keep(self) -> None:
+        """Keeps what is not saved for the next start."""
+        ...
+
+    def leave_at_once(self, code: int) -> None:
+        """Keeps what is not saved, and leaves without asking."""
+        ...
+
+
+class Ending:
+    """`with Ending(app): app.run()`. `tell` is called before the process is ended by force."""
+
+    def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
+        self._app, self._tell = app, tell
+        self._notes: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
+        """Putting something in is one step, which may interrupt another (queue.SimpleQueue)."""
+        self._files = [stream.fileno() for stream in (sys.__stdin__, sys.__stderr__) if stream is not None]
+        self._before: dict[int, Any] = {}
+        self._modes: list[Any] | None = None
+        self._thread = threading.Thread(target=self._watch, name="zarrscope-ending", daemon=True)
+
+    def __enter__(self) -> Ending:
+        with suppress(Exception):  # no POSIX terminal
+            import termios
+
+            self._modes = termios.tcgetattr(self._files[0])
+        self._app.leaving = lambda code: self._notes.put(("leaving", code))
+        for name in SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                self._before[number] = signal.signal(number, lambda number, _: self._notes.put(("told", 128 + number)))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._notes.put(("over", 0))
+        self._thread.join()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _watch(self) -> None:
+        code: int | None = None
+        asked = False
+        end = float("inf")
+        while True:
+            try:
+                note, number = self._notes.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                note, number = "", 0
+            if note == "over":
+                return
+            if note:
+                code = number if code is None or number else code
+                end = min(end, time.monotonic() + QUIT_SECONDS)
+                asked = asked or note == "leaving"
+            if not self._has_terminal():
+                self._vanished(code or 128 + getattr(signal, "SIGHUP", 1))
+            if code is not None and not asked:
+                asked = self._app.call_soon(partial(self._app.leave_at_once, code))
+            if time.monotonic() >= end:
+                self._force(code or 0)
+
+    def _has_terminal(self) -> bool:
+        return all(map(os.isatty, self._files))
+
+    def _vanished(self, code: int) -> None:
+        """Textual would wait for the terminal for ever."""
+        kept = threading.Event()
+
+        def keep() -> None:
+            try:
+                self._app.keep()
+            finally:
+                kept.set()
+
+        if not self._app.call_soon(keep) or not kept.wait(KEEP_SECONDS):
+            _try(self._app.keep)
+        os._exit(code)
+
+    def _force(self, code: int) -> None:
+        """The main thread does not get there: it waits for a lock, a disk, or a terminal that takes no more."""
+        _try(self._app.keep)
+        with suppress(Exception):
+            import termios
+
+            termios.tcsetattr(self._files[0], termios.TCSANOW, self._modes or [])
+        with suppress(Exception):  # a frozen terminal takes nothing
+            if select.select([], self._files[1:], [], 0)[1]:
+                os.write(self._files[1], RESTORE.encode())
+                _try(self._tell)
+        os._exit(code)
+
+
+def _try(call: Callable[[], None]) -> None:
+    """`call`, but not longer than a disk or a terminal that takes nothing should hold us up."""
+    trying = threading.Thread(target=call, name="zarrscope-last", daemon=True)
+    trying.start()
+    trying.join(KEEP_SECONDS)

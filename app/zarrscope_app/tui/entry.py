@@ -1,0 +1,88 @@
+"""One line of input, and what keeps a fault in one handler from ending the program.
+
+Textual's `Input` takes printable keys at once and leaves the others to bindings, which run only after the key has gone
+up to the application: keys that arrive together are then applied out of order. The application hands keys to `key`
+here instead, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from textual import events
+from textual.message_pump import MessagePump
+from textual.widgets import Input
+
+
+class TellsFaults(Protocol):
+    """The application, as far as a widget that met a fault goes."""
+
+    def fault(self, error: Exception) -> None: ...
+
+
+class Guarded(MessagePump):
+    """A widget of the explorer: an exception in one of its handlers is told, and the next event is taken."""
+
+    async def on_event(self, event: events.Event) -> None:
+        try:
+            await super().on_event(event)
+        except Exception as error:
+            self.fault(error)
+
+    def fault(self, error: Exception) -> None:
+        """Tell of an exception that nobody expected."""
+        cast(TellsFaults, self.app).fault(error)
+
+
+class Entry(Guarded, Input, can_focus=True):
+    """`key` and `paste` change the text at once; Enter and Escape are the application's."""
+
+    def __init__(self, **options: Any) -> None:
+        # Selecting all when the focus comes would select what was typed before that message.
+        super().__init__(select_on_focus=False, **options)
+
+    def key(self, event: events.Key) -> None:
+        """Do what a key means in a line of text."""
+        if event.is_printable and event.character is not None:
+            self.paste(event.character)
+            return
+        act = ACTS.get(event.key)
+        if act is not None:
+            act(self)
+
+    def paste(self, text: str) -> None:
+        """Put the first line of a text in place of what is selected, or at the cursor."""
+        line = (text.splitlines() or [""])[0]
+        if self.selection.is_empty:
+            self.insert_text_at_cursor(line)
+        else:
+            self.replace(line, *self.selection)
+
+
+ACTS: dict[str, Callable[[Entry], None]] = {
+    "left": lambda entry: entry.action_cursor_left(),
+    "right": lambda entry: entry.action_cursor_right(),
+    "shift+left": lambda entry: entry.action_cursor_left(True),
+    "shift+right": lambda entry: entry.action_cursor_right(True),
+    "ctrl+left": lambda entry: entry.action_cursor_left_word(),
+    "ctrl+right": lambda entry: entry.action_cursor_right_word(),
+    "ctrl+shift+left": lambda entry: entry.action_cursor_left_word(True),
+    "ctrl+shift+right": lambda entry: entry.action_cursor_right_word(True),
+    "home": lambda entry: entry.action_home(),
+    "ctrl+a": lambda entry: entry.action_home(),
+    "end": lambda entry: entry.action_end(),
+    "ctrl+e": lambda entry: entry.action_end(),
+    "shift+home": lambda entry: entry.action_home(True),
+    "shift+end": lambda entry: entry.action_end(True),
+    "ctrl+shift+a": lambda entry: entry.action_select_all(),
+    "backspace": lambda entry: entry.action_delete_left(),
+    "delete": lambda entry: entry.action_delete_right(),
+    "ctrl+d": lambda entry: entry.action_delete_right(),
+    "ctrl+w": lambda entry: entry.action_delete_left_word(),
+    "ctrl+u": lambda entry: entry.action_delete_left_all(),
+    "ctrl+k": lambda entry: entry.action_delete_right_all(),
+    "ctrl+x": lambda entry: entry.action_cut(),
+    "ctrl+v": lambda entry: entry.paste(entry.app.clipboard),
+}
+"""Keys as Textual names them → what they do; those of Textual's own input."""

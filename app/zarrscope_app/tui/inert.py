@@ -1,0 +1,35 @@
+"""The last thing that happens to a line before it is written to the terminal: nothing in its text is obeyed.
+
+Presenters clean what they show, and lay it out accordingly; this filter is for what got round them. Textual applies it
+to every line of every widget, whoever made it.
+"""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+from zarrscope.errors.visible import visible
+
+
+class Inert(LineFilter):
+    """Spells out control characters and the like, and takes hyperlinks off; a line stays as wide as it was."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        if all(s.text.isascii() and s.text.isprintable() and not s.control and not _link(s) for s in segments):
+            return segments
+        shown = [_inert(segment) for segment in segments if not segment.control]
+        width = sum(segment.cell_length for segment in segments)
+        if sum(segment.cell_length for segment in shown) == width:
+            return shown
+        return Segment.adjust_line_length(shown, width)
+
+
+def _link(segment: Segment) -> bool:
+    return segment.style is not None and segment.style.link is not None
+
+
+def _inert(segment: Segment) -> Segment:
+    style = segment.style
+    return Segment(visible(segment.text), style.update_link(None) if style is not None and style.link else style)

@@ -1,0 +1,314 @@
+"""What keys mean: in an input, on a sheet, in the pane in front, everywhere.
+
+Each key is done with before the next is looked at, however many arrive at once: the application hands every key to
+`key`, which acts at once, on the presenters and on the widgets. Nothing here waits for a message of Textual's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
+
+from zarrscope_app.presenters import KINDS, Field, Session
+from zarrscope_app.presenters.commands import COMMANDS, LABELS
+from zarrscope_app.presenters.form.presenter import EditStatus
+from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.tui.editors import EDITORS
+from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
+from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.sheet import Sheet
+
+PART = TypeVar("PART", bound=Widget)
+
+
+class Application(Protocol):
+    """What keys do something with: the explorer on the terminal (app.py)."""
+
+    session: Session
+    picture: Picture
+
+    @property
+    def tree_lines(self) -> TreeLines: ...
+
+    @property
+    def screen(self) -> Screen[Any]: ...
+
+    @property
+    def screen_stack(self) -> list[Screen[Any]]: ...
+
+    @property
+    def pane(self) -> Widget: ...
+
+    @property
+    def focus_below(self) -> Widget | None: ...
+
+    def part(self, id: str, kind: type[PART]) -> PART: ...
+
+    def bring_pane(self) -> None: ...
+
+    def after_key(self) -> None: ...
+
+    def pop_screen(self) -> Any: ...
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None: ...
+
+    def review(self, quit_after: bool) -> None: ...
+
+    def leave(self) -> None: ...
+
+    def copy_to_clipboard(self, text: str) -> None: ...
+
+
+NAMES = {
+    "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
+    "Home": "home", "End": "end", "Space": "space", "Esc": "escape",
+}  # fmt: skip
+"""Keys as commands write them → as Textual does."""
+
+
+def _textual_key(keys: str) -> str:
+    *modifiers, key = keys.split("+") if keys != "+" else [keys]
+    name = NAMES.get(key, key.lower())
+    return "+".join([*(m.lower() for m in modifiers), name])
+
+
+KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
+
+
+class Keyboard:
+    """The keys of one application."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+        self.session = app.session
+        self._accept: Callable[[str], object] | None = None
+
+    def key(self, event: events.Key) -> None:
+        """Do what a key means now."""
+        app = self.app
+        if isinstance(app.screen, Sheet):
+            self._sheet_key(app.screen, event)
+            return
+        app.bring_pane()
+        focused = app.focus_below
+        if isinstance(focused, Entry):
+            self._entry_key(focused, event)
+        elif isinstance(focused, Lines) and focused.key(event):
+            app.after_key()
+        elif isinstance(focused, Lines) and event.key == "enter" and focused.count():
+            self.choose(focused)
+        elif event.key in ("tab", "shift+tab"):
+            (app.screen.focus_next if event.key == "tab" else app.screen.focus_previous)()
+        elif self._pane_key(event) or self._app_key(event):
+            app.after_key()
+
+    def paste(self, text: str) -> None:
+        """Text that the terminal says was pasted: for an input; elsewhere it is no command."""
+        focused = self.app.focus_below
+        if isinstance(focused, Entry):
+            focused.paste(text)
+            self._typed(focused)
+
+    # ------------------------------------------------------------------ sheets
+    def _sheet_key(self, sheet: Sheet, event: events.Key) -> None:
+        if sheet.scrolls(event.key):
+            return
+        self.app.pop_screen()
+        sheet.answer(event)
+
+    # ------------------------------------------------------------------ one line of input
+    def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None:
+        """Ask for a line of text at the bottom of the screen."""
+        entry = self.app.part("entry", Entry)
+        entry.placeholder, entry.value, entry.display = label, text, True
+        entry.cursor_position = len(text)
+        self._accept = accept
+        self.focus(entry)
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
+        """Show a sheet over the screen."""
+        self.app.show_sheet(sheet, answered)
+
+    def focus(self, widget: Widget) -> None:
+        """At once: `Widget.focus` does it a message later, when the next key has gone elsewhere."""
+        self.app.screen_stack[0].set_focus(widget, scroll_visible=False)
+
+    def filter(self) -> None:
+        """To the input above the tree."""
+        box = self.app.part("filter", Entry)
+        box.display = True
+        self.app.part("side", Widget).display = True
+        self.focus(box)
+
+    def _entry_key(self, entry: Entry, event: events.Key) -> None:
+        if event.key == "escape":
+            self._end_input(entry)
+        elif event.key != "enter":
+            entry.key(event)
+            self._typed(entry)
+        elif entry.id == "filter":
+            self.focus(self.app.tree_lines)
+        else:
+            accept, text = self._accept, entry.value
+            self._end_input(entry)
+            if accept is not None:
+                accept(text)
+
+    def _typed(self, entry: Entry) -> None:
+        if entry.id == "filter":
+            self.session.tree.filter(entry.value)
+
+    def _end_input(self, entry: Entry) -> None:
+        if entry.id == "filter":
+            entry.value, entry.display = "", False
+            self._typed(entry)
+            self.focus(self.app.tree_lines)
+            return
+        entry.display = False
+        self._accept = None
+        self.focus(self.app.part("attributes", Widget))
+
+    # ------------------------------------------------------------------ lines that were chosen
+    def choose(self, lines: Lines) -> None:
+        """Enter or a click on the line under the cursor."""
+        s = self.session
+        if isinstance(lines, TreeLines):
+            row = lines.row(lines.cursor)
+            if row is not None:
+                s.select(row.path)
+                if row.expandable and not row.expanded:
+                    s.tree.expand(row.id)
+        elif isinstance(lines, FormLines):
+            field = lines.field()
+            if field is None:
+                return
+            if field.kind in ("list", "object"):
+                s.edit.fold(field.pointer, not field.folded)
+            elif s.edit.state.status is not EditStatus.READ_ONLY:
+                EDITORS[field.editor](self, field)
+
+    # ------------------------------------------------------------------ keys of one pane
+    def _pane_key(self, event: events.Key) -> bool:
+        """Keys that mean something in one pane only."""
+        key, tab = event.character if event.is_printable else event.key, self.session.state.tab
+        picture, focused = self.app.picture, self.app.focus_below
+        if tab == "attributes" and focused is not self.app.tree_lines:
+            return self._form_key(key or event.key)
+        if tab != "image" or focused is not picture:
+            return False
+        if picture.cursor is not None and event.key in ("left", "right", "up", "down", "escape"):
+            if event.key == "escape":
+                picture.toggle_cursor()
+            rows = {"up": -1, "down": 1}.get(event.key, 0)
+            picture.move_cursor(rows, {"left": -1, "right": 1}.get(event.key, 0))
+            return True
+        pans = {"ctrl+left": (0, -0.25), "ctrl+right": (0, 0.25), "ctrl+up": (-0.25, 0), "ctrl+down": (0.25, 0)}
+        if event.key in pans:
+            picture.pan(*pans[event.key])
+            return True
+        return False
+
+    def _form_key(self, key: str) -> bool:
+        edit, form = self.session.edit, self.app.part("attributes", FormLines)
+        field = form.field()
+        if edit.state.status is EditStatus.CONFLICT and key in ("m", "t"):
+            edit.resolve("mine" if key == "m" else "theirs")
+        elif key == "d":
+            self.app.review(quit_after=False)
+        elif key == "u":
+            edit.undo()
+        elif key == "ctrl+r":
+            edit.redo()
+        elif key == "n":
+            self._add(field)
+        elif key == "x" and field:
+            edit.remove(field.pointer)
+        elif key == "c" and field and edit.may_retype(field.pointer):
+            self.app.show_sheet(Sheet.of_kinds(field), lambda kind: self._retyped(field.pointer, kind))
+        elif key == "N" and field and field.can_rename:
+            self.ask(LABELS["rename"], field.label, lambda name: edit.rename(field.pointer, name))
+        elif key == "N" and field:
+            edit.rename(field.pointer, "")
+        else:
+            return key == "c"
+        return True
+
+    def _add(self, field: Field | None) -> None:
+        """Asks for a name where the field under the cursor is no list, then for the value."""
+        edit = self.session.edit
+        at = field.pointer if field and field.kind in ("list", "object") else ""
+        if edit.state.status is EditStatus.READ_ONLY:
+            return
+        if field and field.kind == "list":
+            self.ask(LABELS["value-typed"], "", lambda text: edit.add_typed(at, "", text))
+        else:
+            self.ask(LABELS["new-name"], "", lambda name: self._named(at, name))
+
+    def _named(self, at: str, name: str) -> None:
+        edit = self.session.edit
+        if edit.takes_name(at, name):
+            self.ask(LABELS["value-typed"], "", lambda text: edit.add_typed(at, name, text))
+
+    def _retyped(self, pointer: str, kind: str | None) -> None:
+        if kind is not None:
+            self.session.edit.retype(pointer, next(k for k in KINDS if k == kind))
+
+    # ------------------------------------------------------------------ keys that mean the same everywhere
+    def _app_key(self, event: events.Key) -> bool:
+        character = (event.character or "") if event.is_printable else ""
+        if character and self.app.focus_below is self.app.tree_lines and character in ("g", "G", "j", "k", "h", "l"):
+            return False
+        if character.isdecimal() and character != "0":
+            toggle_channel(self.session, int(character))
+            return True
+        found = KEYS.get(event.key) or KEYS.get(character.lower())
+        if character == "q" or event.key == "ctrl+c":
+            self.app.leave()
+        elif character == "\\":
+            side = self.app.part("side", Widget)
+            side.display = not side.display
+            if not side.display:
+                self.focus(self.app.pane)
+        elif character in ("[", "]"):
+            self._turn(1 if character == "]" else -1)
+        elif character == "v":
+            if self.session.state.tab == "image" and self.app.picture.toggle_cursor():
+                self.focus(self.app.picture)
+        elif found in OWN:
+            OWN[found](self)
+        elif found is not None and perform(self.session, found):
+            pass
+        else:
+            return bool(character) and choose_axis_key(self.session, character)
+        return True
+
+    def _edit(self) -> None:
+        self.session.set_tab("attributes")
+        self.app.bring_pane()
+        self.focus(self.app.pane)
+
+    def _turn(self, by: int) -> None:
+        """The next tab that has something to show."""
+        tabs = [t.id for t in self.session.state.tabs if t.enabled]
+        here = tabs.index(self.session.state.tab) if self.session.state.tab in tabs else 0
+        if tabs:
+            self.session.set_tab(tabs[(here + by) % len(tabs)])
+
+
+OWN: dict[str, Callable[[Keyboard], object]] = {
+    "quit": lambda keys: keys.app.leave(),
+    "close": lambda keys: keys.app.leave(),
+    "keys": lambda keys: keys.app.show_sheet(Sheet.of_keys(OWN.keys() | ACTIONS.keys())),
+    "find": lambda keys: keys.filter(),
+    "zoom-in": lambda keys: keys.app.picture.zoom(0.8),
+    "zoom-out": lambda keys: keys.app.picture.zoom(1.25),
+    "fit": lambda keys: keys.app.picture.fit(),
+    "copy-path": lambda keys: keys.app.copy_to_clipboard(keys.session.state.address),
+    "edit": lambda keys: keys._edit(),
+}
+"""Commands that are the host's to do; it can these and what `perform` does."""

@@ -1,0 +1,72 @@
+"""The table of the terminal's widgets: a factory for each view of the presenters' table.
+
+A factory is called with the session and the view's id, and gives a widget of that id. A view of another distribution
+names its own with `widgets={"tui": "module:factory"}`, called with its presenter; where it names none, its text is
+shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Static
+
+from zarrscope.errors import Unsupported
+from zarrscope_app.presenters import Session, View
+from zarrscope_app.presenters.views import text_of, widget_factory
+from zarrscope_app.tui.lines import FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
+from zarrscope_app.tui.picture import Picture
+
+WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
+    "image": lambda s, id: Vertical(Picture(s, id="picture"), Static(id="controls"), id=id),
+    "values": lambda s, id: TableLines(s, id=id),
+    "attributes": lambda s, id: FormLines(s, id=id),
+    "info": lambda s, id: InfoLines(s, id=id),
+    "problems": lambda s, id: ProblemLines(s, id=id),
+}
+
+
+def pane_id(view: str) -> str:
+    """The id of a view's widget; those of other distributions have one that nothing else on the screen has."""
+    return view if view in WIDGETS else f"view-{view}"
+
+
+class ViewLines(TextLines):
+    """The text of a view that has no widget of its own here; `fault` in its place."""
+
+    def __init__(self, session: Session, view: View, fault: str = "") -> None:
+        super().__init__(session, id=pane_id(view.id))
+        self._view, self._fault = view, fault
+
+    def show(self) -> None:
+        self.set_text(self._fault or text_of(self._view, self.session.tabs.presenters[self._view.id]))
+
+
+class Plugged(Vertical):
+    """What holds the widget that a view of another distribution names."""
+
+    def __init__(self, widget: Widget, id: str) -> None:
+        super().__init__(widget, id=id)
+        self.widget = widget
+
+
+def make_widget(session: Session, view: View) -> Widget:
+    """The widget of a view, with the id that `pane_id` tells."""
+    made = WIDGETS.get(view.id)
+    if made is not None:
+        return made(session, view.id)
+    try:
+        factory = widget_factory(view, "tui")
+        if factory is not None:
+            return Plugged(factory(session.tabs.presenters[view.id]), pane_id(view.id))
+    except Unsupported as error:
+        return ViewLines(session, view, error.message)
+    return ViewLines(session, view)
+
+
+def refresh(widget: Widget) -> None:
+    """Paint a widget anew that paints snapshots; others are told by their presenters."""
+    if isinstance(widget, Lines):
+        widget.show()
