@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import zarrscope
-from zarrscope.ome_check import validate
-from zarrscope.ome_transform import transform as transform_points
+from zarrscope.ome.transforms import transform as transform_points
+from zarrscope.ome.validate import validate
 
 Error = zarrscope.ZarrscopeError
 

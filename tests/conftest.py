@@ -148,7 +148,7 @@ def _nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _visible_windows() -> list[Any]:
-    from PyQt6.QtWidgets import QApplication
+    from qtpy.QtWidgets import QApplication
 
     application = QApplication.instance()
     return [w for w in QApplication.topLevelWidgets() if w.isVisible()] if isinstance(application, QApplication) else []

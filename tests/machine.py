@@ -19,6 +19,24 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = frozenset({"qt", "display", "tmux", "chromium"})
 
 
+def platform() -> str:
+    """What sys.platform says, or would say on the system that tests/systems forces."""
+    forced = getattr(sys.modules.get("systems.forced"), "installed", None)
+    return forced.platform if forced is not None else sys.platform
+
+
+def keeps_modes() -> bool:
+    """Whether chmod does something on the system that tests/systems forces, and beyond a bit; on this one it does."""
+    forced = getattr(sys.modules.get("systems.forced"), "installed", None)
+    return forced is None or not (forced.does("no modes") or forced.does("modes are one bit"))
+
+
+def locks_files() -> bool:
+    """Whether flock does something on the system that tests/systems forces; on this one it does."""
+    forced = getattr(sys.modules.get("systems.forced"), "installed", None)
+    return forced is None or not forced.does("nothing is locked")
+
+
 def chromium() -> str | None:
     """The path of a Chromium or Chrome."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -35,6 +53,14 @@ def zarr2() -> Path | None:
     """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2."""
     named = os.environ.get("ZARRSCOPE_ZARR2")
     place = Path(named) if named else ROOT / ".venv-zarr2"
+    candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
+    return next((c for c in candidates if c.is_file()), None)
+
+
+def zarr30() -> Path | None:
+    """A Python that has zarr-python 3.0: ZARRSCOPE_ZARR30 (interpreter or environment), else .venv-zarr30."""
+    named = os.environ.get("ZARRSCOPE_ZARR30")
+    place = Path(named) if named else ROOT / ".venv-zarr30"
     candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
     return next((c for c in candidates if c.is_file()), None)
 
@@ -62,12 +88,20 @@ def missing(thing: str) -> str | None:
         "zarr2": lambda: (
             None if zarr2() else "no zarr-python 2.18: packaging/check makes .venv-zarr2, or set ZARRSCOPE_ZARR2"
         ),
+        "zarr30": lambda: (
+            None if zarr30() else "no zarr-python 3.0: packaging/check makes .venv-zarr30, or set ZARRSCOPE_ZARR30"
+        ),
+        "azure": lambda: _server("azure"),
+        "sshd": lambda: _server("sshd"),
         "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",
     }[thing]()
 
 
 def _qt() -> str | None:
-    code = "from PyQt6 import QtGui, QtWidgets, QtTest"
+    code = (
+        "from zarrscope_app.presenters.installation import choose_qt; choose_qt()\n"
+        "from qtpy import QtGui, QtWidgets, QtTest"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     if done.returncode == 0:
         return None
@@ -84,3 +118,9 @@ def _display() -> str | None:
     if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         return None
     return None if shutil.which("Xvfb") else "no display and no Xvfb: install the system packages xvfb and xauth"
+
+
+def _server(service: str) -> str | None:
+    import servers
+
+    return servers.missing(service)

@@ -7,22 +7,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from qtpy import QtTest
 from qtpy.QtCore import QModelIndex, QPoint, QPointF, Qt
 from qtpy.QtGui import QImage, QMouseEvent
-from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QTextBrowser
+from qtpy.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QTextBrowser,
+)
 
 from contracts.journeys import SECONDS, Robot
 from zarrscope_app.presenters import Forgetful, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.qt.window import Window
 
+QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
+
 
 class QtRobot(Robot):
     def __init__(self, qtbot: Any) -> None:
         self.qtbot = qtbot
         self.window = Window(Forgetful())
-        qtbot.addWidget(self.window)
+        qtbot.addWidget(self.window, before_close_func=lambda _: self._close_sessions())
         self.window.show()
         # Shortcuts act in the active window only; without a window manager it has to be asked for.
         self.window.activateWindow()
@@ -36,10 +47,13 @@ class QtRobot(Robot):
         self.wait(lambda: self.window.tree.model is not None, "the tree")
 
     def close(self) -> None:
-        # What a journey left unsaved would ask; the question has its own test.
+        self._close_sessions()
+        self.window.close()
+
+    def _close_sessions(self) -> None:
+        """What a journey left unsaved, texts that are wrong too, would ask; the question has its own test."""
         for session in self.window.workspace.sessions:
             self.window.workspace.close(session)
-        self.window.close()
 
     def wait(self, happened: Callable[[], bool], what: str = "") -> None:
         try:
@@ -139,9 +153,11 @@ class QtRobot(Robot):
 
     def picture(self) -> np.ndarray:
         image = self.window.image.canvas.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
-        data = image.constBits().asarray(image.sizeInBytes())
-        flat = np.frombuffer(data, dtype=np.uint8).reshape(image.height(), image.bytesPerLine())
-        return flat[:, : image.width() * 3].reshape(image.height(), image.width(), 3)
+        bits = image.constBits()
+        data: Any = bits.asarray(image.sizeInBytes()) if hasattr(bits, "asarray") else bits  # a memoryview in PySide6
+        flat: np.ndarray = np.frombuffer(data, dtype=np.uint8).reshape(image.height(), image.bytesPerLine())
+        # A copy: the memory is the image's, which is gone with this call.
+        return flat[:, : image.width() * 3].reshape(image.height(), image.width(), 3).copy()
 
     def _at(self, y: float, x: float) -> QPoint:
         return self.window.image.canvas.to_widget((y, x, y, x)).topLeft().toPoint()
@@ -182,6 +198,48 @@ class QtRobot(Robot):
         QTest.keyClicks(editor, text)
         QTest.keyClick(editor, Qt.Key.Key_Return)
 
+    def _field_at(self, pointer: str, column: int) -> QModelIndex:
+        form = self.window.form
+        self.wait(lambda: form.model.place_of(pointer) is not None, f"{pointer} in the form")
+        place = form.model.place_of(pointer)
+        assert place is not None
+        index = form.model.at(place, column)
+        form.view.setCurrentIndex(index)
+        form.view.scrollTo(index)
+        return index
+
+    def offers_of(self, pointer: str) -> set[str]:
+        view, found = self.window.form.view, set()
+        if self._field_at(pointer, 0).flags() & Qt.ItemFlag.ItemIsEditable:
+            found.add("rename")
+        index = self._field_at(pointer, 2)
+        found.add(index.data())
+        if index.flags() & Qt.ItemFlag.ItemIsEditable:
+            view.edit(index)
+            box = view.viewport().findChild(QComboBox)
+            found |= {box.itemText(i) for i in range(box.count())}
+            QTest.keyClick(box, Qt.Key.Key_Escape)
+            self.wait(lambda: view.viewport().findChild(QComboBox) is None, "the list of kinds to close")
+        if self.window.form._buttons["remove"].isEnabled():
+            found.add("remove")
+        return found
+
+    def try_field(self, pointer: str, act: str, text: str = "") -> None:
+        form = self.window.form
+        index = self._field_at(pointer, {"rename": 0, "retype": 2}.get(act, 1))
+        if act == "remove":
+            form.remove()
+        elif index.flags() & Qt.ItemFlag.ItemIsEditable:
+            form.view.edit(index)
+            editor = form.view.viewport().findChild(QLineEdit)
+            assert editor is not None
+            editor.selectAll()
+            QTest.keyClicks(editor, text)
+            QTest.keyClick(editor, Qt.Key.Key_Return)
+        else:  # as a model that took it all the same would
+            form.model.setData(index, text)
+        QApplication.processEvents()
+
     def save(self) -> None:
         # Menus follow what changed one turn of the loop later, long before a hand can press a key.
         QApplication.processEvents()
@@ -192,7 +250,9 @@ class QtRobot(Robot):
         QTest.keyClick(self.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
 
     def review(self) -> str:
-        self.window.menus.actions["review"].trigger()
+        action = self.window.menus.actions["review"]
+        self.wait(action.isEnabled, "the menu to follow the change")
+        action.trigger()
         return str(self.window.form.diff.text.toPlainText())
 
     def resolve(self, whose: str) -> None:
@@ -208,9 +268,10 @@ class QtRobot(Robot):
         window = self.window
         yield window.windowTitle()
         for kind in (QLabel, QLineEdit, QAbstractButton):
-            for widget in window.findChildren(kind):
-                yield widget.text()
-                yield widget.toolTip()
+            words: Any
+            for words in window.findChildren(kind):
+                yield words.text()
+                yield words.toolTip()
         for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
             yield widget.toPlainText()
         for index, _ in self._shown():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -91,5 +94,43 @@ def test_the_import_rules_name_every_module() -> None:
     with open(machine.ROOT / "pyproject.toml", "rb") as file:
         contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
     layered = {c["containers"][0]: c for c in contracts if c["type"] == "layers"}
-    assert set(layered) == {"zarrscope", "zarrscope_app"}
+    assert set(layered) == {"zarrscope", "zarrscope_app", "zarrscope_app.presenters"}
     assert all(contract["exhaustive"] for contract in layered.values())
+
+
+@pytest.mark.parametrize("package", ["zarrscope", "zarrscope_app"])
+def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
+    """Imports within functions and for types alone count as well."""
+    imports = _imports(package)
+    left = dict(imports)
+    while free := [
+        name
+        for name, needs in left.items()
+        if not needs & left.keys() or not any(name in others for others in left.values())
+    ]:
+        for name in free:
+            del left[name]
+    assert not left, {name: sorted(needs & left.keys()) for name, needs in left.items()}
+
+
+def _imports(package: str) -> dict[str, set[str]]:
+    """What each module of a package imports of it, anywhere in its text."""
+    root = Path(importlib.import_module(package).__file__ or "").parent
+    files = {}
+    for path in root.rglob("*.py"):
+        name = ".".join([package, *path.relative_to(root).with_suffix("").parts]).removesuffix(".__init__")
+        files[name] = path
+    found: dict[str, set[str]] = {name: set() for name in files}
+    for name, path in files.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                above = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+                base = ".".join(above[: len(above) - node.level + 1]) + "." if node.level else ""
+                base = (base + (node.module or "")).rstrip(".")
+                targets = [f"{base}.{alias.name}" if f"{base}.{alias.name}" in files else base for alias in node.names]
+            else:
+                continue
+            found[name] |= {target for target in targets if target in files and target != name}
+    return found

@@ -1,13 +1,21 @@
-"""What the tests of presenters share: a queue of their own, and a workspace that remembers nothing."""
+"""What the tests of presenters share: a queue, a workspace that remembers nothing, and packages of other people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
-from zarrscope.background import Mailbox
-from zarrscope_app.presenters import Forgetful, Workspace
+import machine
+from zarrscope.model import plugins
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import Forgetful, Workspace, views
+from zarrscope_app.presenters.form import field_editors
 
 
 @pytest.fixture
@@ -20,3 +28,38 @@ def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
     workspace = Workspace(mailbox, Forgetful())
     yield workspace
     workspace.close_all()
+
+
+def _forget() -> None:
+    importlib.invalidate_caches()
+    plugins.forget()
+    for table in (views, field_editors):
+        table.plugged_in.cache_clear()
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """install(name, entry points, *modules of tests/plugged, **{module: text}): a package of other people, in a folder
+    on this process's path as long as the test runs."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    made: list[str] = []
+
+    def install(name: str, points: str, *modules: str, **texts: str) -> None:
+        for module in modules:
+            shutil.copy(machine.ROOT / "tests" / "plugged" / f"{module}.py", folder)
+        for module, text in texts.items():
+            (folder / f"{module}.py").write_text(dedent(text))
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(dedent(points).lstrip())
+        made.extend([*modules, *texts])
+        _forget()
+
+    sys.path.insert(0, str(folder))
+    yield install
+    sys.path.remove(str(folder))
+    for module in made:
+        sys.modules.pop(module, None)
+    _forget()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope_app.cli import run
 
 CODECS = [CodecSpec("bytes", Configuration({"endian": "little"})), CodecSpec("gzip", Configuration({"level": 1}))]
@@ -140,7 +140,7 @@ def test_a_check_that_is_killed_loses_nothing(capsys: Any, volume: Path, tmp_pat
 
 
 def test_interrupted_is_130_and_goes_on(capsys: Any, volume: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    from zarrscope import stored
+    from zarrscope.check import chunks as stored
 
     (volume / "a" / "c" / "5").write_bytes(b"")
     whole = zs(capsys, "check", volume)
@@ -180,7 +180,11 @@ def test_diff(capsys: Any, volume: Path, tmp_path: Path) -> None:
     array[7] = 1000
     array[30:32] = 0
     h.create_group("/b")
-    assert zs(capsys, "diff", volume, other) == (1, "only on the right: /b (group)\n", "")
+    assert zs(capsys, "diff", volume, other) == (
+        1,
+        "only on the right: /b (group)\n",
+        "zarrscope: Values were not compared (--values).\n",
+    )
     code, out, _ = zs(capsys, "diff", volume, other, "--values")
     assert code == 1
     assert out.splitlines() == [

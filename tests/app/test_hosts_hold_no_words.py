@@ -18,24 +18,27 @@ NOT_FOR_PEOPLE = {
     "dock.py": {"Zarr explorer"},  # the widget's name in the manifest, by which napari finds it
     "app.py": {"reverse bold", "bold reverse"},  # styles
     "panes.py": {"</h4><table cellspacing='0' cellpadding='3'>"},  # markup
-    "widget.py": {
-        "explore() takes an address or an opened hierarchy, group or array, not "
-    },  # a programmer's TypeError
+    "text.py": {"<span style='white-space:pre-wrap'>"},  # markup
 }
 MOST_LINES = 500
 
 
-def strings(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Every string but docstrings."""
+def _body(node: ast.AST) -> list[ast.AST]:
+    found = getattr(node, "body", None)
+    return found if isinstance(found, list) else []
+
+
+def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and the text of every string but docstrings."""
     documentation = {
         id(node.value)
         for parent in ast.walk(tree)
-        for node in (parent.body if isinstance(getattr(parent, "body", None), list) else ())
+        for node in _body(parent)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
-            yield node
+            yield node.lineno, node.value
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -43,11 +46,11 @@ def test_no_sentence(path: Path) -> None:
     allowed = NOT_FOR_PEOPLE.get(path.name, set())
     styles = re.compile(r"[{};]|color|border")  # style sheets
     found = [
-        (node.lineno, node.value)
-        for node in strings(ast.parse(path.read_text()))
-        if SENTENCE.search(node.value) and node.value not in allowed and not styles.search(node.value)
+        (line, text)
+        for line, text in strings(ast.parse(path.read_text()))
+        if SENTENCE.search(text) and text not in allowed and not styles.search(text)
     ]
-    assert not found, "sentences belong to presenters/words.py or commands.py"
+    assert not found, "sentences belong to presenters/strings.py or commands.py"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -61,12 +64,12 @@ def test_no_number_format(path: Path) -> None:
             isinstance(v, ast.Constant) and re.search(r"\.\d|,|[efg%]$", str(v.value)) for v in node.format_spec.values
         )
     ]
-    assert not formats, "numbers are formatted by presenters/words.py"
+    assert not formats, "numbers are formatted by presenters/strings.py"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+def test_no_file_of_the_applications_is_long() -> None:
+    lines = {path: len(path.read_text().splitlines()) for path in Path(zarrscope_app.__file__).parent.rglob("*.py")}
+    assert not {str(path): n for path, n in lines.items() if n > MOST_LINES}
 
 
 def test_the_browsers_half_has_no_words_either() -> None:
@@ -74,3 +77,23 @@ def test_the_browsers_half_has_no_words_either() -> None:
     code = re.sub(r"//[^\n]*", "", script)
     texts = re.findall(r'"([^"\n]*)"', code)
     assert not [text for text in texts if SENTENCE.search(text) and not text.startswith(("zs-", "num "))]
+
+
+@pytest.mark.parametrize("folder", ["qt", "napari"])
+def test_no_label_or_tooltip_of_a_window_can_be_html(folder: str) -> None:
+    """Labels are `Label`s; a tooltip is one of our own words, or passes `tip` (zarrscope_app/qt/text.py)."""
+    bad = []
+    for file in sorted((Path(zarrscope_app.__file__).parent / folder).glob("*.py")):
+        if (folder, file.name) == ("qt", "text.py"):
+            continue
+        for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(call, ast.Call):
+                continue
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            if name == "QLabel":
+                bad.append(f"{file.name}:{call.lineno} makes a QLabel")
+            if name == "setToolTip":
+                said = ast.unparse(call.args[-1])
+                if not said.startswith(("tip(", "LABELS[", "command(", "strings.CANCEL", "labels['")):
+                    bad.append(f"{file.name}:{call.lineno} setToolTip({said})")
+    assert not bad

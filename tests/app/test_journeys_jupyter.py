@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from contracts.journeys import PLANES, SECONDS, Journeys, Robot, Shelf, brightness, small_image, tree_of_all_kinds
-from zarrscope import chunks
-from zarrscope.background import Mailbox
-from zarrscope.opening import open as open_hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.view import loader as chunks
 from zarrscope_app.jupyter import Explorer
 from zarrscope_app.presenters import SessionStatus
 
@@ -158,6 +158,14 @@ class JupyterRobot(Robot):
     def edit(self, pointer: str, text: str) -> None:
         self.wait(lambda: pointer in [f["pointer"] for f in self.page.view["edit"]["fields"]], f"the field {pointer}")
         self.page.send("edit.edit", pointer, text)
+
+    def offers_of(self, pointer: str) -> set[str]:
+        self.wait(lambda: pointer in [f["pointer"] for f in self.page.view["edit"]["fields"]], f"the field {pointer!r}")
+        field = next(f for f in self.page.view["edit"]["fields"] if f["pointer"] == pointer)
+        return {*field["kinds"], *(act for act in ("rename", "remove") if field[f"can_{act}"])}
+
+    def try_field(self, pointer: str, act: str, text: str = "") -> None:
+        self.page.send(f"edit.{act}", pointer, *([text] if act != "remove" else []))
 
     def save(self) -> None:
         self.page.send("command", "save")

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QAbstractButton
 
 from contracts.journeys import PLANES, Journeys, Robot, Shelf, brightness, labelled_image, small_image
 from qt_robot import QtRobot
-from zarrscope.chunks import shared
+from zarrscope.view.loader import shared
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.commands import command
@@ -26,7 +26,7 @@ class NapariRobot(QtRobot):
     def __init__(self, qtbot: Any, viewer: Any) -> None:
         self.qtbot = qtbot
         self.viewer = viewer
-        self.window = Explorer(viewer)  # type: ignore[assignment] -- the robot asks only for tree, form and children
+        self.window: Any = Explorer(viewer)  # the robot asks only for tree, form and children
         viewer.window.add_dock_widget(self.window, name="Zarr explorer")
 
     def open(self, url: str, *, writable: bool = False) -> None:
@@ -41,12 +41,12 @@ class NapariRobot(QtRobot):
             self.wait(lambda: self.session.state.writable, "the session to be writable")
 
     def close(self) -> None:
-        dock: Any = self.window
-        dock.stop()
+        self.window.stop()
 
     def _button(self, id: str) -> QAbstractButton:
         label = command(id).label
-        return next(b for b in self.window.findChildren(QAbstractButton) if label in (b.text(), b.toolTip()))
+        buttons: list[QAbstractButton] = self.window.findChildren(QAbstractButton)
+        return next(b for b in buttons if label in (b.text(), b.toolTip()))
 
     def _press(self, id: str) -> None:
         button = self._button(id)
@@ -118,10 +118,18 @@ class TestNapari(Journeys):
         self.go(robot, "/image")
         robot.add()
         robot.wait(lambda: robot.sees("503"), "why the layer could not be read")
+        (layer,) = robot.viewer.layers
+        assert layer.get_value((0, 20, 30)) is None
         shelf.failing.clear()
+        robot.qtbot.mouseClick(robot.window.retry, Qt.MouseButton.LeftButton)
+        robot.wait(lambda: not robot.sees("503"), "nothing to complain of")
+        assert layer.get_value((0, 20, 30)) is not None
+
+    def look(self, robot: Robot) -> None:
+        assert isinstance(robot, NapariRobot)
         robot.viewer.layers.clear()
         robot.add()
-        robot.wait(lambda: len(robot.viewer.layers) == 1, "the layer")
+        robot.wait(lambda: bool(robot.viewer.layers or robot.session.state.offers), "a layer, or why there is none")
 
     def test_layers_carry_what_the_file_says(self, robot: Robot, shelf: Shelf) -> None:
         assert isinstance(robot, NapariRobot)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from contracts.journeys import SECONDS, Journeys, Robot
-from zarrscope.background import Mailbox
+from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import ROOT, Session
-from zarrscope_app.presenters.actions import perform
 from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.session.actions import perform
 
 PIXELS = (128, 128)
 
@@ -80,6 +81,16 @@ class ScriptRobot(Robot):
 
     def edit(self, pointer: str, text: str) -> None:
         self.session.edit.edit(pointer, text)
+
+    def offers_of(self, pointer: str) -> set[str]:
+        field = self.session.edit.field(pointer)
+        assert field is not None
+        acts = {"rename": field.can_rename, "remove": field.can_remove}
+        return {*field.kinds, *(act for act, can in acts.items() if can)}
+
+    def try_field(self, pointer: str, act: str, text: str = "") -> None:
+        edit: Any = self.session.edit
+        getattr(edit, act)(pointer, *([text] if act != "remove" else []))
 
     def save(self) -> None:
         self.session.edit.save()

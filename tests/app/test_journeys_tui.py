@@ -11,6 +11,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from contracts.journeys import SECONDS, Journeys, Robot
+from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
@@ -152,7 +153,7 @@ class TextualRobot(Robot):
         self._run(self.pilot.click("#picture", offset=cell))
 
     # -------------------------------------------------- form
-    def edit(self, pointer: str, text: str) -> None:
+    def _go_to_field(self, pointer: str) -> None:
         form = self.focus("#attributes")
         assert isinstance(form, FormLines)
         self.press("home")
@@ -161,6 +162,41 @@ class TextualRobot(Robot):
             if field is not None and field.pointer == pointer:
                 break
             self.press("down")
+
+    def offers_of(self, pointer: str) -> set[str]:
+        """What its keys do: a sheet of kinds, or an input for the name."""
+        assert self.app is not None
+        self._go_to_field(pointer)
+        found: set[str] = set()
+        self.press("c")
+        if isinstance(self.app.screen, Sheet):
+            text = "".join(_text(widget) for widget in self.app.screen.query(Static))
+            found |= {kind for kind in KINDS if f"  {kind}" in text}
+            self.press("escape")
+        self.press("N")
+        if isinstance(self.app.focused, Input):
+            found.add("rename")
+            self.press("escape")
+        return found
+
+    def try_field(self, pointer: str, act: str, text: str = "") -> None:
+        assert self.app is not None
+        self._go_to_field(pointer)
+        if act == "remove":
+            self.press("x")
+        elif act == "rename":
+            self.press("N")
+            if isinstance(self.app.focused, Input):
+                self.press("end", *["backspace"] * 20, *text, "enter")
+        else:
+            self.press("c")
+            if isinstance(self.app.screen, Sheet):
+                kinds = self.session.edit.field(pointer).kinds
+                self.press(str(kinds.index(text) + 1) if text in kinds else "escape")
+        self.focus("#attributes")
+
+    def edit(self, pointer: str, text: str) -> None:
+        self._go_to_field(pointer)
         self.press("enter")
         assert self.app is not None
         assert self.app.focused is self.app.query_one("#entry", Input)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -56,7 +56,14 @@ def lab(tmp_path: Path, image: Path) -> Iterator[str]:
     work = tmp_path / "work"
     work.mkdir()
     lines = ["from zarrscope_app.jupyter import explore\n", f"explore({str(image)!r}, editable=True)"]
-    cell = {"cell_type": "code", "execution_count": None, "id": "a", "metadata": {}, "outputs": [], "source": lines}
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "a",
+        "metadata": {},
+        "outputs": [],
+        "source": lines,
+    }
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     (work / "n.ipynb").write_text(json.dumps(notebook))
@@ -114,6 +121,9 @@ def test_a_person_explores_and_edits_in_jupyterlab(lab: str, image: Path) -> Non
             _run_first_cell(page)
             _explore(page)
             _edit(page, image)
+            assert not errors
+            _lose_the_kernel(page, image)
+            errors = [text for text in errors if "404" not in text]  # JupyterLab asks for the kernel that died
         except Exception as error:
             error.add_note(f"The page says: {page.inner_text('body')[-3000:]}\nand: {errors}")
             raise
@@ -213,3 +223,47 @@ def _edit(page: Any, image: Path) -> None:
     page.wait_for_selector(".zs-diff", state="detached")
     assert document.read_bytes() == before.replace(b"12.5", b"0.108")
     assert others == {file: file.read_bytes() for file in image.rglob("*") if file.is_file() and file != document}
+
+
+def _lose_the_kernel(page: Any, image: Path) -> None:
+    """The kernel is killed with an edit that was not saved; the next one offers it."""
+    document = image / "image" / "zarr.json"
+    before = document.read_bytes()
+    field = page.locator(".zs input[data-pointer='/operator']")
+    field.fill("Grace")
+    field.press("Enter")
+    page.wait_for_selector(".zs-diff .add")
+    kept = Path(os.environ["XDG_STATE_HOME"])
+    _wait(lambda: any(b"Grace" in file.read_bytes() for file in kept.rglob("unsaved-*")))
+    (kernel,) = _kernels()
+    kernel.kill()
+    page.locator(".jp-Dialog .jp-mod-accept").click(timeout=PATIENCE)  # "appears to have died"
+    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=PATIENCE)
+    page.wait_for_function(CONNECTED, timeout=PATIENCE)
+    page.evaluate("() => document.querySelectorAll('.zs').forEach((old) => old.remove())")
+    _run_first_cell(page)
+    page.wait_for_selector(".zs-error-bar :text('was not saved')")
+    page.click(".zs-error-bar button:text('Put back')")
+    page.click(".zs-row[data-path='/image'] .nm")
+    page.click(".zs [data-tab=attributes]")
+    page.wait_for_selector(".zs-diff .add:has-text('Grace')")
+    assert page.locator(".zs input[data-pointer='/operator']").input_value() == "Grace"
+    assert document.read_bytes() == before, "nothing is written before Save"
+    page.click(".zs [data-command=save]")
+    page.wait_for_selector(".zs-diff", state="detached")
+    assert document.read_bytes() == before.replace(b"Ada", b"Grace")
+    _wait(lambda: not list(kept.rglob("unsaved-*")))
+
+
+def _kernels() -> list[Any]:
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if any("ipykernel" in part for part in child.cmdline())]
+
+
+def _wait(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from contracts.journeys import Shelf
-from zarrscope.background import Mailbox
-from zarrscope.document import Document
-from zarrscope.opening import open as open_hierarchy
+from zarrscope.jsondoc.document import Document
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditPresenter, EditStatus, Session
-from zarrscope_app.presenters.draft import Draft, differences
+from zarrscope_app.presenters.form.draft import Draft, differences
 
 ATTRIBUTES = {"scale": 0.5, "name": "cells", "list": [1, 2, 3], "deep": {"a": {"b": True}}, "none": None}
 
@@ -63,7 +63,7 @@ def test_every_act_and_back(make: Any, shelf: Shelf) -> None:
     assert session.state.unsaved
     assert session.state.title.startswith("•")
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
     assert stored(shelf) == {
         "scale": 1e-3,
         "name": 'with "quotes" and \\',
@@ -75,7 +75,7 @@ def test_every_act_and_back(make: Any, shelf: Shelf) -> None:
     while edit.state.can_undo:
         edit.undo()
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
     assert shelf.get("g/zarr.json") == before
     edit.redo()
     assert edit.state.changes == 1
@@ -104,9 +104,112 @@ def stored_value(pointer: str) -> Any:
 def test_a_taken_name_is_refused(make: Any) -> None:
     edit, _, _ = make()
     assert edit.add("", "scale") == ""
-    assert "taken" in edit.field("").error
-    edit.rename("/scale", "name")
+    assert "taken" in edit.state.sentence
+    edit.rename("/scale", "new")
+    edit.rename("/new", "name")
+    assert "taken" in edit.state.sentence
+    assert edit.state.status is EditStatus.DIRTY, "an act that was refused is no reason not to save"
+    assert edit.field("/new") is not None
+
+
+@pytest.mark.parametrize("dialect", ["v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05"])
+def test_the_attributes_as_a_whole_stay_what_they_are(dialect: str) -> None:
+    shelf = Shelf()
+    open_hierarchy(shelf, "a", dialect=dialect).create_group("/g", {"ome": {"a": 1, "b": 2, "c": 3}})
+    before = {key: shelf.get(key) for key in shelf.list()}
+    mailbox = Mailbox()
+    session = Session(shelf.address, mailbox, path="/g", writable=True)
+    edit = session.edit
+    mailbox.run_until(lambda: bool(edit.state.fields))
+    top = edit.state.fields[0]
+    assert (top.kinds, top.can_rename, top.can_remove, top.can_move) == (("object",), False, False, False)
+    for act in (
+        lambda: edit.rename("", "renamed"),
+        lambda: edit.remove(""),
+        lambda: edit.retype("", "text"),
+        lambda: edit.retype("", "list"),
+        lambda: edit.move("", 1),
+        lambda: edit.edit("", "5"),
+        lambda: edit.edit_json("", "[]"),
+        lambda: edit.retype("/ome", "text"),
+        lambda: edit.retype("/ome", "list"),
+    ):
+        act()
+        assert edit.state.changes == 0
+        edit.save()
+        mailbox.run_until(lambda: not edit.saving)
+    assert {key: shelf.get(key) for key in shelf.list()} == before
+    edit.edit_json("", '{"mine": 1}')
+    assert [field.pointer for field in edit.state.fields] == ["", "/mine"], "other members are no other kind"
+    session.close()
+
+
+VALUES: tuple[Any, ...] = (
+    "", "5", "0", "1", "true", "False", "a b", " 7 ", "NaN", "[1]", 0, 1, 5, -2, 0.5, 1e300, True, False, None,
+    [], {}, [1], ["a"], [None], [[]], [1, 2], {"a": 1}, {"a": None},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=json.dumps)
+def test_no_kind_is_offered_that_drops_content(value: Any) -> None:
+    """What a value holds, as a text, is in every kind that it may be given, and another kind changes nothing."""
+    from zarrscope_app.presenters.form.draft import kind_of, kinds_of, spelled
+    from zarrscope_app.presenters.form.view_models import KINDS
+
+    text = value if isinstance(value, str) else "" if isinstance(value, dict | list) else json.dumps(value)
+    offered = kinds_of(value, text, "/x")
+    assert kind_of(value) in offered
+    for kind in KINDS:
+        new = spelled(value, text, kind)
+        if kind == kind_of(value):
+            continue
+        assert (new is not None) == (kind in offered)
+        if new is not None:
+            made = json.loads(new)
+            assert kind_of(made) == kind
+            assert held(value) <= held(made), f"{value!r} became {made!r}"
+
+
+def held(value: Any) -> set[str]:
+    """Every scalar in a value, as a text; truth values as 1 and 0; null and "" hold nothing."""
+    if isinstance(value, dict):
+        return {x for k, v in value.items() for x in (f"{k}:", *held(v))}
+    if isinstance(value, list):
+        return {x for v in value for x in held(v)}
+    if value is None or value == "":
+        return set()
+    bare = str(value).strip().lower()
+    return {{"true": "1", "false": "0"}.get(bare, bare)}
+
+
+def test_a_wrong_text_can_become_a_text(make: Any) -> None:
+    edit, _, _ = make()
+    edit.edit("/scale", "0,108")
     assert edit.state.status is EditStatus.INVALID
+    assert edit.field("/scale").kinds == ("text", "number", "list")
+    edit.retype("/scale", "text")
+    assert edit.state.status is EditStatus.DIRTY  # type: ignore[comparison-overlap]
+    assert edit.field("/scale").text == "0,108"
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("0.5", 0.5), ("true", True), ("null", None), ("[1, 2]", [1, 2]), ('{"a": 1}', {"a": 1}), ('"5"', "5"),
+     ("five", "five"), ("", ""), (" two words ", " two words ")],
+)  # fmt: skip
+def test_what_is_added_is_read_as_json_where_it_is_json(make: Any, shelf: Shelf, typed: str, value: Any) -> None:
+    edit, mailbox, _ = make()
+    assert edit.add_typed("", "new", typed) == "/new"
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    assert stored(shelf)["new"] == value
+
+
+def test_broken_json_is_not_taken_for_a_text(make: Any) -> None:
+    edit, _, _ = make()
+    assert edit.add_typed("", "new", "[1, 2") == ""
+    assert edit.state.sentence
+    assert edit.state.changes == 0
 
 
 def test_read_only_edits_nothing(make: Any) -> None:
@@ -128,6 +231,20 @@ def test_changes_stay_while_one_looks_elsewhere(make: Any) -> None:
     session.select("/g")
     mailbox.run_until(lambda: edit.state.path == "/g")
     assert edit.field("/scale").text == "3"
+
+
+def test_edits_that_were_put_back_are_saved_before_their_node_is_open(make: Any, shelf: Shelf) -> None:
+    _, mailbox, session = make()
+    hierarchy = session.hierarchy
+    draft = Draft(hierarchy.document("/g"), hierarchy.attributes_pointer("/g"))
+    draft.make_again([("/name", '"mine"')])
+    edit = EditPresenter(session.owner)
+    edit.attach(hierarchy, True)
+    edit.expect("/g")
+    edit.put_back({"/g": draft})
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    assert stored(shelf)["name"] == "mine"
 
 
 def test_a_change_of_another_part_of_the_document_is_no_conflict(make: Any, shelf: Shelf) -> None:
@@ -158,10 +275,24 @@ def test_both_sides_of_a_conflict_keep_what_the_other_did_not_touch(
     edit.resolve(whose)
     assert edit.state.status is EditStatus.DIRTY
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
     assert stored(shelf)["scale"] == scale
     assert stored(shelf)["name"] == "mine"
     assert stored(shelf)["list"] == [5]
+
+
+def test_who_leaves_waits_for_the_save_under_way(make: Any) -> None:
+    edit, mailbox, _ = make()
+    told: list[str | None] = []
+    assert not edit.when_saved(told.append), "nothing is being saved"
+    edit.edit("/name", "other")
+    edit.save()
+    assert edit.when_saved(told.append)
+    assert not edit.when_saved(told.append), "whoever asks again does not wait"
+    assert not told
+    mailbox.run_until(lambda: bool(told))
+    assert told == [None]
+    assert not edit.dirty_paths
 
 
 def test_a_store_that_fails_keeps_the_changes(make: Any, shelf: Shelf) -> None:
@@ -185,9 +316,36 @@ def test_differences_go_as_deep_as_they_can() -> None:
 
 
 def test_long_lists_are_folded() -> None:
-    from zarrscope_app.presenters.draft import fields
+    from zarrscope_app.presenters.form.draft import fields
 
     draft = Draft(Document(json.dumps({"long": list(range(100)), "short": [1]})), "")
     assert [f.pointer for f in fields(draft, 60)] == ["", "/long", "/short", "/short/0"]
     draft.folded["/long"] = False
     assert len(fields(draft, 60)) == 104
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e400"])
+def test_what_json_forbids_is_warned_of_in_the_review_and_saved_when_that_is_confirmed(
+    value: str, make: Any, shelf: Shelf
+) -> None:
+    edit, mailbox, _ = make()
+    before = shelf.get("g/zarr.json")
+    edit.edit_json("/scale", value)
+    assert edit.diff().unified.splitlines()[0].startswith("! ")
+    assert "/scale" in edit.diff().unified.splitlines()[0]
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is not EditStatus.SAVING)
+    assert (edit.state.status, edit.state.can_save) == (EditStatus.FAILED, True)
+    assert "Save again to write it all the same" in edit.state.sentence
+    assert shelf.get("g/zarr.json") == before
+    edit.edit("/name", "other")  # something else than what was asked about: asked again
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is not EditStatus.SAVING)
+    assert shelf.get("g/zarr.json") == before
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
+    assert f'"scale": {value}'.encode() in (shelf.get("g/zarr.json") or b"")
+    edit.edit("/name", "third")  # what is there already is not asked about
+    assert not edit.diff().unified.startswith("!")
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from contracts.journeys import DEMAND, Shelf, guarded_group
-from zarrscope.background import Mailbox
-from zarrscope.opening import open as open_hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 
 URI = "https://example.com/zarr/"

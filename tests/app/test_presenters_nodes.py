@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import zarrscope
 from contracts.operations import VALUES, contents, example, is_whole
-from zarrscope.background import Mailbox
-from zarrscope.stores.local import LocalStore
-from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace, words
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.local.store import LocalStore
+from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace, strings
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_a_plan_is_shown_and_nothing_done_until_it_is_carried_out(
     before = contents(LocalStore(place))
     session.nodes.begin("move", "/g/a")
     mailbox.run_until(lambda: not session.nodes.state.planning)
-    assert session.nodes.state.sentence == words.NEW_PLACE
+    assert session.nodes.state.sentence == strings.NEW_PLACE
     assert not session.nodes.state.ready
     session.nodes.set_target("/deep/a")
     mailbox.run_until(lambda: session.nodes.state.ready)
@@ -58,7 +59,7 @@ def test_a_plan_is_shown_and_nothing_done_until_it_is_carried_out(
     carried_out(session, mailbox)
     assert session.state.path == "/deep/a"
     assert is_whole(zarrscope.open(place), "/other", "/other")
-    assert (zarrscope.open(place)["/deep/a"][...] == VALUES).all()  # type: ignore[index]
+    assert (zarrscope.open(place)["/deep/a"][...] == VALUES).all()
     assert [job.state for job in session.jobs.items] == [JobState.DONE]
 
 
@@ -94,8 +95,8 @@ def test_what_may_not_be_is_said_in_a_sentence(place: Path, workspace: Workspace
         ("move", "/g", "/g/in/g", "within the other"),
         ("copy", "/g", "/other", "already"),
         ("move", "/g", "/__x", "reserves"),
-        ("remove", "/", "", words.ROOT_STAYS),
-        ("copy", "/g", "/g", words.NEW_PLACE),
+        ("remove", "/", "", strings.ROOT_STAYS),
+        ("copy", "/g", "/g", strings.NEW_PLACE),
     ):
         session.nodes.begin(act, path)  # type: ignore[arg-type]
         session.nodes.set_target(to)
@@ -116,7 +117,7 @@ def test_unsaved_changes_and_read_only_places_come_first(place: Path, workspace:
     session.nodes.begin("move", "/g")
     session.nodes.set_target("/h")
     mailbox.run_until(lambda: not session.nodes.state.planning)
-    assert session.nodes.state.sentence == words.SAVE_FIRST
+    assert session.nodes.state.sentence == strings.SAVE_FIRST
     session.edit.revert()
     session.nodes.set_target("/h2")
     mailbox.run_until(lambda: session.nodes.state.ready)
@@ -129,4 +130,23 @@ def test_unsaved_changes_and_read_only_places_come_first(place: Path, workspace:
     assert not reading.nodes.may_change("/g")
     reading.nodes.begin("remove", "/g")
     mailbox.run_until(lambda: not reading.nodes.state.planning)
-    assert reading.nodes.state.sentence == words.OPEN_FOR_WRITING
+    assert reading.nodes.state.sentence == strings.OPEN_FOR_WRITING
+
+
+@pytest.mark.parametrize("dialect", ["v3", "n5", "draft-2020"])
+@pytest.mark.parametrize("act", ["remove", "move"])
+def test_a_group_that_goes_along_is_told_in_the_plan_and_at_the_end(
+    dialect: str, act: Literal["remove", "move"], tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    made = zarrscope.open(tmp_path / "y", "w-", dialect=dialect)
+    made.create_array("/p/a", shape=(2,), dtype="u1")
+    made.store.erase_values(made.dialect.documents("/p"))
+    session = opened(workspace, mailbox, tmp_path / "y", "/p/a")
+    session.nodes.begin(act, "/p/a")
+    if act == "move":
+        session.nodes.set_target("/b")
+    mailbox.run_until(lambda: session.nodes.state.ready)
+    assert "/p, a group without a document of its own, goes with it" in session.nodes.state.sentence
+    carried_out(session, mailbox)
+    assert "goes with it" in session.jobs.items[-1].sentence
+    assert "/p" not in zarrscope.open(tmp_path / "y")

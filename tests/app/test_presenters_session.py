@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from contracts.journeys import Shelf, small_image, tree_of_all_kinds
-from zarrscope.background import Mailbox, shared
+from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope_app.presenters import Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
+from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.settings import FileSettings
 
 
@@ -66,6 +67,51 @@ def test_an_address_that_failed_can_be_retried(shelf: Shelf, workspace: Workspac
     assert session.state.sentence == ""
 
 
+def test_what_is_selected_while_a_place_opens_again_is_where_one_gets(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    tree_of_all_kinds(shelf)
+    small_image(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.axes))
+    session.slice.set_levels(0, 3, 99)
+    again: tuple[Callable[[], None], ...] = (
+        session.reload,
+        lambda: session.set_writable(True),
+        session.follow_links,
+        lambda: session.set_fallbacks(False),
+    )
+    for number, change in enumerate(again):
+        change()
+        path = f"/many/img{1 + number % 2}"
+        session.select(path)
+        assert session.state.path == path
+        mailbox.run_until(settled(session))
+        assert session.node is not None
+        assert session.node.path == path
+        assert (session.slice.state.channels[0].lo, session.slice.state.channels[0].hi) != (3, 99)
+        assert session.state.facts.endswith("writable" if number else "read-only")
+    session.reload()
+    session.back()
+    assert session.state.path == "/many/img1"
+    mailbox.run_until(settled(session))
+    assert session.node.path == "/many/img1"
+
+
+def test_opening_again_before_it_is_open_loses_no_path(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(f"{shelf.address}/many")
+    session.follow_links()
+    mailbox.run_until(settled(session))
+    assert session.state.path == "/many", "what the address names"
+    other = workspace.open(shelf.address)
+    other.select("/many/img1")
+    other.follow_links()
+    mailbox.run_until(settled(other))
+    assert other.state.path == "/many/img1", "what was selected"
+
+
 def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     hierarchy = tree_of_all_kinds(shelf)
     hierarchy.create_array("/sharded", shape=(64, 64), dtype="u2", chunks=(8, 8), shards=(32, 32))
@@ -82,6 +128,20 @@ def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox:
     session.select("/strange")
     mailbox.run_until(settled(session))
     assert "example_unknown_codec" in session.metadata.state.problem
+
+
+def test_documents_that_do_not_come_are_asked_for_once(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/many/img1")
+    mailbox.run_until(settled(session))
+    session.metadata.show(session._hierarchy, Info("/nothing/there"))
+    told: list[bool] = []
+    session.metadata.changed.connect(lambda: told.append(session.metadata.state.loading))
+    session.metadata.load_documents()
+    mailbox.run_until(lambda: told[-1:] == [False])
+    session.metadata.load_documents()  # as a host does at each painting
+    assert not session.metadata.state.loading
 
 
 def test_values_as_a_table(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
@@ -173,7 +233,7 @@ def test_jobs(mailbox: Mailbox) -> None:
     mailbox.run_until(lambda: jobs.running == 0)
     assert jobs.items[0].sentence == "Found 7."
     jobs.dismiss(id)
-    assert jobs.items == ()
+    assert not jobs.items
     gate.clear()
     id = jobs.run("Counting", work)
     jobs.cancel(id)

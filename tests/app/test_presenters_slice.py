@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from contracts.journeys import PLANES, SIDE, Shelf, brightness, labelled_image, small_image
-from zarrscope.background import Background, Mailbox
-from zarrscope.chunks import ChunkLoader
-from zarrscope.opening import open as open_hierarchy
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, words
-from zarrscope_app.presenters import planning as plans
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Background, Mailbox
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, strings
+from zarrscope_app.presenters.image import planning as plans
 
 
 class Bench:
@@ -316,7 +316,7 @@ def test_the_last_index_stays_the_last(shelf: Shelf, open_: Any) -> None:
 def test_an_empty_array_has_no_picture(shelf: Shelf, open_: Any) -> None:
     open_hierarchy(shelf, "a").create_array("/a", shape=(0, 5), dtype="u1", chunks=(1, 1))
     bench = open_("/a")
-    assert bench.slice.state.sentence == words.NO_IMAGE
+    assert bench.slice.state.sentence == strings.NO_IMAGE
     assert bench.session.values.state.rows == 0
 
 

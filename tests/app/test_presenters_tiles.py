@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrscope.chunks import ChunkResult, State
 from zarrscope.errors import Unreadable, Unsupported
-from zarrscope.metadata import RectilinearGrid, RegularEdges
-from zarrscope_app.presenters.painting import assemble
-from zarrscope_app.presenters.tiles import MAX_TILES, Part, Sheet, Tiling, tile_length, tiling
+from zarrscope.model.metadata import RectilinearGrid, RegularEdges
+from zarrscope.view.loader import ChunkResult, ChunkState
+from zarrscope_app.presenters.image.painting import assemble
+from zarrscope_app.presenters.image.tile_geometry import MAX_TILES, Part, Sheet, Tiling, tile_length, tiling
 
 
 def array(shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "u2") -> Any:
@@ -75,7 +75,7 @@ def results(data: np.ndarray, found: Any, part: Part) -> dict[tuple[int, ...], C
     made = {}
     for index in part.chunks():
         cut = tuple(slice(*found.edges(axis).span(i)) for axis, i in enumerate(index))
-        made[index] = ChunkResult(index, State.PRESENT, data[cut])
+        made[index] = ChunkResult(index, ChunkState.PRESENT, data[cut])
     return made
 
 
@@ -118,11 +118,11 @@ def test_chunks_of_many_sizes_lie_where_the_grid_says() -> None:
 def test_missing_failed_and_undecodable_pieces_are_marked_where_they_are() -> None:
     found = array((4, 8), (4, 2))
     part = Part(sheet_of(found), (0, 0), 0, 0, 4, 8)
-    pieces = {
-        (0, 0): ChunkResult((0, 0), State.PRESENT, np.ones((4, 2), "u2")),
-        (0, 1): ChunkResult((0, 1), State.FILL),
-        (0, 2): ChunkResult((0, 2), State.FAILED, error=Unreadable("no")),
-        (0, 3): ChunkResult((0, 3), State.FAILED, error=Unsupported("no", feature="x")),
+    pieces: dict[tuple[int, ...], ChunkResult] = {
+        (0, 0): ChunkResult((0, 0), ChunkState.PRESENT, np.ones((4, 2), "u2")),
+        (0, 1): ChunkResult((0, 1), ChunkState.FILL),
+        (0, 2): ChunkResult((0, 2), ChunkState.FAILED, error=Unreadable("no")),
+        (0, 3): ChunkResult((0, 3), ChunkState.FAILED, error=Unsupported("no", feature="x")),
     }
     made = assemble(part, pieces)
     assert [(m.state, m.x0, m.x1) for m in made.marks] == [("fill", 2, 4), ("failed", 4, 6), ("undecodable", 6, 8)]

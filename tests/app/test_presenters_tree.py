@@ -5,21 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.journeys import Shelf, tree_of_all_kinds
-from zarrscope.background import Mailbox, shared
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
-from zarrscope.opening import open as open_hierarchy
+from zarrscope.model.node_path import natural
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
-from zarrscope_app.presenters import ROOT, RowState, TreePresenter, words
-from zarrscope_app.presenters.branch import natural
+from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
 
 
 class Fake:
@@ -71,7 +72,7 @@ def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter,
         heard.append(tree.count(id))
 
     tree.changed.connect(paint)
-    tree.attach(Fake({"/": children}), "big")
+    tree.attach(cast(Hierarchy, Fake({"/": children})), "big")
     while not ready(tree)():
         began = time.thread_time()
         mailbox.run()
@@ -87,7 +88,7 @@ def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter,
 
 
 def test_ids_stay_while_rows_arrive_and_go_with_a_refresh(tree: TreePresenter, mailbox: Mailbox) -> None:
-    tree.attach(Fake({"/": [Child(f"n{i}", "group") for i in range(1000)]}), "x")
+    tree.attach(cast(Hierarchy, Fake({"/": [Child(f"n{i}", "group") for i in range(1000)]})), "x")
     mailbox.run_until(lambda: tree.count(ROOT) > 0)
     first = {row.path: row.id for row in tree.rows(ROOT, 0, 100)}
     mailbox.run_until(ready(tree))
@@ -103,7 +104,7 @@ def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -
         "/": [Child("alpha", "group"), Child("beta", "group"), Child("gamma", "array")],
         "/beta": [Child("ALPHA2", "array")],
     }
-    tree.attach(Fake(groups), "x")
+    tree.attach(cast(Hierarchy, Fake(groups)), "x")
     mailbox.run_until(ready(tree))
     beta = tree.find("/beta")
     assert beta is not None
@@ -113,7 +114,7 @@ def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -
     assert names(tree) == ["x", "alpha", "beta", "ALPHA2"]
     tree.filter("zzz")
     assert names(tree) == ["x"]
-    assert tree.row(ROOT).sentence == words.NOTHING_FOUND
+    assert tree.row(ROOT).sentence == strings.NOTHING_FOUND
     tree.filter("")
     assert tree.flat_count == 5
 
@@ -126,7 +127,7 @@ def test_flat_agrees_with_rows(tree: TreePresenter, mailbox: Mailbox) -> None:
     }
     groups["/g4"] = [Child("deep", "group")]
     groups["/g4/deep"] = [Child("x", "array")]
-    tree.attach(Fake(groups), "r")
+    tree.attach(cast(Hierarchy, Fake(groups)), "r")
     mailbox.run_until(ready(tree))
     tree.reveal("/g4/deep/x")
     mailbox.run_until(lambda: tree.find("/g4/deep/x") is not None)
@@ -146,7 +147,7 @@ def test_a_store_that_cannot_list_says_so_and_takes_a_name(tree: TreePresenter, 
     hierarchy = open_hierarchy(shelf)
     shelf.listable = False
     tree.attach(hierarchy, "x")
-    mailbox.run_until(lambda: tree.row(ROOT).sentence == words.UNLISTABLE)
+    mailbox.run_until(lambda: tree.row(ROOT).sentence == strings.UNLISTABLE)
     tree.open_child(ROOT, "many/img2")
     mailbox.run_until(lambda: tree.find("/many/img2") is not None)
     tree.open_child(ROOT, "nowhere")
@@ -154,7 +155,7 @@ def test_a_store_that_cannot_list_says_so_and_takes_a_name(tree: TreePresenter, 
 
 
 def test_a_failure_is_a_sentence_on_the_row(tree: TreePresenter, mailbox: Mailbox) -> None:
-    tree.attach(Fake({}, Unsupported("Needs x", feature="x")), "x")
+    tree.attach(cast(Hierarchy, Fake({}, Unsupported("Needs x", feature="x"))), "x")
     mailbox.run_until(lambda: tree.row(ROOT).state is RowState.FAILED)
     assert tree.row(ROOT).sentence == "Needs x."
     assert tree.row(ROOT).retry

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
+from qtpy.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QColor, QDropEvent, QPalette
-from qtpy.QtTest import QAbstractItemModelTester, QTest
-from qtpy.QtWidgets import QApplication
+from qtpy.QtTest import QAbstractItemModelTester
+from qtpy.QtWidgets import QApplication, QPlainTextEdit
 
 from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image, tree_of_all_kinds
-from qt_robot import QtRobot
+from qt_robot import QTest, QtRobot
 from zarrscope.stores import memory
 from zarrscope_app.presenters import Forgetful
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
 from zarrscope_app.qt.contrast import ContrastStrip
-from zarrscope_app.qt.look import icon, is_dark
 from zarrscope_app.qt.review import CloseQuestion
+from zarrscope_app.qt.theme import icon, is_dark
 from zarrscope_app.qt.window import Window
 from zarrscope_app.settings import FileSettings
 from zarrscope_resources import icons
@@ -159,7 +159,7 @@ def test_dragging_a_handle_of_the_contrast_strip(qtbot: Any) -> None:
     QTest.mouseMove(strip, target)
     qtbot.waitUntil(lambda: bool(moved))
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=target)
-    assert moved[-1] == (50.0, pytest.approx(180.0))
+    assert moved[-1] == (50.0, pytest.approx(180.0))  # type: ignore[comparison-overlap]
     with qtbot.waitSignal(strip.auto_asked):
         QTest.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=press)
 
@@ -283,3 +283,89 @@ def test_geometry_outlives_the_window_and_broken_settings_do_no_harm(qtbot: Any,
     third = Window(FileSettings(tmp_path))
     qtbot.addWidget(third)
     assert (third.width(), third.height()) == (1200, 800)
+
+
+# ---------------------------------------------------------------------- Ctrl+W, Ctrl+C
+@pytest.mark.parametrize("answer", ["cancel", "discard", "save"])
+def test_closing_a_place_over_changes_saves_those_of_all_nodes(
+    robot: QtRobot, shelf: Shelf, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree_of_all_kinds(shelf)
+    robot.open(f"{shelf.address}/many", writable=True)
+    session = robot.session
+    for path, pointer in (("/many", "/scale"), ("/many/img1", "")):
+        session.select(path)
+        robot.wait(lambda path=path: session.edit.state.path == path and bool(session.edit.state.fields), "the form")  # type: ignore[misc]
+        session.set_tab("attributes")
+        if pointer:
+            robot.edit(pointer, "0.108")
+        else:
+            session.edit.add("", "new", "1")
+    robot.wait(lambda: len(session.edit.dirty_paths) == 2, "two nodes with changes")
+    asked: list[str] = []
+
+    def exec_(question: CloseQuestion) -> int:
+        asked.append(question.findChild(QPlainTextEdit).toPlainText())
+        question.answer = answer  # type: ignore[assignment]
+        return 0
+
+    monkeypatch.setattr(CloseQuestion, "exec", exec_)
+    QTest.keyClick(robot.window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
+    if answer == "cancel":
+        assert robot.window.workspace.current is session
+    else:
+        robot.wait(lambda: robot.window.workspace.current is None, "the place to close")
+    (text,) = asked
+    assert "0.108" in text
+    assert '"new"' in text
+    assert robot.window.isVisible()
+    assert (b"0.108" in (shelf.get("many/zarr.json") or b"")) is (answer == "save")
+    assert (b'"new"' in (shelf.get("many/img1/zarr.json") or b"")) is (answer == "save")
+
+
+def test_a_save_that_fails_keeps_the_place_open(robot: QtRobot, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree_of_all_kinds(shelf)
+    robot.open(f"{shelf.address}/many", writable=True)
+    robot.wait(lambda: robot.session.edit.field("/scale") is not None, "the form")
+    robot.session.set_tab("attributes")
+    robot.edit("/scale", "0.108")
+    shelf.failing.add("many/zarr.json")
+    monkeypatch.setattr(CloseQuestion, "exec", lambda question: setattr(question, "answer", "save"))
+    QTest.keyClick(robot.window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
+    robot.wait(lambda: robot.sees("503"), "why it could not be saved")
+    assert robot.window.workspace.current is robot.session
+    assert robot.session.edit.field("/scale").text == "0.108"
+
+
+def test_ctrl_c_in_values_copies_the_cells(robot: QtRobot, shelf: Shelf) -> None:
+    tree_of_all_kinds(shelf)
+    robot.open(f"{shelf.address}/many/img1")
+    robot.wait(lambda: robot.session.node is not None, "the node")
+    robot.session.set_tab("values")
+    view = robot.window.values.view
+    robot.wait(lambda: view.isVisible() and view.model().rowCount() == 4, "the table")
+    view.setFocus()
+    for row in (1, 2):
+        for column in (0, 1, 2):
+            view.selectionModel().select(view.model().index(row, column), QItemSelectionModel.SelectionFlag.Select)
+    QApplication.clipboard().clear()
+    QTest.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    robot.wait(lambda: QApplication.clipboard().text() != "", "the clipboard")
+    assert QApplication.clipboard().text() == "1\t2\t3\n7\t8\t9"
+
+
+def test_a_label_image_by_itself_has_its_row_at_the_right(robot: QtRobot, shelf: Shelf) -> None:
+    labelled_image(shelf)
+    robot.open(f"{shelf.address}/image/labels/cells")
+    robot.wait(lambda: bool(robot.window.channels._labels), "the label's row")
+    assert robot.window.channels.isVisible()
+
+    def corner() -> tuple[int, ...]:
+        picture = robot.picture()
+        return tuple(int(v) for v in picture[picture.shape[0] // 3, picture.shape[1] // 3])
+
+    robot.wait(lambda: corner() == (255, 0, 0), "label 1 in the colour that the file states")
+    robot.hover(3.5, 4.5)
+    robot.wait(lambda: robot.sees("cells 1"), "the label's name and value")
+    robot.slide("z", [5])
+    robot.wait(lambda: robot.sees("z 5 y 3 x 4") and robot.sees("cells 1"), "the readout after a step")

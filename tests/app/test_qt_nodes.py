@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QLineEdit
 
 import zarrscope
 from contracts.operations import contents, example, is_whole
-from qt_robot import QtRobot
-from zarrscope.stores.local import LocalStore
+from qt_robot import QTest, QtRobot
+from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters.commands import NODE_COMMANDS
 
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from contracts.journeys import Shelf
-from zarrscope.array import Array
-from zarrscope.background import Background, Mailbox
-from zarrscope.chunks import ChunkLoader
-from zarrscope.opening import open as open_hierarchy
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, mosaic
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.runtime.threads import Background, Mailbox
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState
+from zarrscope_app.presenters.image import tile_manager
 
 SIDE, CHUNK = 1024, 64
 DATA = (np.add.outer(np.arange(SIDE), 3 * np.arange(SIDE)) % 251).astype("u1")
@@ -47,7 +48,7 @@ class Window:
     def settle(self) -> None:
         """The picture is whole and sharp; what is fetched ahead has come."""
         self.turn()
-        self.until(lambda: self.slice.frame.loading == 0 and self.slice._mosaic.settled)
+        self.until(lambda: self.slice.frame.loading == 0 and self.slice._tiles.settled)
         self.turn()
         for _ in range(3):  # fetching leads to decoding leads to posting
             for pool in (self.background.file_pool, self.background.decode_pool):
@@ -172,15 +173,15 @@ def test_scrubbing_decodes_in_vain_at_most_two_chunks(
     view.settle()
     decoded: list[tuple[int, ...]] = []
     begun, go_on = threading.Semaphore(0), threading.Event()
-    decode = Array.decode_unit
+    decode = StoredArray.decode_chunk
 
-    def held(array: Array, unit: Any, payload: Any) -> Any:
+    def held(array: StoredArray, unit: Any, payload: Any) -> Any:
         decoded.append(unit)
         begun.release()
         assert go_on.wait(20)
         return decode(array, unit, payload)
 
-    monkeypatch.setattr(Array, "decode_unit", held)
+    monkeypatch.setattr(StoredArray, "decode_chunk", held)
     axis = view.slice.state.axes[0].name
     order = Random(5).sample(range(2, 39), 30)
     for step, z in enumerate(order):
@@ -206,7 +207,7 @@ class Drawing:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.drawn: list[tuple[bool, int]] = []
         for coarse, name in ((False, "paint"), (True, "preview")):
-            monkeypatch.setattr(mosaic, name, self._counted(coarse, getattr(mosaic, name)))
+            monkeypatch.setattr(tile_manager, name, self._counted(coarse, getattr(tile_manager, name)))
 
     def _counted(self, coarse: bool, draw: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any) -> Any:
@@ -246,7 +247,7 @@ def test_a_contrast_drag_draws_coarsely_first_and_sharply_once(
     go_on.set()
     view.settle()
     assert [coarse for coarse, _ in drawing.drawn] == [True] * 2 * tiles + [False] * tiles
-    assert sum(pixels for coarse, pixels in drawing.drawn if coarse) <= 2 * mosaic.PREVIEW
+    assert sum(pixels for coarse, pixels in drawing.drawn if coarse) <= 2 * tile_manager.PREVIEW
     assert sum(pixels for coarse, pixels in drawing.drawn if not coarse) == SIDE * SIDE
     assert all(found == {TileState.PRESENT} for found in states), "nothing goes back to loading"
     assert shelf.read == []

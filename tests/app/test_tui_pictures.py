@@ -13,9 +13,10 @@ import pytest
 from textual.pilot import Pilot
 
 from contracts.journeys import SECONDS, Shelf, labelled_image, tree_of_all_kinds
-from zarrscope.opening import open as open_hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores import memory
 from zarrscope_app.presenters import SessionStatus
+from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.tui.app import Explorer
 
 NAME = "sample.zarr"
@@ -55,9 +56,14 @@ def two_channels(shelf: Shelf) -> None:
     array[...] = np.stack([rings, stripes]).astype(np.uint8)[:, None]
 
 
+def _session(pilot: Pilot[Any]) -> Session:
+    assert isinstance(pilot.app, Explorer)
+    return pilot.app.session
+
+
 async def settled(pilot: Pilot[Any]) -> None:
     """Nothing is under way: so for some turns, since what came may ask for more."""
-    session = pilot.app.session
+    session = _session(pilot)
     quiet = count()
     async with asyncio.timeout(SECONDS):
         while next(quiet) < 10:
@@ -103,6 +109,6 @@ def test_an_empty_store_says_so(shelf: Sample, snap_compare: Any) -> None:
 
 async def after_failing(pilot: Pilot[Any]) -> None:
     async with asyncio.timeout(SECONDS):
-        while pilot.app.session.state.status is SessionStatus.OPENING:
+        while _session(pilot).state.status is SessionStatus.OPENING:
             await pilot.pause(0.02)
     await pilot.pause(0.2)

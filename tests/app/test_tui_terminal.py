@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -22,15 +23,23 @@ pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
 termios = pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 
 SECONDS = 30.0
-CRASH = """
+FAULTS = """
 import sys
+from zarrscope_app.tui import main
 from zarrscope_app.tui.app import Explorer
-def fail(self, by):
+from zarrscope_app.tui.keys import Keyboard
+from zarrscope_app.tui.lines import FormLines, TreeLines
+def fail(*_):
     raise ValueError("a fault in a handler")
-Explorer._turn = fail
-app = Explorer(sys.argv[1])
-app.run()
-sys.exit(app.return_code or 0)
+if sys.argv[2] == "key":
+    Keyboard._turn = fail
+elif sys.argv[2] == "painting":
+    FormLines.pieces = fail
+elif sys.argv[2] == "event":
+    TreeLines.on_resize = fail
+elif sys.argv[2] == "start":
+    Explorer.on_mount = fail
+sys.exit(main(sys.argv[1], writable=True))
 """
 
 
@@ -89,7 +98,8 @@ class Terminal:
 
     @property
     def after(self) -> list[Any]:
-        return termios.tcgetattr(self._its)
+        found: list[Any] = termios.tcgetattr(self._its)
+        return found
 
     def close(self) -> None:
         self.process.kill()
@@ -123,7 +133,7 @@ def start() -> Iterator[Callable[..., Terminal]]:
 def explore(start: Callable[..., Terminal], volume: str, **environment: str) -> Terminal:
     terminal = start("-m", "zarrscope_app", "tui", volume, **environment)
     terminal.sees("q quit")
-    terminal.sees("plane")
+    terminal.sees("3-D")  # the row: keys move nothing before it is there
     return terminal
 
 
@@ -146,18 +156,94 @@ def test_quitting_leaves_a_clean_terminal(start: Callable[..., Terminal], volume
 def test_a_signal_leaves_a_clean_terminal(start: Callable[..., Terminal], volume: str, number: int) -> None:
     terminal = explore(start, volume)
     terminal.process.send_signal(number)
-    terminal.ended()
+    assert terminal.ended() == 128 + number
     assert_clean(terminal)
 
 
-def test_a_fault_leaves_a_clean_terminal_and_says_itself(start: Callable[..., Terminal], volume: str) -> None:
-    terminal = start("-c", CRASH, volume)
-    terminal.sees("q quit")
-    terminal.press("]")
+def test_a_fault_at_the_start_leaves_a_clean_terminal_and_says_itself(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-c", FAULTS, volume, "start")
     assert terminal.ended() != 0
     assert_clean(terminal)
     told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.written)
     assert "a fault in a handler" in told.rpartition("\n[?1049l")[2]
+
+
+@pytest.mark.parametrize(("where", "keys"), [("key", "]"), ("painting", "e"), ("event", "\x1b[A")])
+def test_a_fault_in_a_handler_is_told_and_ends_nothing(
+    start: Callable[..., Terminal], volume: str, where: str, keys: str
+) -> None:
+    terminal = start("-c", FAULTS, f"{volume}/plane", where)
+    terminal.sees("q quit")
+    terminal.sees("Values")  # the array is open: before, keys have nothing to change
+    if where != "event":  # that one comes with the first layout
+        terminal.press(keys)
+    terminal.sees("(ValueError)")
+    terminal.press("e\x1b[Bn")  # and it goes on: a new attribute is typed and saved
+    terminal.press("new\r[1, 2]\r\x13")
+    terminal.wait(lambda _: b'"new"' in Path(volume, "plane/zarr.json").read_bytes(), "the new attribute is stored")
+    terminal.press("q")
+    assert terminal.ended() == 1
+    assert_clean(terminal)
+    assert "a fault in a handler" in terminal.written.rpartition("\x1b[?1049l")[2]
+
+
+# ---------------------------------------------------------------------- keys that arrive together
+def attributes_of(volume: str) -> Any:
+    return json.loads(Path(volume, "plane/zarr.json").read_bytes())["attributes"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "after"),
+    [
+        ("\r\x15ab\x7f\x7fcd\r", {"note": "cd"}),
+        ("\r\x15ab\x1b[D\x1b[DX\x1b[3~\x1b[FY\r", {"note": "XbY"}),
+        ("\r\x15one\x01two \x05!\r", {"note": "two one!"}),
+        ("\r\x15\x1b[200~pasted\nmore\x1b[201~ and typed\r", {"note": "pasted and typed"}),
+        ("\r\x15first\ruu\x19", {"note": "first"}),
+        ("nk\r[1, 2]\r", {"note": "before", "k": [1, 2]}),
+        ("Nremark\x01\x0bcomment\r", {"comment": "before"}),
+        ("?x?\tnnk\r5\r", {"note": "before", "k": 5}),
+        ("c1\r\x15t\r", {"note": "t"}),
+        ("xuxuxu\r\x15z\r", {"note": "z"}),
+        ("vv\x1b[Cv\r\x15no picture\r", {"note": "no picture"}),
+    ],
+)
+def test_keys_in_one_packet_are_applied_in_order(
+    start: Callable[..., Terminal], volume: str, keys: str, after: Any
+) -> None:
+    """All of it in one write, from the form to the saving."""
+    terminal = start("-m", "zarrscope_app", "tui", "--write", f"{volume}/plane")
+    terminal.sees("q quit")
+    terminal.sees("Values")
+    terminal.press("e")
+    terminal.sees("⏎ edit")
+    terminal.sees("1 member ")
+    terminal.press(f"\x1b[B{keys}\x13")
+    terminal.wait(lambda _: attributes_of(volume) == after, f"{after} is stored")
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
+# ---------------------------------------------------------------------- where nothing can be drawn
+def test_without_a_terminal_it_says_so(volume: str) -> None:
+    command = [sys.executable, "-m", "zarrscope_app", "tui", volume]
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"no terminal" in done.stderr
+    assert b"\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("term", ["dumb", "", "unknown"])
+def test_on_a_terminal_that_cannot_place_a_cursor_it_says_so(
+    start: Callable[..., Terminal], volume: str, term: str
+) -> None:
+    terminal = start("-m", "zarrscope_app", "tui", volume, TERM=term)
+    assert terminal.ended() == 2
+    assert "cannot place a cursor" in terminal.written
+    assert "\x1b" not in terminal.written
 
 
 def test_without_true_colour_the_picture_is_grey_and_says_so(start: Callable[..., Terminal], volume: str) -> None:

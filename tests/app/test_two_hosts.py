@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from contracts.journeys import SECONDS, Shelf, brightness, small_image
-from zarrscope import background, chunks
-from zarrscope.background import Mailbox
+from zarrscope.runtime import threads as background
+from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores import memory
+from zarrscope.view import loader as chunks
 from zarrscope_app.presenters import Session, SessionStatus
 
 PIXELS = (64, 64)

@@ -26,7 +26,7 @@ def measure(url: str, steps: int, viewer: Any) -> tuple[list[float], list[float]
     """(milliseconds of each callback and index, of each time layers were added)."""
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope.view import LazyView
+    from zarrscope.view.lazy import LazyView
     from zarrscope_app.napari import dock
     from zarrscope_app.qt.bridge import Bridge
 
@@ -52,7 +52,7 @@ def measure(url: str, steps: int, viewer: Any) -> tuple[list[float], list[float]
         adding.append((time.perf_counter() - start) * 1000)
         additions.append(adding[-1])
 
-    Bridge._run, LazyView.__getitem__, dock.Explorer._add_one = timed(run), timed(index), timed_add  # type: ignore[method-assign]
+    Bridge._run, LazyView.__getitem__, dock.Explorer._add_one = timed(run), timed(index), timed_add  # type: ignore[assignment, method-assign]
     widget = dock.Explorer(viewer)
     try:
         viewer.window.add_dock_widget(widget, name="Zarr explorer")

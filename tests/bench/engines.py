@@ -48,7 +48,7 @@ class Zarrscope:
     def write(self, array: Any, values: Any) -> None:
         array[...] = values
 
-    def children(self, path: str) -> list[tuple[str, str]]:
+    def children(self, path: str) -> list[tuple[str, str | None]]:
         return [(child.name, child.kind) for child in self.library.open(path)["/"].children()]
 
 
@@ -56,7 +56,7 @@ class Viewer(Zarrscope):
     """As the viewers read: through the loader of chunks and its bounded cache, empty at first."""
 
     def open(self, path: str, node: str) -> Any:
-        from zarrscope.chunks import ChunkLoader
+        from zarrscope.view.loader import ChunkLoader
 
         self.loader = ChunkLoader()
         return super().open(path, node)
@@ -149,7 +149,7 @@ class Zarr3:
         zarr.config.set({"threading.max_workers": CORES})
 
     def open(self, path: str, node: str) -> Any:
-        return self.library.open_array(path, path=node or None, mode="r")
+        return self.library.open_array(path, path=node or "", mode="r")
 
     def read(self, array: Any, selection: Selection) -> Any:
         return array[selection]
@@ -223,7 +223,8 @@ class Zarr2:
 
     def children(self, path: str) -> list[tuple[str, str]]:
         new = os.path.exists(f"{path}/zarr.json")
-        group = self.library.open_group(path, mode="r", **({"zarr_version": 3} if new else {}))
+        version: dict[str, Any] = {"zarr_version": 3} if new else {}
+        group = self.library.open_group(path, mode="r", **version)
         return [(name, "array") for name in group.array_keys()] + [(name, "group") for name in group.group_keys()]
 
 

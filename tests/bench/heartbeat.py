@@ -95,8 +95,8 @@ class Load:
     """So many chunks wait at any time: threads that decode never run out."""
 
     def __init__(self, image: Any) -> None:
-        from zarrscope.background import Mailbox, shared
-        from zarrscope.chunks import shared as chunk_loader
+        from zarrscope.runtime.threads import Mailbox, shared
+        from zarrscope.view.loader import shared as chunk_loader
 
         self._loader = chunk_loader()
         self._before = self._loader.limit
@@ -155,7 +155,7 @@ def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.presenters.turn import take_turns_quickly
+    from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.qt.window import Window
 
     application = QApplication.instance() or QApplication(sys.argv[:1])
@@ -163,7 +163,8 @@ def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
     window.resize(1200, 800)
     window.show()
     window.open(url)
-    take_turns_quickly()
+    own_process()
+    tune_interpreter()
     session = window.workspace.current
     assert session is not None
 
@@ -298,10 +299,11 @@ def drain(child: subprocess.Popen[bytes], mine: int, seconds: float = 120.0) -> 
 
 
 def tui_inside(url: str, beats: int, told: Path, loaded: bool) -> None:
-    from zarrscope_app.presenters.turn import take_turns_quickly
+    from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.tui.app import Explorer
 
-    take_turns_quickly()
+    own_process()
+    tune_interpreter()
     app = Explorer(url, grey=False)
 
     async def measure(_: object) -> None:

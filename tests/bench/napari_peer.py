@@ -147,7 +147,11 @@ class Bench:
         from zarrscope_app.napari.reader import read
 
         self._arrays = [
-            ([np.asarray(level) for level in data] if isinstance(data, list) else np.asarray(data), more, kind)
+            (
+                [np.asarray(level) for level in data] if isinstance(data, list) else np.asarray(data),
+                {**more, "visible": True},  # the reader has its layers hidden until they are in the viewer
+                kind,
+            )
             for data, more, kind in read(path)
         ]
 

@@ -174,6 +174,9 @@ def warm(settings: Settings) -> Iterator[Row]:
 
             names = [name for name in PROGRAMS if name != "zarr 2.18" or form.dialect == "v2"]
             figures, unable = peers.rounds(
-                settings.rounds, measure, lambda peer, measure=measure: measure(peer, 0), names
+                settings.rounds,
+                measure,
+                lambda peer, measure=measure: measure(peer, 0),  # type: ignore[misc]
+                names,
             )
             yield Row("warm", "open again", form.name, figures, (Goal(1.0),), unable=unable)

@@ -85,7 +85,8 @@ def pictures(settings: Settings) -> Iterator[Row]:
         if not settings.wants(name, case):
             continue
         path = volumes.need_as(
-            f"image{'_sharded' if sharded else ''}.ome.zarr", lambda p, s=sharded: image(volumes, p, s)
+            f"image{'_sharded' if sharded else ''}.ome.zarr",
+            lambda p, s=sharded: image(volumes, p, s),  # type: ignore[misc]
         )
         with Slow(volumes.folder) as server:
             server.in_waves()
@@ -128,7 +129,7 @@ def first_picture(url: str) -> list[list[str]]:
     import urllib.request
     from urllib.parse import urlsplit
 
-    from zarrscope.background import Mailbox
+    from zarrscope.runtime.threads import Mailbox
     from zarrscope_app.presenters import Session
 
     mailbox = Mailbox()

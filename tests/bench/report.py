@@ -1,4 +1,4 @@
-"""The figures as text: a line per row while they come, the table for the README, and the file that keeps them.
+"""The figures as text: a line per row while they come, the table for the docs, and the file that keeps them.
 
 The file of results holds the newest row of each (group, case, form), so that groups can be measured one at a time.
 """
@@ -18,7 +18,7 @@ from bench.engines import CASES, CORES
 from bench.results import LIMIT, OURS, Held, Row, Spread
 from bench.volumes import FORMS
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "resources" / "docs" / "performance.md"
 MARKED = re.compile(r"(<!-- measured: bench -->\n).*?(<!-- end -->)", re.S)
 NOTE = 70
 """Longer notes are for the screen, not for the table."""
@@ -101,9 +101,9 @@ def about_machine() -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------------------- the README
+# ------------------------------------------------------------------------------------------------- the docs
 def table(about: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """What goes between the README's markers."""
+    """What goes between the page's markers."""
     dates = sorted({row.date for row in rows if row.date})
     judged = [held for row in rows for held in row.held()]
     missed = sum(not held.holds for held in judged)
@@ -196,9 +196,9 @@ def _others(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def into_readme(about: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes the table between its markers. Raises ValueError where README.md has none."""
-    text = README.read_text(encoding="utf-8")
+def into_docs(about: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes the table between its markers. Raises ValueError where the page has none."""
+    text = PAGE.read_text(encoding="utf-8")
     if not MARKED.search(text):
-        raise ValueError("README.md has no '<!-- measured: bench -->' … '<!-- end -->'")
-    README.write_text(MARKED.sub(lambda m: f"{m[1]}{table(about, rows)}\n{m[2]}", text), encoding="utf-8")
+        raise ValueError(f"{PAGE.name} has no '<!-- measured: bench -->' … '<!-- end -->'")
+    PAGE.write_text(MARKED.sub(lambda m: f"{m[1]}{table(about, rows)}\n{m[2]}", text), encoding="utf-8")

@@ -5,8 +5,8 @@
     python tests/bench/run.py --only raw --forms zstd --cases full,plane --rounds 15
     python tests/bench/run.py --only raw --cpu         computing time of all threads instead: for a busy machine
     python tests/bench/run.py --quick                  small volumes, one round: whether it all works
-    python tests/bench/run.py --readme                 afterwards writes the table into README.md
-    python tests/bench/run.py --only none --readme     only writes the table from what was measured before
+    python tests/bench/run.py --docs                   afterwards writes the table into performance.md
+    python tests/bench/run.py --only none --docs       only writes the table from what was measured before
 
 Volumes and results are kept in --folder (results.json there; groups may be measured one at a time). zarr-python 2.18
 lives in an environment of its own: ZARRSCOPE_ZARR2, or .venv-zarr2 of packaging/check. Peers that are not installed are
@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument("--rounds", "--reps", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--readme", action="store_true")
+    parser.add_argument("--docs", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "zarrscope-bench")
     asked = parser.parse_args()
@@ -122,8 +122,8 @@ def main() -> int:
         print(f"── {name}: {time.perf_counter() - began:.0f} s\n", flush=True)
     for engine, reason in settings.missing.items():
         print(f"{engine} is not here: {reason}")
-    if asked.readme and rows and not kept:
-        report.into_readme(about, rows)
+    if asked.docs and rows and not kept:
+        report.into_docs(about, rows)
     return int(failed)
 
 

@@ -101,7 +101,7 @@ def _steps(settings: Settings, peers: Peers, volumes: Volumes, form: Any) -> Ite
         start = 0 if caching else random.Random(number).randrange(shape[0] - 15)
         seconds = peer.ask("walk", start=start, stop=shape[0] if caching else start + 16)["seconds"]
         means.setdefault(peer.name, []).append(statistics.mean(seconds))
-        return statistics.median(seconds)
+        return float(statistics.median(seconds))
 
     figures, unable = peers.rounds(settings.rounds, walk, prepare)
     for found in (figures, means):
@@ -122,8 +122,8 @@ class Window:
     """A session without a host; its cache and its threads are its own."""
 
     def __init__(self, url: str, path: str | None) -> None:
-        from zarrscope.background import Background, Mailbox
-        from zarrscope.chunks import ChunkLoader
+        from zarrscope.runtime.threads import Background, Mailbox
+        from zarrscope.view.loader import ChunkLoader
         from zarrscope_app.presenters import Session, SessionStatus
 
         self.mailbox = Mailbox()
@@ -180,11 +180,11 @@ def deep(settings: Settings) -> Path:
 # ------------------------------------------------------------------------------------------------- scrubbing
 def scrubbing(settings: Settings) -> Iterator[Row]:
     """From the last of thirty moves to its picture, whole and drawn, against one move to the same plane from rest."""
-    from zarrscope.array import Array
+    from zarrscope.nodes.stored_array import StoredArray
 
     url = str(deep(settings))
     depth = settings.shape[0]
-    decode = Array.decode_unit
+    decode = StoredArray.decode_chunk
     decoded: list[int] = []
 
     def counted(array: Any, unit: Any, data: Any) -> Any:
@@ -196,7 +196,7 @@ def scrubbing(settings: Settings) -> Iterator[Row]:
     after: list[float] = []
     alone: list[float] = []
     vain: list[float] = []
-    Array.decode_unit = counted  # type: ignore[method-assign]
+    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]
     try:
         for number in range(max(3, 3 * settings.rounds)):
             chance = random.Random(number)
@@ -216,7 +216,7 @@ def scrubbing(settings: Settings) -> Iterator[Row]:
                     vain.append(float(sum(z != last // 4 for z in decoded)))
                 window.close()
     finally:
-        Array.decode_unit = decode  # type: ignore[method-assign]
+        StoredArray.decode_chunk = decode  # type: ignore[method-assign]
     yield Row(GROUP, "scrubbing", "last of 30 moves", {OURS: after, "one move": alone}, (Goal(1.2, "one move"),))
     yield Row(GROUP, "scrubbing", "decoded in vain", {OURS: vain}, (Goal(2.0, "figure"),), unit="chunks")
 
@@ -235,6 +235,7 @@ def panning(settings: Settings) -> Row:
     """Chunks read that no viewport showed, and chunks read twice, while a pyramid is panned: counted as they are
     decoded."""
     import zarrscope
+    from zarrscope.nodes.stored_array import StoredArray
 
     folder = demo(settings)
     finest: Any = zarrscope.open(folder)["/0"]
@@ -242,7 +243,7 @@ def panning(settings: Settings) -> Row:
     shown = side * 3 // 8
     delivered: set[Any] = set()
     beyond = 0.0
-    decode = zarrscope.Array.decode_unit
+    decode = StoredArray.decode_chunk
 
     def counted(array: Any, unit: Any, data: Any) -> Any:
         nonlocal beyond
@@ -251,7 +252,7 @@ def panning(settings: Settings) -> Row:
             delivered.add(unit)
         return decode(array, unit, data)
 
-    zarrscope.Array.decode_unit = counted  # type: ignore[method-assign]
+    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]
     window = Window(str(folder), None)
     try:
         visible: set[tuple[int, int]] = set()
@@ -266,7 +267,7 @@ def panning(settings: Settings) -> Row:
             }
         beyond += sum(unit[-2:] not in visible for unit in delivered)
     finally:
-        zarrscope.Array.decode_unit = decode  # type: ignore[method-assign]
+        StoredArray.decode_chunk = decode  # type: ignore[method-assign]
         window.close()
     assert visible <= {unit[-2:] for unit in delivered}, "the picture lacks chunks"
     note = f"{len(delivered)} chunks read for {len(visible)} places in sight, each once"
@@ -278,11 +279,12 @@ def ahead(settings: Settings) -> Row:
     """p99 of the wait for a visible chunk, from asking to having it, while hundreds of others are fetched ahead, and
     while none are."""
     import zarrscope
-    from zarrscope.background import Background, Mailbox
-    from zarrscope.chunks import ChunkLoader
-    from zarrscope_app.presenters.turn import take_turns_quickly
+    from zarrscope.runtime.threads import Background, Mailbox
+    from zarrscope.view.loader import ChunkLoader
+    from zarrscope_app.process import own_process, tune_interpreter
 
-    take_turns_quickly()
+    own_process()
+    tune_interpreter()
     array: Any = zarrscope.open(deep(settings))["/a"]
     grid = [tuple(index) for index in _grid(array.chunk_grid_shape)]
     background = Background()
@@ -323,7 +325,7 @@ class Ahead:
     """Another window: it always has some dozens of chunks to be fetched ahead."""
 
     def __init__(self, loader: Any, array: Any, indices: list[tuple[int, ...]]) -> None:
-        from zarrscope.background import Mailbox
+        from zarrscope.runtime.threads import Mailbox
 
         self._loader, self._array, self._indices = loader, array, itertools.cycle(indices)
         self._mailbox = Mailbox()
@@ -332,7 +334,7 @@ class Ahead:
         self._thread.start()
 
     def _run(self) -> None:
-        from zarrscope.chunks import NEARBY
+        from zarrscope.view.loader import NEARBY
 
         owner = self._loader.background.owner(self._mailbox)
         tickets: list[Any] = []
@@ -413,8 +415,8 @@ def closing(settings: Settings) -> Row:
 
 
 def _closing(url: str) -> None:
-    from zarrscope import chunks
-    from zarrscope.background import Mailbox, shared
+    from zarrscope.runtime.threads import Mailbox, shared
+    from zarrscope.view import loader as chunks
     from zarrscope_app.presenters import Session, SessionStatus
 
     def look(planes: int) -> float:

@@ -119,7 +119,7 @@ class Volumes:
 
     def expected(self, form: Form) -> NDArray[np.uint16]:
         """What a full read must give."""
-        volume = np.load(self.picture, mmap_mode="r")
+        volume: NDArray[np.uint16] = np.load(self.picture, mmap_mode="r")
         return volume[: self.shape[0] // form.part].reshape(self.shape_of(form))
 
     def shape_of(self, form: Form) -> Shape:
@@ -164,8 +164,9 @@ def picture(shape: Shape, seed: int = 0) -> NDArray[np.uint16]:
 def _between(values: NDArray[np.float32], where: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
     """Linear interpolation along one axis."""
     before = where.astype(int)
-    share = (where - before).reshape([-1 if i == axis else 1 for i in range(values.ndim)])
-    return values.take(before, axis) * (1 - share) + values.take(before + 1, axis) * share
+    share: NDArray[np.float32] = (where - before).reshape([-1 if i == axis else 1 for i in range(values.ndim)])
+    found: NDArray[np.float32] = values.take(before, axis) * (1 - share) + values.take(before + 1, axis) * share
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- writing

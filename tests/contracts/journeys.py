@@ -29,18 +29,20 @@ import abc
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
 
+from contracts.hostile_http import BEHAVIOURS, Ask, hostile
 from zarrscope.errors import Unreadable
-from zarrscope.hierarchy import Hierarchy
-from zarrscope.opening import open as open_hierarchy
-from zarrscope.store import ByteRange, Entry
+from zarrscope.model.storage import ByteRange, Entry
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores import memory
-from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session, SessionStatus, TileState, words
+from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session, SessionStatus, TileState, strings
 from zarrscope_app.presenters.commands import command
 
 SECONDS = 20.0
@@ -79,13 +81,15 @@ class Shelf(memory.MemoryStore):
                 self._open.wait(0.02)
         return not cancelled()
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         if key in self.failing:
             raise Unreadable("The server answered 503", store=self.url, key=key, advice="Try again.")
-        return super()._get(key, part)
+        return super()._get(key, part, limit)
 
-    def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[tuple[int, Any]]:
-        for i, answer in super()._get_many(requests, cancelled):
+    def _get_many(
+        self, requests: Any, cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        for i, answer in super()._get_many(requests, cancelled, limit):
             key = requests[i][0]
             if "/c/" in key:
                 if not self._wait("chunks", cancelled, key):
@@ -200,6 +204,21 @@ def array_with_fallback(shelf: Shelf) -> Hierarchy:
     return hierarchy
 
 
+@contextmanager
+def miserly(shelf: Shelf, missing: set[str]) -> Iterator[str]:
+    """The address of a web server that has all of `shelf` but `missing`, and answers 403 of what it lacks."""
+
+    async def act(ask: Ask) -> None:
+        if ask.value is None:
+            await BEHAVIOURS["denied alike"](ask)
+        else:
+            await ask.honest()
+
+    values = {key: shelf.get(key) or b"" for key in shelf.list() if key not in missing}
+    with hostile(act, values) as server:
+        yield server.url
+
+
 # ---------------------------------------------------------------------- the robot
 class Robot(abc.ABC):
     """What a journey asks of a host. Times out by itself in `wait`; all else returns at once or after `wait`."""
@@ -271,6 +290,15 @@ class Robot(abc.ABC):
         """Types a text into a field of the attributes form and leaves it."""
 
     @abc.abstractmethod
+    def offers_of(self, pointer: str) -> set[str]:
+        """What the host offers for a field: "rename", "remove", and the names of the kinds it may be given."""
+
+    @abc.abstractmethod
+    def try_field(self, pointer: str, act: str, text: str = "") -> None:
+        """Does all that a person can to "rename" a field to `text`, "retype" it to the kind `text`, or "remove" it:
+        the gesture itself, whether it is offered or not."""
+
+    @abc.abstractmethod
     def save(self) -> None: ...
 
     @abc.abstractmethod
@@ -287,7 +315,7 @@ class Robot(abc.ABC):
     # -------------------------------------------------- words
     @abc.abstractmethod
     def sees(self, text: str) -> bool:
-        """Whether this text stands anywhere in the window now (also as a tool tip, or in a strip)."""
+        """Whether this text stands anywhere in the window now (also as a tool tip, or in an error bar)."""
 
 
 # ---------------------------------------------------------------------- the journeys
@@ -346,7 +374,7 @@ class Journeys:
         assert robot.rows() == ["empty", "line", "many", "img1", "img2", "img10", "strange"]
         assert robot.sees("2-D int16")
         robot.expand("/empty")
-        robot.wait(lambda: robot.sees(words.EMPTY_GROUP), "the sentence about an empty group")
+        robot.wait(lambda: robot.sees(strings.EMPTY_GROUP), "the sentence about an empty group")
 
     def test_what_cannot_be_decoded_still_lists_and_says_why(self, robot: Robot, shelf: Shelf) -> None:
         tree_of_all_kinds(shelf)
@@ -373,9 +401,9 @@ class Journeys:
         robot.wait(lambda: self.row(robot, "/guarded").state is RowState.FAILED, "the listing to be refused")
         assert "inside" not in robot.rows()
         robot.take("open-anyway")
-        robot.wait(lambda: words.OPENED_ANYWAY in robot.session.state.facts, "the session to open anew")
+        robot.wait(lambda: strings.OPENED_ANYWAY in robot.session.state.facts, "the session to open anew")
         self.ready(robot)
-        robot.wait(lambda: robot.sees(words.OPENED_ANYWAY), "that it is read-only now")
+        robot.wait(lambda: robot.sees(strings.OPENED_ANYWAY), "that it is read-only now")
         assert not robot.session.state.writable
         robot.expand("/guarded")
         robot.wait(lambda: "inside" in robot.rows(), "what lies beneath")
@@ -476,6 +504,31 @@ class Journeys:
         assert shelf.get("many/zarr.json") == before
         assert others == {key: shelf.get(key) for key in shelf.list() if key != "many/zarr.json"}
 
+    def test_the_top_row_stays_and_no_kind_drops_content(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        before = json.loads(shelf.get("many/zarr.json") or b"")
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/many")
+        self.form(robot)
+        assert robot.offers_of("") <= {"object"}
+        assert robot.offers_of("/list") <= {"rename", "remove", "list"}
+        assert robot.offers_of("/list/0") & {"rename"} == set()
+        for pointer, act, text in (
+            ("", "rename", "renamed"),
+            ("", "retype", "text"),
+            ("", "remove", ""),
+            ("/list", "retype", "text"),
+        ):
+            robot.try_field(pointer, act, text)
+            assert robot.session.edit.state.changes == 0, f"{act} of {pointer!r}"
+        robot.edit("/scale", "0.108")
+        robot.wait(lambda: robot.session.edit.state.status is EditStatus.DIRTY, "the form to be changed")
+        robot.save()
+        self.clean(robot)
+        before["attributes"]["scale"] = 0.108
+        assert json.loads(shelf.get("many/zarr.json") or b"") == before
+
     def test_a_wrong_number_blocks_saving(self, robot: Robot, shelf: Shelf) -> None:
         tree_of_all_kinds(shelf)
         before = shelf.get("many/zarr.json")
@@ -484,7 +537,7 @@ class Journeys:
         self.go(robot, "/many")
         self.form(robot)
         robot.edit("/scale", "0,108")
-        robot.wait(lambda: robot.sees(words.NOT_A_NUMBER), "the field's error")
+        robot.wait(lambda: robot.sees(strings.NOT_A_NUMBER), "the field's error")
         robot.save()
         assert robot.session.edit.state.status is EditStatus.INVALID
         assert shelf.get("many/zarr.json") == before
@@ -537,6 +590,27 @@ class Journeys:
         robot.wait(lambda: robot.session.slice.frame.failed == 0, "nothing failed any more")
         self.whole(robot)
 
+    def test_what_nobody_can_tell_is_missing_only_when_asked(self, robot: Robot, shelf: Shelf) -> None:
+        small_image(shelf)
+        with miserly(shelf, {f"image/0/c/{z}/0/0" for z in range(PLANES)}) as url:
+            robot.open(f"{url}/image")
+            self.ready(robot)
+            self.look(robot)
+            robot.wait(lambda: robot.sees("gives this answer also of what is not there"), "why a chunk is not shown")
+            robot.wait(lambda: robot.sees(command("missing-is-fill").label), "the offer to take it as missing")
+            robot.take("missing-is-fill")
+            self.ready(robot)
+            robot.wait(lambda: not robot.session.state.offers, "the session to open anew")
+            self.look(robot)
+            robot.wait(lambda: robot.sees(strings.REFUSED_IS_MISSING), "what is assumed")
+            assert not robot.session.state.sentence
+            assert robot.session.slice.frame.failed == 0
+            robot.session.close()
+
+    def look(self, robot: Robot) -> None:
+        """The picture of the selected node is asked for."""
+        self.whole(robot)
+
     def test_a_listing_that_fails_can_be_retried(self, robot: Robot, shelf: Shelf) -> None:
         tree_of_all_kinds(shelf)
         shelf.failing.add("many/")
@@ -558,11 +632,11 @@ class Journeys:
         shelf.hold("listings")
         robot.expand("/many")
         robot.wait(
-            lambda: self.row(robot, "/many").state is RowState.LOADING and robot.sees(words.LOADING),
+            lambda: self.row(robot, "/many").state is RowState.LOADING and robot.sees(strings.LOADING),
             "loading to be shown",
         )
         robot.cancel("/many")
-        robot.wait(lambda: robot.sees(words.CANCELLED), "the sentence of a cancelled listing")
+        robot.wait(lambda: robot.sees(strings.CANCELLED), "the sentence of a cancelled listing")
         shelf.release()
         assert "img2" not in robot.rows()
         robot.retry_row("/many")

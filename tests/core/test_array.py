@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrscope
-from zarrscope.array import Array
-from zarrscope.store import Store
+from zarrscope.nodes.array import Array
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Fault, Faults, Latency
 
 
@@ -375,7 +375,7 @@ def test_a_change_by_somebody_else_between_read_and_write_is_kept() -> None:
 
     changed = np.full(8, 1, np.uint8)
     changed[7] = 77
-    theirs = other.pipeline_of((8,)).encode(changed)
+    theirs = other._stored.grid_chunk_pipeline((8,)).encode(changed)
     mine = opened(Interrupted(memory), "r+")
     mine[0] = 5
     assert opened(memory)[...].tolist() == [5, 1, 1, 1, 1, 1, 1, 77]
@@ -435,7 +435,7 @@ def test_an_array_pickles_as_its_place(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(array))
     assert again[...].tolist() == list(range(6))
     assert again.attributes == {"u": [1]}
-    assert again.identity == array.identity
+    assert again._stored.identity == array._stored.identity
     again[0] = 9
     assert array[0] == 9
 

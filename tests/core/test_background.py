@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from zarrscope import cores as cores_module
-from zarrscope.background import Background, Mailbox, Outcome, Priority, cores, shared
+from zarrscope.runtime import cpu as cores_module
+from zarrscope.runtime.cpu import cores
+from zarrscope.runtime.threads import Background, JobResult, Mailbox, Priority, shared
 
 
 def test_callbacks_run_on_the_owners_thread_only() -> None:
@@ -19,7 +20,7 @@ def test_callbacks_run_on_the_owners_thread_only() -> None:
     threads: list[threading.Thread] = []
     values: list[int] = []
 
-    def done(outcome: Outcome[int]) -> None:
+    def done(outcome: JobResult[int]) -> None:
         threads.append(threading.current_thread())
         values.append(outcome.get())
 
@@ -97,12 +98,12 @@ def test_an_error_comes_as_an_outcome_and_a_failing_callback_kills_nothing() -> 
     mailbox = Mailbox()
     background = Background(1, 1)
     owner = background.owner(mailbox)
-    outcomes: list[Outcome[None]] = []
+    outcomes: list[JobResult[None]] = []
 
     def fail() -> None:
         raise ValueError("no")
 
-    def done(outcome: Outcome[None]) -> None:
+    def done(outcome: JobResult[None]) -> None:
         outcomes.append(outcome)
         raise RuntimeError("the callback fails too")
 
@@ -187,7 +188,7 @@ def test_the_first_error_stops_sharing_and_is_raised_here(place: str) -> None:
 
 
 def test_threads_start_when_needed_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope.background.IDLE_SECONDS", 0.01)
+    monkeypatch.setattr("zarrscope.runtime.pool.IDLE_SECONDS", 0.01)
     background = Background(8, 2)
     assert background.fetch_pool.threads == background.decode_pool.threads == 0
     mailbox = Mailbox()

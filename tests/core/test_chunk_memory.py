@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import zarrscope
-from zarrscope.array import Array
-from zarrscope.background import Background, Mailbox
-from zarrscope.cache import buffer_bytes, compact, held
-from zarrscope.chunks import NEARBY, VISIBLE, ChunkLoader, ChunkResult
 from zarrscope.errors import ZarrscopeError
+from zarrscope.nodes.array import Array
+from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Fault, Faults
+from zarrscope.view.cache import buffer_bytes, compact, held
+from zarrscope.view.loader import NEARBY, VISIBLE, ChunkLoader, ChunkResult
 
 SIDE = 512
 KINDS: dict[str, dict[str, Any]] = {
@@ -112,7 +112,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
             assert reached.wait(20)
         gc.collect()
         # The buffers that threads keep to decode into are not the cache's.
-        made = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(False, "*/reader.py")])
+        made = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(False, "*/model/buffers.py")])
         resident = sum(each.size for each in made.statistics("filename"))
     finally:
         tracemalloc.stop()
@@ -139,8 +139,8 @@ def test_a_small_part_of_a_large_buffer_is_kept_as_a_copy() -> None:
 
 CLOSING = """
 import gc, sys
-from zarrscope import chunks
-from zarrscope.background import Mailbox, shared
+from zarrscope.view import loader as chunks
+from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope_app.presenters import Session, SessionStatus
 
 def resident():

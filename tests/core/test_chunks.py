@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.array import Array
-from zarrscope.background import Background, Mailbox
-from zarrscope.chunks import FAILED, FILL, NEARBY, PRESENT, VISIBLE, ChunkLoader, ChunkResult
-from zarrscope.store import Store
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.stored_array import StoredArray
+from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Gate
+from zarrscope.view.loader import FAILED, FILL, NEARBY, PRESENT, VISIBLE, ChunkLoader, ChunkResult
 
 SHAPE, CHUNKS = (40, 64, 64), (1, 16, 16)
 DATA = np.arange(np.prod(SHAPE), dtype=np.uint32).reshape(SHAPE)
@@ -188,16 +189,16 @@ def test_a_fetch_under_way_is_really_cancelled_and_a_later_request_fetches_anew(
             self.saw_cancel = threading.Event()
             self.open = threading.Event()
 
-        def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[Any]:
+        def _get_many(self, requests: Any, cancelled: Callable[[], bool], limit: int | None = None) -> Iterator[Any]:
             if not any("/c/" in key for key, _ in requests):
-                yield from super()._get_many(requests, cancelled)
+                yield from super()._get_many(requests, cancelled, limit)
                 return
             self.asked.release()
             while not self.open.wait(0.005):
                 if cancelled():
                     self.saw_cancel.set()
                     return
-            yield from super()._get_many(requests, cancelled)
+            yield from super()._get_many(requests, cancelled, limit)
 
     store = Slow(stored())
     store.remote = True
@@ -219,14 +220,14 @@ def test_a_decode_under_way_ends_in_the_cache_though_nobody_wants_it(
 ) -> None:
     array = opened(values)
     decoding, go_on = threading.Event(), threading.Event()
-    decode = Array.decode_unit
+    decode = StoredArray.decode_chunk
 
-    def slow(self: Array, unit: Any, data: Any) -> Any:
+    def slow(self: StoredArray, unit: Any, data: Any) -> Any:
         decoding.set()
         assert go_on.wait(20)
         return decode(self, unit, data)
 
-    monkeypatch.setattr(Array, "decode_unit", slow)
+    monkeypatch.setattr(StoredArray, "decode_chunk", slow)
     background = Background(1, 1)
     loader = ChunkLoader(background)
     watching = Watching(loader)
@@ -278,9 +279,9 @@ class Decoding:
         self.begun: list[tuple[int, ...]] = []
         self.go_on = threading.Event()
         self._began = threading.Condition()
-        decode = Array.decode_unit
+        decode = StoredArray.decode_chunk
 
-        def slow(array: Array, unit: Any, data: Any) -> Any:
+        def slow(array: StoredArray, unit: Any, data: Any) -> Any:
             with self._began:
                 self.begun.append(unit)
                 self._began.notify_all()
@@ -288,7 +289,7 @@ class Decoding:
                 assert self.go_on.wait(20)
             return decode(array, unit, data)
 
-        monkeypatch.setattr(Array, "decode_unit", slow)
+        monkeypatch.setattr(StoredArray, "decode_chunk", slow)
 
     def until(self, count: int) -> None:
         with self._began:
@@ -389,7 +390,7 @@ def test_who_no_longer_waits_holds_nothing_up(values: MemoryStore, how: str) -> 
         other.owner = loader.background.owner(deaf)
     ticket = loader.request(other.owner, array, plane(7), other.on_chunk, other.on_done, VISIBLE)
     assert gate.waiting(1)
-    assert loader.background.pressed
+    assert loader.background.prefetch_holds
     if how == "cancelled":
         ticket.cancel()
     elif how == "closed":
@@ -401,11 +402,11 @@ def test_who_no_longer_waits_holds_nothing_up(values: MemoryStore, how: str) -> 
             drained(pool, VISIBLE)
         del other, ticket
         end = time.monotonic() + 20
-        while loader.background.pressed and time.monotonic() < end:
+        while loader.background.prefetch_holds and time.monotonic() < end:
             gc.collect()  # a worker may have held the last of it until now
     loader.request(watching.owner, array, plane(6), watching.on_chunk, watching.on_done, NEARBY)
     watching.until_done()
-    assert not loader.background.pressed
+    assert not loader.background.prefetch_holds
 
 
 def test_what_was_fetched_for_later_is_decoded_at_once_when_it_becomes_visible(
@@ -573,13 +574,13 @@ def test_a_remote_store_is_asked_for_a_plane_at_one_go() -> None:
             self.asked: list[int] = []
             self.all_asked = threading.Event()
 
-        def _get_many(self, requests: Any, cancelled: Callable[[], bool]) -> Iterator[Any]:
+        def _get_many(self, requests: Any, cancelled: Callable[[], bool], limit: int | None = None) -> Iterator[Any]:
             if any("/c/" in key for key, _ in requests):
                 self.asked.append(len(requests))
                 if sum(self.asked) >= 160:
                     self.all_asked.set()
                 assert self.all_asked.wait(20)
-            yield from super()._get_many(requests, cancelled)
+            yield from super()._get_many(requests, cancelled, limit)
 
     store = Remote(stored())
     array = opened(store)
@@ -603,7 +604,7 @@ def test_units_at_the_edge_are_clipped_to_the_array() -> None:
     watching = Watching(loader)
     loader.request(watching.owner, array, [(0, 0), (1, 0)], watching.on_chunk, watching.on_done)
     watching.until_done()
-    shapes = {result.index: loader.peek(array, result.index).shape for result in watching.results}  # type: ignore[union-attr]
+    shapes = {result.index: loader.peek(array, result.index).shape for result in watching.results}
     assert shapes == {(0, 0): (4, 3), (1, 0): (1, 3)}
 
 

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope import convert, crews
+from zarrscope import convert
+from zarrscope.check.hierarchy import check
 from zarrscope.convert import blocks
 from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import BadChunk, Conflict, Refused, Unreadable
-from zarrscope.pyramid import find_images
+from zarrscope.executors import cluster as clusters
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.verify import check
+from zarrscope.view.image import find_images
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.timeout(240)
@@ -70,7 +71,7 @@ def test_chunks_are_copied_and_encoded_by_workers(cluster: Any, tmp_path: Path) 
     source = source_at(tmp_path / "old")
     seen: list[convert.Progress] = []
     for name, options in {"copied": {}, "encoded": {"chunks": (4, 50, 50), "shards": (8, 100, 100)}}.items():
-        plan = convert.plan(source, str(tmp_path / name), "v3", **options)  # type: ignore[arg-type]
+        plan = convert.plan(source, str(tmp_path / name), "v3", **options)
         result = convert.run(plan, scheduler=cluster.scheduler_address, progress=seen.append)
         assert result.verified
         assert getattr(result, name) > 0
@@ -115,7 +116,7 @@ def test_no_two_regions_share_a_shard(tmp_path: Path) -> None:
     assert node.metadata is not None
     keys = [
         index
-        for region in blocks.regions(node.array.chunks, node.metadata)
+        for region in blocks.regions(node.metadata, blocks.region_shape(node.array.chunks, node.metadata))
         for index in np.ndindex(*map(len, region))
         for index in [tuple(r[i] for r, i in zip(region, index, strict=True))]
     ]
@@ -124,12 +125,12 @@ def test_no_two_regions_share_a_shard(tmp_path: Path) -> None:
 
 def test_one_background_of_as_many_threads_as_the_worker_has(cluster: Any, tmp_path: Path) -> None:
     source = source_at(tmp_path / "old")
-    crew = crews.Cluster(cluster.scheduler_address)
+    executor = clusters.DaskExecutor(cluster.scheduler_address)
     found: list[Any] = []
     try:
-        crew.each(_background, [source.url] * 40, found.append, piece_bytes=1 << 30)
+        executor.run(_background, [source.url] * 40, found.append, piece_bytes=1 << 30)
     finally:
-        crew.close()
+        executor.close()
     assert len(found) == 40
     by_process = {process: {identity for p, identity, _ in found if p == process} for process, _, _ in found}
     assert os.getpid() not in by_process
@@ -138,13 +139,13 @@ def test_one_background_of_as_many_threads_as_the_worker_has(cluster: Any, tmp_p
 
 
 def _threads() -> int:
-    from zarrscope.background import shared
+    from zarrscope.runtime.threads import shared
 
     return shared().decode_threads
 
 
 def _background(url: str) -> tuple[int, int, int]:
-    from zarrscope.background import shared
+    from zarrscope.runtime.threads import shared
 
     zarrscope.open(url)["/a"][0]
     return os.getpid(), id(shared()), shared().decode_threads
@@ -161,7 +162,8 @@ def test_arrays_go_to_workers_and_come_back(cluster: Any, tmp_path: Path) -> Non
         threads = client.run(_threads)
     assert total == VALUES.sum(dtype="u8")
     assert set(threads.values()) == {1}, "a worker of one thread keeps to one core"
-    from zarrscope.background import cores, shared
+    from zarrscope.runtime.cpu import cores
+    from zarrscope.runtime.threads import shared
 
     assert shared().decode_threads == cores()
 
@@ -226,7 +228,7 @@ def test_what_workers_cannot_see_is_refused_and_leaves_nothing(cluster: Any, tmp
 
 def test_where_no_scheduler_answers_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="No Dask scheduler answers"):
-        crews.Cluster("tcp://127.0.0.1:9", timeout=1)
+        clusters.DaskExecutor("tcp://127.0.0.1:9")
 
 
 @pytest.mark.slow
@@ -259,13 +261,13 @@ def test_workers_that_are_killed_cost_nothing(tmp_path: Path) -> None:
 
     def murderous(progress: convert.Progress) -> None:
         if progress.done > (len(killed) + 1) * progress.total // 5 and len(killed) < 3:
-            alive = [nanny.pid for nanny in cluster.workers.values() if nanny.pid not in (None, *killed)]
+            alive = [nanny.pid for nanny in its.workers.values() if nanny.pid not in (None, *killed)]
             for victim in alive[:1]:
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
 
-    with two_workers(tmp_path / "workers") as cluster:
-        result = convert.run(plan, scheduler=cluster.scheduler_address, progress=murderous)
+    with two_workers(tmp_path / "workers") as its:
+        result = convert.run(plan, scheduler=its.scheduler_address, progress=murderous)
     assert len(killed) >= 2
     assert result.verified
     values_equal(tmp_path / "new")

@@ -16,7 +16,7 @@ import pytest
 
 import zarrscope
 from zarrscope import convert
-from zarrscope.pyramid import find_images
+from zarrscope.view.image import find_images
 
 pytestmark = [pytest.mark.needs("ome"), pytest.mark.timeout(240)]
 

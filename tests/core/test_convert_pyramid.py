@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 import zarrscope
 from zarrscope import convert
+from zarrscope.check.hierarchy import check
 from zarrscope.convert import blocks
 from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import BadChunk, Conflict, Refused
-from zarrscope.pyramid import find_images
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.verify import check
+from zarrscope.view.image import find_images
 
 
 def blockwise(values: np.ndarray[Any, Any], factors: tuple[int, ...], reduce: Any) -> np.ndarray[Any, Any]:
@@ -316,21 +316,21 @@ def test_whatever_memory_a_region_gets_the_elements_are_the_same(size: int, monk
 
 def test_nothing_larger_than_a_region_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard of 4 MiB is filled from 32 MiB above it, a part after the other."""
-    from zarrscope.array import Array
+    from zarrscope.nodes.stored_array import StoredArray
 
     source = zarrscope.open(MemoryStore(), "w-")
     source.create_array("/a", shape=(64, 512, 512), dtype="u2", chunks=(16, 64, 64), dimension_names=["z", "y", "x"])
     most = 0
-    read = Array.read
+    read = StoredArray.read
 
-    def counted(self: Array, selection: Any) -> Any:
+    def counted(self: StoredArray, selection: Any) -> Any:
         nonlocal most
         values = read(self, selection)
         most = max(most, values.nbytes)
         return values
 
     monkeypatch.setattr(blocks, "REGION_BYTES", 1 << 20)
-    monkeypatch.setattr(Array, "read", counted)
+    monkeypatch.setattr(StoredArray, "read", counted)
     plan = convert.plan(
         source, MemoryStore(), "v3", path="/a", shards=(64, 256, 256), chunks=(16, 64, 64),
         pyramid=convert.Pyramid(levels=2),

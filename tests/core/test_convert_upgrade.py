@@ -11,14 +11,20 @@ import pytest
 
 import zarrscope
 from zarrscope import convert
+from zarrscope.check.hierarchy import check
 from zarrscope.errors import BadChunk, Conflict, Refused
-from zarrscope.pyramid import find_images
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.verify import check
+from zarrscope.view.image import find_images
 from zarrscope_app.cli import run
 
 VALUES = np.arange(35).reshape(5, 7)
-KINDS = {"c": ("i4", "C"), "f": (">f8", "F"), "b": ("?", "C"), "t": ("M8[ns]", "C"), "u": ("U5", "C")}
+KINDS: dict[str, tuple[str, Any]] = {
+    "c": ("i4", "C"),
+    "f": (">f8", "F"),
+    "b": ("?", "C"),
+    "t": ("M8[ns]", "C"),
+    "u": ("U5", "C"),
+}
 
 
 def made_by_zarr(place: Path, separator: str = ".") -> zarrscope.Hierarchy:
@@ -57,7 +63,7 @@ def test_others_read_both_and_then_v3_alone(separator: str, tmp_path: Path) -> N
     for zarr_format in (2, 3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            group = zarr.open_group(tmp_path, mode="r", zarr_format=zarr_format)  # type: ignore[arg-type]
+            group = zarr.open_group(tmp_path, mode="r", zarr_format=zarr_format)
             assert group.attrs["note"] == "grüße"
             for name, (dtype, _) in KINDS.items():
                 found: Any = group["g/c" if name == "c" else f"g{name}/{name}"]

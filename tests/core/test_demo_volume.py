@@ -2,19 +2,20 @@
 
 import json
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope import background
-from zarrscope.pyramid import find_images
+from zarrscope.runtime import threads as background
+from zarrscope.view.image import find_images
 from zarrscope_resources import demo
 from zarrscope_resources.scene import Scene, halved
 
 
 @pytest.fixture(scope="module")
-def volume(tmp_path_factory):
+def volume(tmp_path_factory: Any) -> Any:
     return demo.make(tmp_path_factory.mktemp("demo") / "demo.zarr", "small")
 
 
@@ -22,7 +23,7 @@ ARRAYS = [f"{place}{level}" for place in ("", "labels/nuclei/") for level in ran
 
 
 @pytest.mark.parametrize("path", ARRAYS)
-def test_zarr_python_reads_the_same_values(volume, path):
+def test_zarr_python_reads_the_same_values(volume: Any, path: Any) -> None:
     zarr = pytest.importorskip("zarr")
     ours = zarrscope.open(str(volume))["/" + path]
     theirs = zarr.open_array(str(volume / path), mode="r")
@@ -31,14 +32,14 @@ def test_zarr_python_reads_the_same_values(volume, path):
 
 
 @pytest.mark.parametrize("path", ARRAYS)
-def test_tensorstore_reads_the_same_values(volume, path):
+def test_tensorstore_reads_the_same_values(volume: Any, path: Any) -> None:
     tensorstore = pytest.importorskip("tensorstore")
     spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(volume / path)}}
     theirs = tensorstore.open(spec).result()
     assert np.array_equal(theirs.read().result(), zarrscope.open(str(volume))["/" + path][...])
 
 
-def test_it_is_valid_ome_zarr(volume):
+def test_it_is_valid_ome_zarr(volume: Any) -> None:
     models = pytest.importorskip("ome_zarr_models.v05")
     zarr = pytest.importorskip("zarr")
     image = models.Image.from_zarr(zarr.open_group(str(volume), mode="r"))
@@ -47,7 +48,7 @@ def test_it_is_valid_ome_zarr(volume):
     assert label.ome_attributes.image_label is not None
 
 
-def test_it_says_what_it_is(volume):
+def test_it_says_what_it_is(volume: Any) -> None:
     image = find_images(zarrscope.open(str(volume)).root)[0]
     assert [(a.name, a.type, a.unit) for a in image.axes] == [
         ("t", "time", "second"),
@@ -62,10 +63,10 @@ def test_it_says_what_it_is(volume):
     assert image.warnings == ()
 
 
-def test_each_channel_shows_its_structures(volume):
+def test_each_channel_shows_its_structures(volume: Any) -> None:
     h = zarrscope.open(str(volume))
     values = h["/0"][0].astype(float)
-    labels = h["/labels/nuclei/0"][0, 0]
+    labels: Any = h["/labels/nuclei/0"][0, 0]
     nuclei = labels > 0
     assert 0.03 < nuclei.mean() < 0.4
     assert len(np.unique(labels)) > 50
@@ -77,7 +78,7 @@ def test_each_channel_shows_its_structures(volume):
     assert 2 < values[2][:, 220:, :40].std() < 40
 
 
-def test_levels_are_means_and_stated_colours_are_those_of_labels_that_exist(volume):
+def test_levels_are_means_and_stated_colours_are_those_of_labels_that_exist(volume: Any) -> None:
     h = zarrscope.open(str(volume))
     fine, coarse = h["/0"][1, 2], h["/1"][1, 2]
     assert np.array_equal(coarse, halved(fine, (1, 2, 2)))
@@ -87,7 +88,7 @@ def test_levels_are_means_and_stated_colours_are_those_of_labels_that_exist(volu
     assert set(np.unique(h["/labels/nuclei/0"][...])) - {0} <= set(colors)
 
 
-def test_the_second_moment_has_drifted_but_shows_the_same_cells(volume):
+def test_the_second_moment_has_drifted_but_shows_the_same_cells(volume: Any) -> None:
     a = zarrscope.open(str(volume))["/0"]
     first, second = (a[t, 1, 8].astype(float) for t in (0, 1))
     spectrum = np.fft.fft2(first - first.mean()).conj() * np.fft.fft2(second - second.mean())
@@ -97,7 +98,7 @@ def test_the_second_moment_has_drifted_but_shows_the_same_cells(volume):
     assert np.allclose(shift, expected, atol=0.5)
 
 
-def test_a_second_call_finds_it(volume):
+def test_a_second_call_finds_it(volume: Any) -> None:
     before = (volume / "zarr.json").stat().st_mtime_ns
     calls = []
     assert demo.make(volume, "small", lambda *a: calls.append(a)) == volume
@@ -105,7 +106,7 @@ def test_a_second_call_finds_it(volume):
     assert (volume / "zarr.json").stat().st_mtime_ns == before
 
 
-def test_the_number_of_threads_makes_no_difference(volume, tmp_path, monkeypatch):
+def test_the_number_of_threads_makes_no_difference(volume: Any, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(background, "shared", lambda: background.Background(decode_threads=5))
     other = demo.make(tmp_path / "b.zarr", "small")
     files = sorted(p.relative_to(volume) for p in volume.rglob("*") if p.is_file())
@@ -113,10 +114,10 @@ def test_the_number_of_threads_makes_no_difference(volume, tmp_path, monkeypatch
     assert all((volume / f).read_bytes() == (other / f).read_bytes() for f in files)
 
 
-def test_progress_comes_one_call_at_a_time_and_ends_at_all(tmp_path):
+def test_progress_comes_one_call_at_a_time_and_ends_at_all(tmp_path: Any) -> None:
     seen, inside = [], threading.Lock()
 
-    def progress(done, total):
+    def progress(done: Any, total: Any) -> None:
         assert inside.acquire(blocking=False)
         seen.append((done, total))
         inside.release()
@@ -125,8 +126,8 @@ def test_progress_comes_one_call_at_a_time_and_ends_at_all(tmp_path):
     assert [done for done, _ in seen] == list(range(seen[-1][1] + 1))
 
 
-def test_a_stopped_making_leaves_nothing(tmp_path):
-    def stop(done, total):
+def test_a_stopped_making_leaves_nothing(tmp_path: Any) -> None:
+    def stop(done: Any, total: Any) -> None:
         if done == 3:
             raise KeyboardInterrupt
 
@@ -135,7 +136,7 @@ def test_a_stopped_making_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_peoples_folders_are_not_touched(tmp_path):
+def test_other_peoples_folders_are_not_touched(tmp_path: Any) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))

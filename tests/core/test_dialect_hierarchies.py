@@ -1,4 +1,4 @@
-"""One hierarchy, written and read in every dialect: the same nodes, values and attributes come back (house.md §7)."""
+"""One hierarchy, written and read in every dialect: the same nodes, values and attributes come back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import zarrscope
 from zarrscope.dialects import DIALECTS
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 
@@ -32,7 +32,7 @@ def golden(store: Any, dialect: str) -> zarrscope.Hierarchy:
 
 def walked(h: zarrscope.Hierarchy, path: str = "/") -> dict[str, str]:
     node = h[path]
-    found = {path: node.kind}
+    found: dict[str, str] = {path: node.kind}
     if isinstance(node, zarrscope.Group):
         for child in node.children():
             assert child.error is None

@@ -1,4 +1,4 @@
-"""What writers of the drafts really stored, byte for byte where that is known (dialects.md A.4, A.5, A.7, D, G)."""
+"""What writers of the drafts really stored, byte for byte where that is known (reference.md A.4, A.5, A.7, D)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def array(store: MemoryStore, path: str, **how: Any) -> zarrscope.Array:
     return found
 
 
-# ---------------------------------------------------------------------------------------------- zarrita (G.10)
+# ---------------------------------------------------------------------------------------------- -------- zarrita
 ZARRITA = {
     "shape": [4],
     "data_type": "<i4",
@@ -138,7 +138,7 @@ def test_the_separator_beside_the_grid_wins() -> None:
 
 
 def test_shards_of_zarr_python_2() -> None:
-    """The vectors of G.2: all four chunks in one shard, and a shard with one chunk."""
+    """All four chunks in one shard, and a shard with one chunk."""
     uri = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
     form = of_2020(
         shape=[8, 8],
@@ -163,7 +163,7 @@ def test_shards_of_zarr_python_2() -> None:
     np.testing.assert_array_equal(array(store, "/a")[...], expected)
 
 
-# ---------------------------------------------------------------------------------------------- C and F (D.4, G.1)
+# ---------------------------------------------------------------------------------------------- C and F (spec D.4)
 COLUMNS = bytes.fromhex("000000060001000700020008")
 """The chunk at (0, 0) of arange(24).reshape(4, 6), two bytes each, most significant first, column by column."""
 GRID = {"type": "regular", "chunk_shape": [2, 3]}
@@ -180,7 +180,7 @@ V3 = {
         {"name": "bytes", "configuration": {"endian": "big"}},
     ],
 }
-F_ORDER = {
+F_ORDER: dict[str, dict[str, Any]] = {
     "draft-2020": {
         "zarr.json": YEAR_2020,
         "meta/root/a.array.json": of_2020(data_type=">u2", chunk_memory_layout="F"),
@@ -237,7 +237,7 @@ def test_f_order_and_the_full_transpose_are_the_same_bytes(dialect: str) -> None
 
 def test_a_transpose_that_is_no_full_reversal_is_not_order_f() -> None:
     values = np.arange(2 * 3 * 4, dtype="u1").reshape(2, 3, 4)
-    form = V3 | {
+    form: dict[str, Any] = V3 | {
         "shape": [2, 3, 4],
         "data_type": "uint8",
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 3, 4]}},
@@ -256,7 +256,7 @@ def test_a_transpose_that_is_no_full_reversal_is_not_order_f() -> None:
 def test_a_draft_beside_v2_and_n5_is_preferred_and_says_so(bootstrap: dict[str, Any]) -> None:
     h = zarrscope.open(stored(**{"zarr.json": bootstrap, ".zgroup": {"zarr_format": 2}, "attributes.json": {}}))
     assert h.dialect.name.startswith("draft")
-    assert h.also == ("v2", "n5")
+    assert h.other_dialects == ("v2", "n5")
     assert [warning for warning in h.warnings if "Zarr v2" in warning]
     for name in ("v2", "n5"):
         assert zarrscope.open(h.store, dialect=name).dialect.name == name

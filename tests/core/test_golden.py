@@ -66,10 +66,10 @@ def values(dtype: Any, shape: tuple[int, ...] = (7, 5)) -> np.ndarray:
     elif dtype.kind == "S":
         flat = [f"s{i}".encode() for i in range(count)]
     elif dtype.kind == "V" and dtype.fields is None:
-        return rng.integers(0, 256, (*shape, dtype.itemsize), dtype="u1").view(dtype).reshape(shape)
+        return np.asarray(rng.integers(0, 256, (*shape, dtype.itemsize), dtype="u1").view(dtype)).reshape(shape)
     else:
         raw = rng.integers(65, 90, (count, dtype.itemsize), dtype="u1")
-        return raw.view(dtype).reshape(shape)
+        return np.asarray(raw.view(dtype)).reshape(shape)
     return np.asarray(flat).astype(dtype).reshape(shape)
 
 

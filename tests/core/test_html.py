@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import zarrscope
-from zarrscope.html import LIMIT
+from zarrscope.nodes.html import LIMIT
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 
@@ -102,8 +102,8 @@ def test_what_a_file_says_is_text_never_markup(dialect: str) -> None:
     ids=["many", "long", "names", "deep", "wide"],
 )
 def test_its_size_is_bounded_whatever_the_attributes(attributes: dict[str, Any]) -> None:
-    from zarrscope.hierarchy import Group
-    from zarrscope.metadata import GroupMetadata
+    from zarrscope.model.metadata import GroupMetadata
+    from zarrscope.nodes.hierarchy import Group
 
     hierarchy = zarrscope.open(MemoryStore(), "a")
     names = tuple("w" * 5000 for _ in range(100))

@@ -9,9 +9,9 @@ import pytest
 
 import zarrscope
 from zarrscope.errors import Unreadable
-from zarrscope.known import Known
-from zarrscope.store import Store
+from zarrscope.nodes.document_cache import DocumentCache
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate
 
 
@@ -23,7 +23,7 @@ class Distant(Counting):
 
 def test_each_is_asked_for_once_absence_included() -> None:
     store = Counting(MemoryStore({"a": b"1", "b": b"2"}))
-    known = Known(store, {"a": b"0"}, ["a", "x"])
+    known = DocumentCache(store, {"a": b"0"}, ["a", "x"])
     assert known.answers(["a", "b", "no", "x"]) == {"a": b"0", "b": b"2", "no": None, "x": None}
     assert known.answers(["no", "b", "b"]) == {"no": None, "b": b"2"}
     assert store.keys == {("get", "b"): 1, ("get", "no"): 1}
@@ -31,7 +31,7 @@ def test_each_is_asked_for_once_absence_included() -> None:
 
 def test_two_who_want_the_same_wait_for_one_request() -> None:
     gate = Gate(MemoryStore({"a": b"1", "b": b"2", "c": b"3"}))
-    known = Known(gate, {}, [])
+    known = DocumentCache(gate, {}, [])
     found: list[Any] = []
     first = threading.Thread(target=lambda: found.append(known.answers(["a", "b"])), name="first")
     first.start()
@@ -48,7 +48,7 @@ def test_two_who_want_the_same_wait_for_one_request() -> None:
 
 def test_a_failure_is_told_and_not_kept() -> None:
     store = Faults(MemoryStore({"a": b"1", "b": b"2"}), Fault(matches=lambda _, key: key == "a", times=1))
-    known = Known(store, {}, [])
+    known = DocumentCache(store, {}, [])
     answers = known.answers(["a", "b"])
     assert isinstance(answers["a"], Unreadable)
     assert answers["b"] == b"2"
@@ -56,15 +56,15 @@ def test_a_failure_is_told_and_not_kept() -> None:
 
 
 def test_what_was_cancelled_is_not_taken_for_absent() -> None:
-    known = Known(MemoryStore({"a": b"1"}), {}, [])
+    known = DocumentCache(MemoryStore({"a": b"1"}), {}, [])
     assert known.answers(["a"], cancelled=lambda: True) == {}
     assert known.answers(["a"]) == {"a": b"1"}
 
 
 def test_it_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope.known.MOST_BYTES", 3000)
+    monkeypatch.setattr("zarrscope.nodes.document_cache.MOST_BYTES", 3000)
     store = Counting(MemoryStore({str(i): bytes(1000) for i in range(10)}))
-    known = Known(store, {}, [])
+    known = DocumentCache(store, {}, [])
     keys = [str(i) for i in range(10)]
     assert known.answers(keys).keys() == set(keys)
     store.reset()
@@ -86,7 +86,7 @@ def test_a_hierarchy_that_only_reads_asks_once_and_one_opened_anew_again(mode: A
     other = zarrscope.open(memory, "r+")
     other.save("/g", other.document("/g").set("/attributes/n", 2))
     assert hierarchy["/g"].attributes == {"n": 1 if mode == "r" else 2}
-    hierarchy.forget()
+    hierarchy._nodes.forget()
     assert hierarchy["/g"].attributes == {"n": 2}
     assert zarrscope.open(store)["/g"].attributes == {"n": 2}
 
@@ -99,7 +99,7 @@ def test_several_nodes_are_fetched_side_by_side() -> None:
     store = Distant(memory)
     hierarchy = zarrscope.open(store)
     store.reset()
-    hierarchy.prefetch(["/a", "b", "c", "../out", "missing"])
+    hierarchy._nodes.prefetch(["/a", "b", "c", "../out", "missing"])
     assert store.requests == {"get": 4}
     for name in "abc":
         assert hierarchy[name].kind == "group"

@@ -13,12 +13,12 @@ import pytest
 
 import zarrscope
 from contracts.operations import NAMES, VALUES, an_array, contents, example, is_whole
-from zarrscope import moving
-from zarrscope.array import Array
-from zarrscope.consolidated import STALE
-from zarrscope.store import Store
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.consolidated import STALE
+from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Fault, Faults, PrefixStore
 
 COPYING = ("v3", "v2", "draft-2020")
@@ -39,7 +39,7 @@ def in_step(store: Store) -> bool:
     hierarchy = zarrscope.open(store)
     assert hierarchy.consolidated
     copies = zarrscope.open(Far(store))
-    alone = hierarchy.dialect.copies_alone  # a group that is there for the copies only
+    alone = hierarchy.dialect.consolidated_group  # a group that is there for the copies only
     own = {path: child.kind for path, child in zarrscope.open(store, consolidated=False).walk() if path != alone}
     told = {path: child.kind for path, child in copies.walk()}
     if told != own:
@@ -67,7 +67,7 @@ def test_the_consolidated_copy_follows_every_operation(name: str, local: bool, t
         lambda: hierarchy.erase("/g/in"),
         lambda: hierarchy.create_group("/g/new", {"a": [1, 2]}),
         lambda: an_array(hierarchy, "/g/new/array"),
-        lambda: hierarchy["/another"].resize((2, 2)),  # type: ignore[union-attr]
+        lambda: hierarchy["/another"].resize((2, 2)),
         lambda: moving.move(hierarchy, "/another", "/g/new", replace=True),
         lambda: hierarchy.save("/g", hierarchy.document("/g").set(hierarchy.attributes_pointer("/g") + "/who", "me")),
     ]
@@ -171,6 +171,8 @@ def test_what_others_write_while_a_node_is_moved_goes_along(name: str) -> None:
     class Busy(Counting):
         """Somebody stores a chunk when the first one has been copied, and makes another."""
 
+        met: bool
+
         def after(self, operation: str, key: str, size: int) -> None:
             super().after(operation, key, size)
             if operation == "get" and key == chunk and not self.met:
@@ -179,10 +181,10 @@ def test_what_others_write_while_a_node_is_moved_goes_along(name: str) -> None:
                 array[6, 10] = 4712
 
     busy = Busy(memory)
-    busy.met = False  # type: ignore[attr-defined]
+    busy.met = False
     target = zarrscope.open(MemoryStore(), "w-", dialect=name)
     moving.move(zarrscope.open(busy, "r+"), "/other", "/new", target)
-    values = target["/new"][...]  # type: ignore[index]
+    values = target["/new"][...]
     assert (values[0, 0], values[6, 10]) == (4711, 4712)
     assert "/other" not in zarrscope.open(memory)
 
@@ -207,6 +209,8 @@ def test_two_copies_to_one_place_never_mix() -> None:
     class Overtaken(Counting):
         """Another copy to the same place begins while this one is under way."""
 
+        met: bool
+
         def before(self, operation: str, key: str) -> None:
             if operation == "set" and key.startswith("new/c/") and not self.met:
                 self.met = True
@@ -214,9 +218,9 @@ def test_two_copies_to_one_place_never_mix() -> None:
                     moving.copy(zarrscope.open(memory, "r+"), "/g/a", "/new")
 
     store = Overtaken(memory)
-    store.met = False  # type: ignore[attr-defined]
+    store.met = False
     moving.copy(zarrscope.open(store, "r+"), "/other", "/new")
-    assert store.met  # type: ignore[attr-defined]
+    assert store.met
     assert is_whole(zarrscope.open(memory), "/new", "/other")
     assert not [key for key in memory.list() if "zarrscope" in key]
 
@@ -271,7 +275,7 @@ def test_folders_of_two_file_systems_are_copied(tmp_path: Path) -> None:
 
 
 def test_values_remembered_of_a_node_that_went_are_forgotten() -> None:
-    from zarrscope.chunks import ChunkLoader
+    from zarrscope.view.loader import ChunkLoader
 
     hierarchy = example("v3")
     loader = ChunkLoader(limit=1 << 20)

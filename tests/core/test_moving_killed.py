@@ -16,16 +16,16 @@ import pytest
 
 import zarrscope
 from contracts.operations import NAMES, example, is_whole
-from zarrscope import moving
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.stores.local.store import LocalStore
 
 KILLS = int(os.environ.get("ZARRSCOPE_KILLS", "3"))
 
 _MOVES = """
 import sys
 import zarrscope
-from zarrscope import moving
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.stores.local.store import LocalStore
 
 class Copying(LocalStore):
     def _can_move_prefix(self, source, prefix, to):
@@ -80,8 +80,8 @@ def test_a_killed_move_loses_nothing(name: str, way: str, tmp_path: Path) -> Non
 def test_of_two_who_move_one_node_one_wins(way: str, tmp_path: Path) -> None:
     code = """
 import sys, zarrscope
-from zarrscope import moving
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.stores.local.store import LocalStore
 if sys.argv[3] == "copied":
     LocalStore._can_move_prefix = lambda *any: False
 sys.stdin.readline()

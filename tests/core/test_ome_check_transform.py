@@ -11,8 +11,8 @@ import pytest
 
 from fuzz.documents import Fuzzer
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
-from zarrscope.ome_check import check, validate
-from zarrscope.ome_transform import check_parameters, systems, transform
+from zarrscope.ome.transforms import check_parameters, systems, transform
+from zarrscope.ome.validate import check, validate
 
 
 def image(version: str = "0.5") -> dict[str, Any]:
@@ -27,9 +27,12 @@ def image(version: str = "0.5") -> dict[str, Any]:
 
 def scene(*steps: dict[str, Any], axes: str = "yx") -> dict[str, Any]:
     named = [{"name": n, "axes": [{"name": a, "type": "space"} for a in axes]} for n in ("in", "mid", "out")]
-    ends = [{"input": {"name": "in"}, "output": {"name": "out"}}]
+    ends: list[dict[str, Any]] = [{"input": {"name": "in"}, "output": {"name": "out"}}]
     if len(steps) == 2:
-        ends = [{"input": {"name": "in"}, "output": {"name": "mid"}}, {"input": "out", "output": "mid"}]
+        ends = [
+            {"input": {"name": "in"}, "output": {"name": "mid"}},
+            {"input": "out", "output": "mid"},
+        ]
     made = [{**end, **step} for end, step in zip(ends, steps, strict=True)]
     return {"ome": {"version": "0.6", "scene": {"coordinateSystems": named, "coordinateTransformations": made}}}
 

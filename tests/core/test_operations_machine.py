@@ -12,13 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import zarrscope
 from contracts.operations import NAMES
-from zarrscope import moving
-from zarrscope.array import Array
 from zarrscope.errors import ZarrscopeError
-from zarrscope.hierarchy import Hierarchy
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.rehearsal import Rehearsal
 
 PATHS = st.lists(st.sampled_from(["a", "b", "x.y"]), min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
 VALUES = st.integers(1, 200)
@@ -104,7 +104,7 @@ def machine(name: str, kind: str) -> Any:
         @rule(path=PATHS, value=VALUES)
         def store(self, path: str, value: int) -> None:
             if self.model.get(path) is not None:
-                self.hierarchy[path][...] = value  # type: ignore[index]
+                self.hierarchy[path][...] = value
                 self.model[path] = value
 
         @rule()
@@ -124,9 +124,11 @@ def machine(name: str, kind: str) -> Any:
                 node = again[path]
                 assert not isinstance(node, Array) or (node[...] == value).all()
             assert self.hierarchy.warnings == ()
-            if again.copies is not None:
-                own = {key for path in found for key in again.keys_of(path)} & {*again.store.list()}
-                assert {key for key in again.copies.documents if key not in again.keys_of("/")} == own
+            if again._nodes.consolidated_metadata is not None:
+                own = {key for path in found for key in again._nodes.keys_of(path)} & {*again.store.list()}
+                assert {
+                    key for key in again._nodes.consolidated_metadata.documents if key not in again._nodes.keys_of("/")
+                } == own
 
     case = Operations.TestCase
     case.settings = settings(max_examples=12, stateful_step_count=14, deadline=None)

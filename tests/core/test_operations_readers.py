@@ -15,9 +15,9 @@ import pytest
 
 import contracts.zarr2
 import zarrscope
-from zarrscope import moving
-from zarrscope.array import Array
-from zarrscope.stores.local import LocalStore
+from zarrscope.nodes import move as moving
+from zarrscope.nodes.array import Array
+from zarrscope.stores.local.store import LocalStore
 
 VALUES = np.arange(1, 78, dtype="<u2").reshape(7, 11)
 N5_CODECS: dict[str, list[Any]] = {

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope import plugins
+from zarrscope.model import plugins
 from zarrscope.stores.memory import MemoryStore
 
 MODULE = '''
 import json
-from zarrscope.codecs.kinds import BytesToBytes
+from zarrscope.codecs.codec import BytesToBytes
 from zarrscope.dialects.v3 import V3
-from zarrscope.dtype import data_type
-from zarrscope.metadata import ChunkKeys, RegularGrid
-from zarrscope.store import Store
+from zarrscope.model.dtype import data_type
+from zarrscope.model.metadata import ChunkKeys, RegularGrid
+from zarrscope.stores.store import Store
 
 
 def money(name, configuration):
@@ -62,7 +62,7 @@ class Cellar(Store):
     def __init__(self, inner, configuration, prefix):
         self.inner, self.url = inner, inner.url
 
-    def _get(self, key, part):
+    def _get(self, key, part, limit=None):
         return self.inner.get("cellar/" + key, part)
 
 
@@ -141,12 +141,12 @@ def distribution(tmp_path: Path) -> Iterator[None]:
     install(tmp_path)
     sys.path.insert(0, str(tmp_path))
     importlib.invalidate_caches()
-    plugins.plugin.cache_clear()
+    plugins.forget()
     yield
     sys.path.remove(str(tmp_path))
     sys.modules.pop("zarrscope_sample", None)
     importlib.invalidate_caches()
-    plugins.plugin.cache_clear()
+    plugins.forget()
 
 
 def stored(name: str) -> MemoryStore:

@@ -1,18 +1,20 @@
 """OME-Zarr metadata of every version, as levels, axes and channels."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrscope
-from zarrscope import ome
-from zarrscope.pyramid import default_image, default_window, find_collection, find_images, level_for, members
+from zarrscope.ome import metadata as ome
+from zarrscope.view.image import default_image, default_window, find_collection, find_images, level_for, members
 
 MICRON = "micrometer"
 
 
-def group(tmp_path, attributes, arrays, dialect="v3", path="/"):
+def group(tmp_path: Any, attributes: Any, arrays: Any, dialect: Any = "v3", path: Any = "/") -> Any:
     """A hierarchy whose group at `path` has `attributes` and the arrays {name: shape} beneath it."""
     h = zarrscope.open(str(tmp_path / "x.zarr"), "a", dialect=dialect)
     if path == "/":
@@ -25,19 +27,19 @@ def group(tmp_path, attributes, arrays, dialect="v3", path="/"):
     return zarrscope.open(str(tmp_path / "x.zarr"))[path]
 
 
-def axes(names, unit=MICRON):
+def axes(names: Any, unit: Any = MICRON) -> Any:
     kinds = {"t": "time", "c": "channel"}
     return [{"name": n, "type": kinds.get(n, "space")} | ({} if n in kinds else {"unit": unit}) for n in names]
 
 
-def scaled(path, *scale, translation=None):
+def scaled(path: Any, *scale: Any, translation: Any = None) -> Any:
     steps = [{"type": "scale", "scale": list(scale)}]
     if translation is not None:
         steps.append({"type": "translation", "translation": translation})
     return {"path": path, "coordinateTransformations": steps}
 
 
-def test_version_0_5(tmp_path):
+def test_version_0_5(tmp_path: Any) -> None:
     channels = [{"color": "#F0A", "label": "a", "window": {"min": 0, "max": 9, "start": 1, "end": 5}, "active": False}]
     attributes = {
         "ome": {
@@ -72,7 +74,7 @@ def test_version_0_5(tmp_path):
     assert image.warnings == ()
 
 
-def test_version_0_4_in_v2(tmp_path):
+def test_version_0_4_in_v2(tmp_path: Any) -> None:
     attributes = {"multiscales": [{"version": "0.4", "axes": axes("yx"), "datasets": [scaled("a/0", 3, 4)]}]}
     image = find_images(group(tmp_path, attributes, {"a/0": (8, 8)}, "v2"))[0]
     assert image.version == "0.4"
@@ -82,7 +84,7 @@ def test_version_0_4_in_v2(tmp_path):
 
 
 @pytest.mark.parametrize(("stated", "version"), [(["t", "c", "z", "y", "x"], "0.3"), (None, "0.1")])
-def test_versions_before_axes_objects(tmp_path, stated, version):
+def test_versions_before_axes_objects(tmp_path: Any, stated: Any, version: Any) -> None:
     entry = {"datasets": [{"path": "0"}, {"path": "1"}]} | ({"axes": stated} if stated else {})
     shapes = {"0": (1, 2, 3, 64, 65), "1": (1, 2, 3, 32, 33)}
     image = find_images(group(tmp_path, {"multiscales": [entry]}, shapes, "v2"))[0]
@@ -93,7 +95,7 @@ def test_versions_before_axes_objects(tmp_path, stated, version):
     assert image.levels[1].factors == pytest.approx((1, 1, 1, 2, 65 / 33))
 
 
-def test_version_0_6_leniently(tmp_path):
+def test_version_0_6_leniently(tmp_path: Any) -> None:
     entry = {
         "coordinateSystems": [{"name": "world", "axes": axes("yx", "mm")}, {"name": "intrinsic", "axes": axes("yx")}],
         "datasets": [
@@ -117,7 +119,7 @@ def test_version_0_6_leniently(tmp_path):
     assert image.levels[0].translation == (1, 3)
 
 
-def test_a_missing_level_costs_only_that_level(tmp_path):
+def test_a_missing_level_costs_only_that_level(tmp_path: Any) -> None:
     entry = {"axes": axes("yx"), "datasets": [scaled("0", 1, 1), scaled("gone", 2, 2), scaled("2", 4, 4)]}
     image = find_images(
         group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, {"0": (64, 64), "2": (16, 16)})
@@ -126,7 +128,7 @@ def test_a_missing_level_costs_only_that_level(tmp_path):
     assert any("/gone" in warning for warning in image.warnings)
 
 
-def test_an_image_without_any_level_says_why(tmp_path):
+def test_an_image_without_any_level_says_why(tmp_path: Any) -> None:
     entry = {"axes": axes("yx"), "datasets": [scaled("gone", 1, 1)]}
     image = find_images(group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, {}))[0]
     with pytest.raises(zarrscope.NotFound):
@@ -147,7 +149,7 @@ def test_an_image_without_any_level_says_why(tmp_path):
         ("/a", "a\0b", None),
     ],
 )
-def test_paths_stay_in_the_hierarchy(base, path, target):
+def test_paths_stay_in_the_hierarchy(base: Any, path: Any, target: Any) -> None:
     assert ome.resolve(base, path) == target
 
 
@@ -155,11 +157,11 @@ def test_paths_stay_in_the_hierarchy(base, path, target):
     ("text", "rgb"),
     [("ff0000", (255, 0, 0)), ("#0F0", (0, 255, 0)), ("0000ff80", (0, 0, 255)), ("red", None), (255, None), ("", None)],
 )
-def test_colours(text, rgb):
+def test_colours(text: Any, rgb: Any) -> None:
     assert ome.color(text) == rgb
 
 
-def test_labels(tmp_path):
+def test_labels(tmp_path: Any) -> None:
     entry = {"axes": axes("yx"), "datasets": [scaled("0", 1, 1)]}
     here = group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, {"0": (8, 8)}, path="/img")
     group(tmp_path, {"ome": {"version": "0.5", "labels": ["original/a", "/abs"]}}, {}, path="/img/labels")
@@ -178,7 +180,7 @@ def test_labels(tmp_path):
     assert find_collection(here.hierarchy["/img/labels"]).kind == "labels"
 
 
-def test_a_plate_names_its_wells_and_opens_none(tmp_path):
+def test_a_plate_names_its_wells_and_opens_none(tmp_path: Any) -> None:
     wells = [{"path": "A/1", "rowIndex": 0, "columnIndex": 0}, {"path": "B/2"}, {"path": "../../../etc"}]
     plate = {
         "name": "p",
@@ -191,18 +193,19 @@ def test_a_plate_names_its_wells_and_opens_none(tmp_path):
     assert [(m.path, m.name, m.place) for m in found.members][:2] == [("/A/1", "A1", (0, 0)), ("/B/2", "B2", (1, 1))]
 
 
-def test_a_series_without_a_list_runs_until_the_first_gap(tmp_path):
+def test_a_series_without_a_list_runs_until_the_first_gap(tmp_path: Any) -> None:
     entry = {"axes": axes("yx"), "datasets": [scaled("0", 1, 1)]}
     for path in ("/0", "/1", "/3"):
         group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, {"0": (8, 8)}, path=path)
     root = group(tmp_path, {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}, {})
     found = find_collection(root)
     assert found.kind == "series"
+    assert found is not None
     assert [m.path for m in members(root, found)] == ["/0", "/1"]
     assert default_image(root).path == "/0"
 
 
-def test_plain_arrays(tmp_path):
+def test_plain_arrays(tmp_path: Any) -> None:
     h = zarrscope.open(str(tmp_path / "x.zarr"), "a")
     h.create_array("/named", shape=(4, 3, 20, 30), dtype="f4", dimension_names=["time", "c", "y", "x"])
     h.create_array("/photo", shape=(40, 50, 3), dtype="uint8")
@@ -221,7 +224,7 @@ def test_plain_arrays(tmp_path):
     assert find_images(h.root) == []
 
 
-def test_which_level_fits(tmp_path):
+def test_which_level_fits(tmp_path: Any) -> None:
     shapes = {"0": (64, 1024, 1024), "1": (64, 512, 512), "2": (32, 512, 512), "3": (16, 128, 128)}
     datasets = [scaled("0", 1, 1, 1), scaled("1", 1, 2, 2), scaled("2", 2, 2, 2), scaled("3", 4, 8, 8)]
     entry = {"axes": axes("zyx"), "datasets": datasets}
@@ -233,7 +236,7 @@ def test_which_level_fits(tmp_path):
     assert level_for(image, 0.0) == 3
 
 
-def test_the_contrast_to_begin_with():
+def test_the_contrast_to_begin_with() -> None:
     stated = ome.Channel("a", window=(3.0, 9.0))
     sample = np.arange(1000, dtype=np.uint16)
     assert default_window(stated, sample.dtype, sample) == (3.0, 9.0)
@@ -286,7 +289,7 @@ BLOCK = st.fixed_dictionaries(
 
 
 @given(BLOCK, st.booleans())
-def test_no_metadata_makes_it_stumble(block, nested):
+def test_no_metadata_makes_it_stumble(block: Any, nested: Any) -> None:
     attributes = {"ome": block} if nested else block
     for found in ome.multiscales(attributes, "/a/b"):
         assert found.datasets

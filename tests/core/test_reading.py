@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 
 import zarrscope
 from contracts.codec import BIG, LITTLE, Named, inner, numbers, pipeline, shard
-from zarrscope import background, reading, result
-from zarrscope.array import Array
+from zarrscope.chunkio import output_buffer as result
+from zarrscope.chunkio import read as reading
 from zarrscope.codecs import CodecPipeline
 from zarrscope.errors import BadChunk
-from zarrscope.reader import Held, Room
-from zarrscope.store import ByteRange
-from zarrscope.stores.files import FileReader
-from zarrscope.stores.local import LocalStore
+from zarrscope.model.buffers import Arena, BytesSource
+from zarrscope.model.storage import ByteRange
+from zarrscope.nodes.array import Array
+from zarrscope.runtime import threads as background
+from zarrscope.stores.local.read import FileReader
+from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 
 SHAPE = (10, 12, 130)
@@ -76,7 +78,7 @@ def windowed(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> 
     window = made.window(selection)
     if window is None:
         return None
-    return made.decode_window(Held(data), window, np.empty(window.size, np.uint8))
+    return made.decode_window(BytesSource(data), window, np.empty(window.size, np.uint8))
 
 
 def part_or_whole(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> np.ndarray:
@@ -115,7 +117,7 @@ def test_one_plane_of_a_large_chunk_is_decoded_alone(name: str) -> None:
     assert windowed(pipeline(PARTIAL["delta"], LARGE, "u2"), data, plane) is None
 
 
-class Watched(Held):
+class Watched(BytesSource):
     """Counts the bytes read."""
 
     taken = 0
@@ -213,15 +215,15 @@ TINY: dict[str, list[Named]] = {
 @pytest.mark.parametrize("name", TINY)
 def test_many_at_once_are_what_each_is_alone(name: str) -> None:
     made = pipeline(TINY[name], (4, 6, 8), "u2")
-    assert made.batches
+    assert made.decodes_many
     elements = [numbers("u2", (4, 6, 8)) + i for i in range(9)]
     chunks = [made.encode(one) for one in elements]
-    found = made.decode_batch(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Room())
+    found = made.decode_many(chunks, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Arena())
     assert np.array_equal(found, np.stack(elements))
     for i, wrong in product((0, 4, 8), (b"", chunks[0][:-1], chunks[0][:9], chunks[0] + b"\x01", b"\0" * 40)):
         damaged = [*chunks[:i], wrong, *chunks[i + 1 :]]
         with pytest.raises(BadChunk) as caught:
-            made.decode_batch(damaged, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Room())
+            made.decode_many(damaged, np.empty(9 * 4 * 6 * 8 * 2, np.uint8), Arena())
         assert caught.value.codec
 
 
@@ -232,11 +234,11 @@ def test_tiny_chunks_of_several_frames_or_of_unknown_size_are_read_in_a_batch_to
     raw = bytes(range(16))
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     chunks = [one(raw), one(raw[:6]) + one(raw[6:]), unsized(raw), skippable + one(raw), one(raw) + skippable]
-    found = made.decode_batch(chunks, np.empty(80, np.uint8), Room())
+    found = made.decode_many(chunks, np.empty(80, np.uint8), Arena())
     assert found.tobytes() == raw * 5
     for wrong in (one(raw) + one(b"\0"), one(raw) + b"junk", one(raw + raw)):
         with pytest.raises(BadChunk):
-            made.decode_batch([one(raw), wrong], np.empty(32, np.uint8), Room())
+            made.decode_many([one(raw), wrong], np.empty(32, np.uint8), Arena())
 
 
 # ---------------------------------------------------------------------- whole arrays, every way of reading
@@ -300,7 +302,7 @@ def test_any_selection_is_numpys(
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_damaged_chunk_names_itself_on_every_way(layout: str, tmp_path: Path) -> None:
     array, _ = made_array(LocalStore(tmp_path), layout)
-    key = array.locator.key((0, 0, 0))
+    key = array._stored.locator.key((0, 0, 0))
     stored = array.store.get(key)
     assert stored is not None
     (tmp_path / key).write_bytes(stored[:-3])
@@ -314,7 +316,7 @@ def test_a_damaged_chunk_names_itself_on_every_way(layout: str, tmp_path: Path) 
 @pytest.mark.parametrize("layout", ["large zstd", "large raw", "tiny zstd", "v2"])
 def test_a_file_that_is_no_chunk_by_its_size_is_not_read(layout: str, tmp_path: Path) -> None:
     array, values = made_array(LocalStore(tmp_path), layout)
-    key = array.locator.key((0, 0, 0))
+    key = array._stored.locator.key((0, 0, 0))
     os.truncate(tmp_path / key, 1 << 41)
     for index in (np.s_[...], np.s_[0, 0, 0], np.s_[0]):
         with pytest.raises(BadChunk, match=r"bytes") as caught:
@@ -325,21 +327,25 @@ def test_a_file_that_is_no_chunk_by_its_size_is_not_read(layout: str, tmp_path: 
 
 # ---------------------------------------------------------------------- files
 posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights on Windows")
-WAYS = {"by the system": {}, "from the root": {"follows_no_links": False}, "without preadv": {"fills": False}}
+WAYS: dict[str, dict[str, bool]] = {
+    "by the system": {},
+    "from the root": {"follows_no_links": False},
+    "without preadv": {"fills": False},
+}
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_reader_gives_what_get_gives(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in WAYS[way].items():
-        monkeypatch.setattr(FileReader, name, value)
+    for name, offered in WAYS[way].items():
+        monkeypatch.setattr(FileReader, name, offered)
     store = LocalStore(tmp_path)
     values = {"a/b/c": b"0123456789", "a/b/d": b"", "a/e": bytes(range(256)) * 999, "ä/ö": b"x"}
     for key, value in values.items():
         store.set(key, value)
-    room = Room()
-    reader = store.reader(room)
+    arena = Arena()
+    reader = store.bulk.reader(arena)
     for key in (*values, "a", "a/b", "a/none", "a/e/beneath", "none/none", *values):
-        room.clear()
+        arena.clear()
         reader.seek(key)
         for part in (None, ByteRange(2, 3), ByteRange(8, 100), ByteRange.last(4), ByteRange(300, None)):
             found = reader.whole() if part is None else reader.part(part)
@@ -355,8 +361,8 @@ def test_a_reader_gives_what_get_gives(way: str, tmp_path: Path, monkeypatch: py
 @posix
 @pytest.mark.parametrize("way", WAYS)
 def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in WAYS[way].items():
-        monkeypatch.setattr(FileReader, name, value)
+    for name, offered in WAYS[way].items():
+        monkeypatch.setattr(FileReader, name, offered)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_bytes(b"secret")
     root = tmp_path / "x.zarr"
@@ -369,7 +375,7 @@ def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatc
     (root / "gone").symlink_to(tmp_path / "nowhere")
     os.mkfifo(root / "c/pipe")
     store = LocalStore(root)
-    reader = store.reader(Room())
+    reader = store.bulk.reader(Arena())
     for key in ("c/0", "c/in", "same/0"):
         reader.seek(key)
         assert bytes(reader.whole() or b"") == b"inside"
@@ -379,7 +385,7 @@ def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatc
     with pytest.raises(zarrscope.Unreadable, match="pipe"):
         reader.seek("c/pipe")
     reader.close()
-    free = LocalStore(root, allow_outside=True).reader(Room())
+    free = LocalStore(root, allow_outside=True).bulk.reader(Arena())
     free.seek("folder/file")
     assert bytes(free.whole() or b"") == b"secret"
     free.close()
@@ -392,7 +398,7 @@ def test_a_folder_that_becomes_a_link_while_a_read_goes_on_is_not_followed(tmp_p
     store = LocalStore(tmp_path / "x")
     store.set("c/0", b"0")
     store.set("c/1", b"1")
-    reader = store.reader(Room())
+    reader = store.bulk.reader(Arena())
     reader.seek("c/0")
     (tmp_path / "x/c").rename(tmp_path / "x/old")
     (tmp_path / "x/c").symlink_to(tmp_path / "outside")
@@ -409,7 +415,7 @@ def test_reading_leaves_no_file_open(tmp_path: Path) -> None:
     for _ in range(5):
         assert np.array_equal(array[...], values)
         assert array[3, 4, 5] == values[3, 4, 5]
-    (tmp_path / array.locator.key((0, 0, 0))).write_bytes(b"damaged")
+    (tmp_path / array._stored.locator.key((0, 0, 0))).write_bytes(b"damaged")
     with pytest.raises(BadChunk):
         array[...]
     left = []
@@ -420,15 +426,15 @@ def test_reading_leaves_no_file_open(tmp_path: Path) -> None:
 
 
 def test_a_room_gives_memory_out_once_until_it_is_cleared() -> None:
-    room = Room()
-    pieces = [room.take(1000) for _ in range(20)]
+    arena = Arena()
+    pieces = [arena.take(1000) for _ in range(20)]
     for i, piece in enumerate(pieces):
         piece[:] = bytes([i]) * 1000
     assert [bytes(piece) for piece in pieces] == [bytes([i]) * 1000 for i in range(20)]
-    room.clear()
-    assert len(room.take(Room.KEPT + 1)) == Room.KEPT + 1
-    room.clear()
-    assert len(room.take(0)) == 0
+    arena.clear()
+    assert len(arena.take(Arena.KEPT + 1)) == Arena.KEPT + 1
+    arena.clear()
+    assert len(arena.take(0)) == 0
 
 
 # ---------------------------------------------------------------------- parts of many chunks
@@ -439,13 +445,13 @@ def test_parts_of_blosc_chunks_are_joined_and_the_damaged_one_is_named(
     monkeypatch.setattr(background, "_shared", background.Background(decode_threads=threads))
     monkeypatch.setattr(reading, "SERIAL_QUICK_BYTES", 0)
     joined: list[int] = []
-    plain = CodecPipeline.decode_cuts
+    plain = CodecPipeline.decode_blocks
 
     def counted(self: CodecPipeline, cuts: Any, *rest: Any) -> Any:
         joined.append(len(cuts))
         return plain(self, cuts, *rest)
 
-    monkeypatch.setattr(CodecPipeline, "decode_cuts", counted)
+    monkeypatch.setattr(CodecPipeline, "decode_blocks", counted)
     codecs = inner(
         LITTLE, ("blosc", {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2, "blocksize": 512})
     )
@@ -464,7 +470,7 @@ def test_parts_of_blosc_chunks_are_joined_and_the_damaged_one_is_named(
         assert np.array_equal(array[index], values[index])
     assert max(joined) > 1
     for limit in (1, 300_000):
-        monkeypatch.setattr(reading, "JOINED_BYTES", limit)
+        monkeypatch.setattr(reading, "MERGED_BYTES", limit)
         joined.clear()
         assert np.array_equal(array[5], values[5])
         assert max(joined) <= max(1, limit // (16 * 64 * 64 * 2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -11,6 +10,8 @@ import pytest
 import zarrscope
 from zarrscope.dialects import dialect_named, remembered
 from zarrscope.dialects.remembered import parsed
+from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.tuning import PARSED_BYTES, PARSED_DOCUMENTS
 from zarrscope.stores.memory import MemoryStore
 
 V3: dict[str, Any] = {
@@ -28,7 +29,7 @@ V3: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "_found", OrderedDict())
+    monkeypatch.setattr(remembered, "_found", Memo(PARSED_DOCUMENTS))
 
 
 def held(**changes: Any) -> MemoryStore:
@@ -69,7 +70,7 @@ def test_the_same_bytes_elsewhere_are_another_node() -> None:
         node = parsed(dialect, path, {f"{path[1:]}/zarr.json": document})
         assert node is not None
         assert node.path == path
-        assert node.metadata.keys.key((0,)) == f"{path[1:]}/c/0"  # type: ignore[union-attr]
+        assert node.metadata.keys.key((0,)) == f"{path[1:]}/c/0"
 
 
 def test_how_it_was_opened_counts() -> None:
@@ -81,16 +82,17 @@ def test_how_it_was_opened_counts() -> None:
 
 def test_extensions_faults_and_large_documents_are_not_remembered() -> None:
     zarrscope.open(held(novelty={"must_understand": False}))["/"]
-    zarrscope.open(held(attributes={"text": "x" * remembered.LIMIT}))["/"]
+    zarrscope.open(held(attributes={"text": "x" * PARSED_BYTES}))["/"]
+    assert zarrscope.open(held(shape=[-1]))["/"].problem is not None
     with pytest.raises(zarrscope.BadMetadata):
-        zarrscope.open(held(shape=[-1]))["/"]
-    assert not [key for key in remembered._found if len(key) == 3]  # type: ignore[arg-type]
+        zarrscope.open(MemoryStore({"zarr.json": b"{"}))
+    assert not [key for key in remembered._found._values if len(key) == 3]  # type: ignore[arg-type]
 
 
 def test_no_more_is_kept_than_is_said() -> None:
-    for length in range(remembered.KEPT):
+    for length in range(PARSED_DOCUMENTS):
         zarrscope.open(held(shape=[length]))["/"]
-    assert len(remembered._found) == remembered.KEPT
+    assert len(remembered._found) == PARSED_DOCUMENTS
 
 
 def test_attributes_as_deep_as_may_be() -> None:

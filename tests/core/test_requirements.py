@@ -1,5 +1,5 @@
 """data/requirements.tsv lists every must and should of the five seed documents with its tests, or why it has none;
-data/hazards.tsv does so for the rules on what untrusted files may hold (dialects.md F).
+data/hazards.tsv does so for the rules on what untrusted files may hold (reference.md F).
 
 `places` are seed:line; `proof` names test functions, or gives a dated reason. The rules are in our words.
 """

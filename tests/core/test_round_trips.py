@@ -15,11 +15,11 @@ import pytest
 
 import zarrscope
 from contracts.http_server import WebServer, web_server
-from zarrscope import locator
-from zarrscope.background import Mailbox
+from zarrscope.chunkio import locator
 from zarrscope.dialects import PROBES
-from zarrscope.pyramid import find_images
+from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.view.image import find_images
 
 LEVELS = 3
 SHAPE = (4, 64, 64)

@@ -15,8 +15,8 @@ import pytest
 import zarrscope
 from zarrscope import Array, Group, ZarrscopeError
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.store import Store
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 
 CORE_2019 = "http://purl.org/zarr/spec/protocol/core/3.0"
 CORE_2020 = "https://purl.org/zarr/spec/protocol/core/3.0"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zarrscope.errors import Refused
-from zarrscope.metadata import RegularGrid
-from zarrscope.selection import select
+from zarrscope.model.metadata import RegularGrid
+from zarrscope.model.selection import select
 
 
 @st.composite
@@ -53,10 +53,10 @@ def test_the_pieces_give_what_numpy_gives(case: tuple[tuple[int, ...], tuple[int
 
     selection = select(index, shape)
     expected = data[index]
-    out = np.full(selection.extent, -2, np.int64)
-    times = np.zeros(selection.extent, int)
+    out = np.full(selection.full_shape, -2, np.int64)
+    times = np.zeros(selection.full_shape, int)
     seen = set()
-    for piece in selection.pieces(edges):
+    for piece in selection.chunk_selections(edges):
         assert piece.chunk not in seen
         seen.add(piece.chunk)
         chunk = padded[tuple(slice(i * c, (i + 1) * c) for i, c in zip(piece.chunk, chunks, strict=True))]
@@ -98,12 +98,12 @@ def test_a_selection_of_absurdly_many_chunks_is_refused_before_it_is_planned() -
     length = 2**62
     edges = [RegularGrid((1,)).edges(0, length)]
     with pytest.raises(Refused, match="axis 0"):
-        list(select(..., (length,)).pieces(edges))
-    assert len(list(select(slice(2**61, 2**61 + 5), (length,)).pieces(edges))) == 5
+        list(select(..., (length,)).chunk_selections(edges))
+    assert len(list(select(slice(2**61, 2**61 + 5), (length,)).chunk_selections(edges))) == 5
 
 
 def test_work_follows_the_chunks_touched_not_the_array() -> None:
     length = 2**62
     grid = RegularGrid((1000,))
     selection = select(slice(5, None, length // 4), (length,))
-    assert len(list(selection.pieces([grid.edges(0, length)]))) == 4
+    assert len(list(selection.chunk_selections([grid.edges(0, length)]))) == 4

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope import plugins
-from zarrscope.store import ByteRange, Store, Version
+from zarrscope.model import plugins
+from zarrscope.model.storage import ByteRange, Version
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 
 
 class Over(Store):
@@ -24,15 +25,15 @@ class Over(Store):
     def key(self, key: str) -> str:
         return key
 
-    def turn(self, value: bytes) -> bytes:
+    def scramble(self, value: bytes) -> bytes:
         return value
 
-    def _get(self, key: str, part: ByteRange | None) -> bytes | None:
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         value = self.inner.get(self.key(key))
-        return None if value is None else self.turn(value) if part is None else part.of(self.turn(value))
+        return None if value is None else self.scramble(value) if part is None else part.of(self.scramble(value))
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        return self.inner.set(self.key(key), self.turn(value), expect)
+        return self.inner.set(self.key(key), self.scramble(value), expect)
 
     def _list(self) -> Iterator[str]:
         return self.inner.list()
@@ -42,13 +43,13 @@ class Elsewhere(Over):
     """Keeps chunks under another prefix."""
 
     def key(self, key: str) -> str:
-        return self.configuration["where"] + key
+        return f"{self.configuration['where']}{key}"
 
 
 class Scrambled(Over):
     """Stores every byte with its bits turned over; the keys it sees are those the array asks for."""
 
-    def turn(self, value: bytes) -> bytes:
+    def scramble(self, value: bytes) -> bytes:
         assert value is not None
         return bytes(255 - byte for byte in value)
 
@@ -57,18 +58,17 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     added = {"elsewhere": Elsewhere, "scrambled": Scrambled}
 
     class Point:
-        def __init__(self, made: Any) -> None:
-            self.made = made
+        def __init__(self, name: str) -> None:
+            self.name = self.value = name
 
         def load(self) -> Any:
-            return self.made
+            return added[self.name]
 
-    def points(group: str, name: str = "") -> list[Point]:
-        known = group == "zarrscope.storage_transformers" and name in added
-        return [Point(added[name])] if known else []
+    def points(group: str) -> list[Point]:
+        return [Point(name) for name in added] if group == "zarrscope.storage_transformers" else []
 
     monkeypatch.setattr("importlib.metadata.entry_points", points)
-    plugins.plugin.cache_clear()
+    plugins.forget()
     try:
         store = MemoryStore()
         form = {
@@ -93,7 +93,7 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert store.get("over/there/a/c/0") == bytes([254, 253])
         assert store.get("a/c/0") is None
     finally:
-        plugins.plugin.cache_clear()
+        plugins.forget()
 
 
 def test_an_unknown_transformer_is_never_passed_over() -> None:

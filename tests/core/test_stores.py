@@ -14,15 +14,15 @@ import pytest
 
 from contracts.http_server import WebServer, web_server
 from contracts.store import Reading, Writing, machine
-from zarrscope.store import Store
+from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.http import HTTPStore
-from zarrscope.stores.local import LocalStore
+from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.rehearsal import Rehearsal
-from zarrscope.stores.remote import RemoteFile
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Faults, Gate, Latency, PrefixStore, ReadOnlyStore, Wrapper
-from zarrscope.stores.zip import ZipStore
+from zarrscope.stores.zip.ranges import RemoteFile
+from zarrscope.stores.zip.store import ZipStore
 
 
 class PlainLocalStore(LocalStore):
@@ -118,7 +118,7 @@ class TestFsspec(Reading):
     def filled(self, values: Mapping[str, bytes]) -> Store:
         store = FsspecStore(f"memory://bucket{next(NUMBERS)}/x.zarr")
         for key, value in values.items():
-            store.files.pipe_file(f"{store._root}/{key}", value)
+            store._filesystem.pipe_file(f"{store._root}/{key}", value)
         return store
 
 
@@ -132,7 +132,7 @@ class TestAsynchronousFsspec(TestFsspec):
     def filled(self, values: Mapping[str, bytes]) -> Store:
         store = super().filled(values)
         assert isinstance(store, FsspecStore)
-        store.files = bucket(store.files, plain=self.plain)
+        store._filesystem = bucket(store._filesystem, plain=self.plain)
         return store
 
 
@@ -171,7 +171,7 @@ class TestRehearsed(Writing):
     def empty(self) -> Store:
         store = MemoryStore({"old/a": b"1", "old/b/c": b"2", "zarr.json": b"3"})
         rehearsal = Rehearsal(store)
-        rehearsal.move_prefix(rehearsal, "old/", "new/here/")
+        rehearsal.files.move_prefix(rehearsal, "old/", "new/here/")
         rehearsal.erase("zarr.json")
         rehearsal.erase_prefix("new/")
         return rehearsal
@@ -179,7 +179,7 @@ class TestRehearsed(Writing):
     def filled(self, values: Mapping[str, bytes]) -> Store:
         within = {key: value for key, value in values.items() if not key.startswith("a/d")}
         rehearsal = Rehearsal(MemoryStore({**within, "from/e": values["a/d/e"], "gone/x": b"", "a/b": b"old"}))
-        rehearsal.move_prefix(rehearsal, "from/", "a/d/")
+        rehearsal.files.move_prefix(rehearsal, "from/", "a/d/")
         rehearsal.erase_prefix("gone/")
         rehearsal.set("a/b", values["a/b"])
         return rehearsal
@@ -219,6 +219,29 @@ class TestBzippedZip(TestZip):
     method = zipfile.ZIP_BZIP2
 
 
+class TestWrittenZip(Writing):
+    name = "x.zip"
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def empty(self) -> Store:
+        return ZipStore(self.folder / self.name, writable=True, sync=False)
+
+
+class TestWrittenOzx(TestWrittenZip):
+    name = "new/x.ozx"
+
+
+class ShortTail(RemoteFile):
+    """A distant archive of which nothing but the directory was read when it was opened."""
+
+    def __init__(self, store: HTTPStore) -> None:
+        super().__init__(store)
+        self._from, self._tail = self.size, b""
+
+
 class OverTheWeb(Reading):
     @pytest.fixture(autouse=True)
     def _server(self) -> Iterator[None]:
@@ -245,9 +268,33 @@ class TestZipOverHTTP(OverTheWeb):
         return ZipStore(RemoteFile(HTTPStore(self.server.url + "/x.zip")))
 
 
+class TestZipOverHTTPWithoutRanges(TestZipOverHTTP):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        self.server.ranges = False
+        return super().filled(values)
+
+
+class TestLongZipOverHTTP(OverTheWeb):
+    """None of the values lies in the end of the archive that is read when it is opened."""
+
+    method = zipfile.ZIP_STORED
+
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        data = zipped(values, self.method)
+        with zipfile.ZipFile(file := io.BytesIO(data), "a") as archive:
+            archive.comment = bytes(60_000)
+        self.server.values["x.zip"] = file.getvalue()
+        return ZipStore(ShortTail(HTTPStore(self.server.url + "/x.zip")))
+
+
+class TestLongDeflatedZipOverHTTP(TestLongZipOverHTTP):
+    method = zipfile.ZIP_DEFLATED
+
+
 TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))
 TestMemoryMachine = machine(MemoryStore)
 TestLocalMachine = machine(lambda: LocalStore(tempfile.mkdtemp(), sync=False))
+TestZipMachine = machine(lambda: ZipStore(tempfile.mkdtemp() + "/x.zip", writable=True, sync=False))
 TestPlainLocalMachine = machine(lambda: PlainLocalStore(tempfile.mkdtemp(), sync=False))
 TestDerivedMachine = machine(DerivedStore)
 TestPrefixMachine = machine(

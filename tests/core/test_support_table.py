@@ -1,4 +1,4 @@
-"""The README's tables of support: what the generator says of the code, and that its proofs are there."""
+"""The tables of support in the docs: what the generator says of the code, and that its proofs are there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 import machine
 from zarrscope.codecs import CODECS
 from zarrscope.dialects import DIALECTS
-from zarrscope.dtype import DATA_TYPES, data_type
+from zarrscope.model.dtype import DATA_TYPES, data_type
+from zarrscope.stores.registry import STORES
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +26,18 @@ def table() -> ModuleType:
     return made
 
 
-def test_the_readme_holds_the_tables_as_the_registries_are_now(table: ModuleType) -> None:
-    readme = (machine.ROOT / "README.md").read_text(encoding="utf-8")
-    parts = {"dialects": "dialects", "codecs": "codecs", "types": "data_types", "points": "extension_points"}
+def test_the_docs_hold_the_tables_as_the_registries_are_now(table: ModuleType) -> None:
+    formats = (machine.ROOT / "resources" / "docs" / "formats.md").read_text(encoding="utf-8")
+    parts = {
+        "dialects": "dialects",
+        "codecs": "codecs",
+        "types": "data_types",
+        "points": "extension_points",
+        "stores": "stores",
+    }
     for name, function in parts.items():
         made = getattr(table, function)()
-        assert f"<!-- generated: {name} -->\n{made}\n<!-- end -->" in readme, "run: python packaging/readme.py"
+        assert f"<!-- generated: {name} -->\n{made}\n<!-- end -->" in formats, "run: python packaging/generated_docs.py"
 
 
 def test_every_dialect_codec_and_type_has_its_place(table: ModuleType) -> None:
@@ -39,6 +46,10 @@ def test_every_dialect_codec_and_type_has_its_place(table: ModuleType) -> None:
     shown = {name.removeprefix("numcodecs.") for name in CODECS if not name.endswith("pickle")}
     assert all(f"`{name}`" in codecs for name in shown)
     assert all(f"`{name}`" in types for name in DATA_TYPES)
+
+
+def test_every_store_says_what_it_was_tried_against(table: ModuleType) -> None:
+    assert set(table.STORE_PROOFS) == set(STORES)
 
 
 def test_what_it_calls_proved_has_tests(table: ModuleType) -> None:
@@ -54,6 +65,6 @@ def test_what_cannot_be_decoded_is_not_called_written(table: ModuleType) -> None
 
 
 def test_the_entry_points_it_names_are_those_of_the_engine(table: ModuleType) -> None:
-    documented = (machine.ROOT / "core" / "zarrscope" / "plugins.py").read_text(encoding="utf-8")
+    documented = (machine.ROOT / "core" / "zarrscope" / "model" / "plugins.py").read_text(encoding="utf-8")
     for point in table.POINTS:
         assert f"zarrscope.{point[3]} " in documented

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.difference import ABSENT, Difference, diff
-from zarrscope.metadata import CodecSpec, Configuration
+from zarrscope.check.diff import ABSENT, Difference, diff
+from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
 
 GZIP = [CodecSpec("bytes", Configuration({"endian": "big"})), CodecSpec("gzip", Configuration({"level": 1}))]
@@ -85,7 +85,7 @@ def test_the_first_value_that_differs_and_how_many_do() -> None:
 
 
 def test_the_first_difference_is_first_in_the_array_not_in_the_order_of_blocks(monkeypatch: Any) -> None:
-    monkeypatch.setattr("zarrscope.difference.BLOCK_BYTES", 4)
+    monkeypatch.setattr("zarrscope.check.diff.BLOCK_BYTES", 4)
     ours, theirs = made("v3"), made("v3")
     a = theirs["/g/a"]
     assert isinstance(a, zarrscope.Array)

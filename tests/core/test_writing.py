@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrscope
-import zarrscope.writing
+import zarrscope.chunkio.write
 from zarrscope.errors import BadChunk, ZarrscopeError
-from zarrscope.store import Store
-from zarrscope.stores.local import LocalStore
+from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Counting, Wrapper
 
 RAW = [{"name": "bytes", "configuration": {"endian": "little"}}]
@@ -65,17 +65,15 @@ def test_writing_equals_assigning_in_numpy(given_writes: Any, slab: int) -> None
     store = MemoryStore()
     array = zarrscope.open(store, "w-").create_array("/a", shape=shape, dtype="i2", **settings)
     model = np.full(shape, settings["fill_value"], "i2")
-    before, zarrscope.writing.SLAB_BYTES = zarrscope.writing.SLAB_BYTES, slab
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zarrscope.chunkio.write.SLAB_BYTES", slab)
         for turn, selection in enumerate(selections):
             size = model[selection].shape
             values = (np.arange(prod(size)).reshape(size) % 5 + 7 * (turn % 2)).astype("i2")
             array[selection] = values
             model[selection] = values
             assert (array[...] == model).all()
-            assert (zarrscope.open(store)["/a"][...] == model).all()  # type: ignore[index]
-    finally:
-        zarrscope.writing.SLAB_BYTES = before
+            assert (zarrscope.open(store)["/a"][...] == model).all()
 
 
 @pytest.mark.parametrize("dtype", ["f4", "string", "bool", "M8[s]"])
@@ -91,8 +89,8 @@ def test_shards_of_other_types(dtype: str) -> None:
     array = h.create_array("/a", shape=(4, 6), chunks=(2, 2), shards=(4, 4), dtype=dtype, fill_value=None)
     array[...] = model
     array[1:3, 1:5] = model[1:3, 1:5]
-    found = zarrscope.open(store)["/a"][...]  # type: ignore[index]
-    assert found.tolist() == model.tolist() or np.array_equal(found, model, equal_nan=True)
+    found = zarrscope.open(store)["/a"][...]
+    assert found.tolist() == model.tolist() or np.array_equal(found, model, equal_nan=True)  # type: ignore[arg-type]
 
 
 def test_a_scalar_array_in_a_shard() -> None:
@@ -112,19 +110,19 @@ def test_a_part_of_a_shard_is_one_get_and_one_set_and_touches_no_other_chunk(tmp
     array[...] = 1
     counting.reset()
     array[0:2, 0:3] = 2
-    assert counting.requests == {"get": 1, "set": 1}
+    assert counting.requests == {"get": 2, "set": 1}, "one of the document, that the array is still there"
     counting.reset()
     array[...] = 3
-    assert counting.requests == {"set": 1}, "a shard written whole is not read"
+    assert counting.requests == {"get": 1, "set": 1}, "a shard written whole is not read"
     counting.reset()
     array[...] = 0
-    assert counting.requests == {"erase": 1}
+    assert counting.requests == {"get": 1, "erase": 1}
 
 
 class Turned(Wrapper):
     """A transformer that stores every value backwards."""
 
-    def _get(self, key: str, part: Any) -> bytes | None:
+    def _get(self, key: str, part: Any, limit: int | None = None) -> bytes | None:
         value = self.store.get(key)
         return None if value is None else value[::-1] if part is None else part.of(value[::-1])
 
@@ -138,7 +136,7 @@ class Turned(Wrapper):
 def test_what_is_put_goes_through_a_transformer_as_what_is_set() -> None:
     inner = MemoryStore()
     store = Turned(inner)
-    store.put("a", b"1", b"2")
+    store.bulk.put("a", b"1", b"2")
     assert inner.get("a") == b"21"
     assert store.get("a") == b"12"
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from contracts.codec import CODECS, EXAMPLES, Named, attempt, numbers
+from contracts.codec import EXAMPLES, Named, attempt, numbers
 from contracts.codec import pipeline as made
-from zarrscope.codecs import CodecPipeline
+from zarrscope.codecs import CODECS, CodecPipeline
+from zarrscope.codecs.sharding import shard_of
 from zarrscope.errors import BadChunk, ZarrscopeError
-from zarrscope.reader import Held, Room
+from zarrscope.model.buffers import Arena, BytesSource
 
 NUMBERS = [0, 1, 2, 7, 16, 255, 256, 0x7FFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1, 1 << 40]
 
@@ -66,7 +67,7 @@ def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> 
 
 def checked(r: random.Random, pipeline: CodecPipeline, data: bytes) -> bytes:
     """In half of the cases `data` under a right CRC-32C, where the pipeline ends with one or a shard's index does."""
-    last, shard = pipeline.codecs[-1].name, pipeline.shard
+    last, shard = pipeline.codecs[-1].name, shard_of(pipeline)
     if len(data) < 4 or r.random() < 0.5 or (last != "crc32c" and shard is None):
         return data
     import google_crc32c
@@ -124,11 +125,11 @@ class ChunkFuzzer:
         if window is None:
             return
         try:
-            found = pipeline.decode_window(Held(data), window, np.empty(window.size, np.uint8))
+            found = pipeline.decode_window(BytesSource(data), window, np.empty(window.size, np.uint8))
             assert found.shape == tuple(part.stop - part.start for part in selection)
             self.parts += 1
-            if pipeline.cuts and (cut := pipeline.cut(Held(data), window)) is not None:
-                joined = pipeline.decode_cuts([cut] * r.randrange(1, 4), window, self._memory, Room())
+            if pipeline.reads_blocks and (cut := pipeline.read_blocks(BytesSource(data), window)) is not None:
+                joined = pipeline.decode_blocks([cut] * r.randrange(1, 4), window, self._memory, Arena())
                 assert all(np.array_equal(one, found, equal_nan=found.dtype.kind in "fc") for one in joined)
                 self.cuts += 1
         except BadChunk as error:
@@ -140,12 +141,12 @@ class ChunkFuzzer:
 
     def _many(self, pipeline: CodecPipeline, good: bytes, bad: bytes) -> None:
         """The damaged chunk among others that are whole."""
-        if not pipeline.batches:
+        if not pipeline.decodes_many:
             return
         chunks = [good] * self.random.randrange(3) + [bad] + [good] * self.random.randrange(3)
         size = (pipeline.spec.nbytes or 0) * len(chunks)
         try:
-            found = pipeline.decode_batch(chunks, np.empty(size, np.uint8), Room())
+            found = pipeline.decode_many(chunks, np.empty(size, np.uint8), Arena())
             assert found.shape == (len(chunks), *pipeline.spec.shape)
             self.batches += 1
         except BadChunk as error:
@@ -158,7 +159,7 @@ class ChunkFuzzer:
 
     def _index(self, pipeline: CodecPipeline, data: bytes) -> None:
         """The way of an array that reads single inner chunks: the index first, then byte ranges."""
-        shard = pipeline.shard
+        shard = shard_of(pipeline)
         if shard is None:
             return
         try:

@@ -26,7 +26,7 @@ from contracts.dialect import TEMPLATES, a_plain_array, own
 from zarrscope.codecs import ArraySpec, CodecPipeline
 from zarrscope.dialects import DIALECTS, Dialect, detect
 from zarrscope.errors import ZarrscopeError
-from zarrscope.metadata import ArrayMetadata, CodecSpec, Configuration
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration
 
 JUNK: list[Callable[[random.Random], Any]] = [
     lambda r: None,
@@ -135,7 +135,7 @@ class Fuzzer:
                 metadata = node.metadata
                 hash(metadata)
                 if isinstance(metadata, ArrayMetadata):
-                    metadata.grid.extent(metadata.shape)
+                    metadata.grid.grid_shape(metadata.shape)
                     metadata.keys.key((0,) * metadata.ndim)
                     if metadata.problem is None:
                         spec = ArraySpec(metadata.grid.chunk_shape, metadata.dtype, metadata.fill)

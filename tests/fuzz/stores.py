@@ -17,13 +17,13 @@ import numpy as np
 
 import machine
 import zarrscope
-import zarrscope.codecs.kinds as limits
 from fuzz.chunks import broken_bytes
 from fuzz.documents import Fuzzer
+from zarrscope.codecs import limits
 from zarrscope.errors import ZarrscopeError
-from zarrscope.metadata import CodecSpec, Configuration
-from zarrscope.pyramid import find_collection, find_images
+from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.view.image import find_collection, find_images
 
 CHUNK_BYTES = 1 << 20
 """What one chunk may decode to here: the engine's own limit would let each input take a gibibyte."""

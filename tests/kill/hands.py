@@ -14,7 +14,9 @@ import zarrscope
 from zarrscope.errors import Conflict, Refused
 
 _context = multiprocessing.get_context("forkserver")  # not fork: the tests' own process has threads
-_context.set_forkserver_preload(["kill.hands", "zarrscope.editing", "zarrscope.writing", "zarrscope.stores.address"])
+_context.set_forkserver_preload(
+    ["kill.hands", "zarrscope.nodes.edit", "zarrscope.chunkio.write", "zarrscope.stores.address"]
+)
 
 Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -89,7 +91,7 @@ def fill(barrier: Any, url: str, path: str, places: list[Any], times: int, base:
     barrier.wait(30)
     for turn in range(1, times + 1):
         for place in places:
-            array[place] = base + turn  # type: ignore[index]
+            array[place] = base + turn
 
 
 def watch(barrier: Any, url: str, path: str, places: list[Any], times: int, bases: list[int]) -> int:
@@ -101,7 +103,7 @@ def watch(barrier: Any, url: str, path: str, places: list[Any], times: int, base
     while any(last != base + times for last, base in zip(seen, bases, strict=True)):
         reads += 1
         for i, place in enumerate(places):
-            values = np.asarray(array[place])  # type: ignore[index]
+            values = np.asarray(array[place])
             assert (values == values.flat[0]).all(), f"{place}: {np.unique(values)}"
             value = int(values.flat[0])
             assert value >= seen[i], f"{place}: {value} after {seen[i]}"

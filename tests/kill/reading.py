@@ -15,7 +15,7 @@ from kill.writers import BLOCK, CHUNK, COLUMNS, INNER, ROWS, SHARDED, targets
 
 ABSENT = (1 << 64) - 1
 DOCUMENTS = re.compile(r"(\.zarray|\.zgroup|\.zattrs|\.zmetadata|\.json|\.array|\.group)$")
-UNFINISHED = re.compile(r"(^|/)\.zs-[0-9a-f]{16}\.partial(/|$)")
+UNFINISHED = re.compile(r"(^|/)(\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24})(/|$)")
 
 
 class Torn(Exception):
@@ -35,15 +35,15 @@ def values(path: Path, dialect: str) -> dict[str, object]:
             found[target] = h["/notes"].attributes[at[0]]
         elif what == "whole":
             k = int(at[0])
-            found[target] = one(h["/whole"][k * CHUNK : (k + 1) * CHUNK], target)  # type: ignore[index]
+            found[target] = one(h["/whole"][k * CHUNK : (k + 1) * CHUNK], target)
         elif what in ("parts", "shards"):
             row, block = map(int, at)
-            found[target] = one(h[f"/{what}"][row, block * BLOCK : (block + 1) * BLOCK], target)  # type: ignore[index]
+            found[target] = one(h[f"/{what}"][row, block * BLOCK : (block + 1) * BLOCK], target)
         elif what == "sized":
             array = h["/sized"]
-            found[target] = array.shape[0]  # type: ignore[union-attr]
-            if not np.isin(array[...], (0, 7)).all():  # type: ignore[index]
-                raise Torn(f"{target} holds {array[...]}")  # type: ignore[index]
+            found[target] = array.shape[0]
+            if not np.isin(array[...], (0, 7)).all():  # type: ignore[arg-type]
+                raise Torn(f"{target} holds {array[...]}")
         elif what == "born":
             try:
                 node = h[f"/born/{at[0]}"]

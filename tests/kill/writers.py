@@ -12,11 +12,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import zarrscope
 from zarrscope import ZarrscopeError
 from zarrscope.errors import Conflict, NotFound
-from zarrscope.moving import move
+from zarrscope.nodes.move import move
 
 CHUNK, CHUNKS = 64, 16
 ROWS, COLUMNS, BLOCK = 8, 256, 128
@@ -126,7 +127,7 @@ class Writer:
         array = self.h["/whole"]
 
         def store() -> None:
-            array[k * CHUNK : (k + 1) * CHUNK] = self.value  # type: ignore[index]
+            array[k * CHUNK : (k + 1) * CHUNK] = self.value
 
         self.tell(f"whole {k}", self.value, store)
 
@@ -135,7 +136,7 @@ class Writer:
         array = self.h[f"/{name}"]
 
         def store() -> None:
-            array[row, block * BLOCK : (block + 1) * BLOCK] = self.value  # type: ignore[index]
+            array[row, block * BLOCK : (block + 1) * BLOCK] = self.value
 
         self.tell(f"{name} {row} {block}", self.value, store)
 
@@ -146,7 +147,7 @@ class Writer:
         length = self.random.choice(LENGTHS)
 
         def change() -> None:
-            self.h["/sized"].resize((length,))  # type: ignore[union-attr]
+            self.h["/sized"].resize((length,))
 
         self.tell("sized", length, change)
 
@@ -157,7 +158,7 @@ class Writer:
             return
 
         def create() -> None:
-            settings = {"attributes": {"n": self.value}, "codecs": CODECS.get(self.dialect, PLAIN)}
+            settings: dict[str, Any] = {"attributes": {"n": self.value}, "codecs": CODECS.get(self.dialect, PLAIN)}
             self.h.create_array(f"/born/{name}", shape=(8,), chunks=(4,), dtype="u4", **settings)
 
         self.tell(f"born {name}", self.value, create)

@@ -1,0 +1,147 @@
+"""What a person reads whose installation lacks something, and what `zarrscope --version` tells a bug report."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import zarrscope
+from zarrscope_app.presenters import installation
+
+# Makes packages missing in a process of its own, before anything of zarrscope is imported.
+WITHOUT = """
+import sys
+for name in {names!r}:
+    sys.modules[name] = None
+{code}
+"""
+QT = ("qtpy", "PyQt6", "PySide6")
+
+
+def without(names: tuple[str, ...], code: str, **variables: str) -> tuple[int, str]:
+    """(exit status, what is said on standard error) of a process in which these packages are missing."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(names=names, code=code)],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def run_without(names: tuple[str, ...], *arguments: str, **variables: str) -> tuple[int, str]:
+    return without(names, f"from zarrscope_app.cli import main; main({list(arguments)!r})", **variables)
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> str:
+    hierarchy = zarrscope.open(tmp_path / "x.zarr", "w-")
+    hierarchy.create_array("/a", shape=(4, 4), dtype="uint8")[...] = 1
+    return str(tmp_path / "x.zarr")
+
+
+@pytest.mark.parametrize("display", [{"DISPLAY": ":99"}, {}], ids=["display", "no display"])
+@pytest.mark.parametrize("missing", [QT, ("PyQt6", "PySide6")], ids=["no qtpy", "no binding"])
+def test_without_qt_the_window_names_its_extra(volume: str, missing: tuple[str, ...], display: dict[str, str]) -> None:
+    code, said = run_without((*missing, "textual"), volume, **display)
+    assert code == 1
+    if display or sys.platform in ("win32", "darwin"):
+        assert "The window needs" in said
+        assert "PyQt6 or PySide6" in said
+        assert "pip install 'zarrscope[qt]'" in said
+    else:
+        assert "no display" in said
+    assert "Traceback" not in said
+    assert "ModuleNotFoundError" not in said
+
+
+def test_a_qt_that_does_not_load_says_which_library_is_missing() -> None:
+    said = installation.qt_fails(ImportError("libEGL.so.1: cannot open shared object file: No such file or directory"))
+    assert "libEGL.so.1" in said
+    assert "apt-get install libegl1" in said
+    assert "undefined symbol" in installation.qt_fails(ImportError("QtCore.so: undefined symbol: x"))
+
+
+def test_without_textual_the_terminal_application_names_its_extra(volume: str) -> None:
+    code, said = run_without(("textual",), "tui", volume)
+    assert (code, said) == (1, "zarrscope: The terminal application needs textual: pip install 'zarrscope[tui]'.\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "extra"),
+    [("zarrscope_app.jupyter", "anywidget", "jupyter"), ("zarrscope_app.napari.dock", "napari", "napari")],
+)
+def test_hosts_that_are_imported_name_their_extra(module: str, missing: str, extra: str) -> None:
+    code, said = without((missing,), f"import {module}")
+    assert code == 1
+    assert re.search(rf"^ImportError: The .* needs {missing}: pip install 'zarrscope\[{extra}\]'\.$", said, re.M)
+
+
+@pytest.mark.parametrize("verb", [["tree"], ["info"], ["check"], ["read", "a"], ["render", "a", "-o", "p.png"]])
+def test_the_command_line_needs_no_extra(volume: str, verb: list[str], tmp_path: Path) -> None:
+    arguments = [verb[0], volume, *(str(tmp_path / word) if word == "p.png" else word for word in verb[1:])]
+    extras = (*QT, "textual", "anywidget", "napari", "npe2", "aiohttp", "distributed", "dask", "imagecodecs", "pcodec")
+    code, said = run_without(extras, *arguments)
+    assert code == 0, said
+
+
+def test_qtpy_is_told_to_take_qt_6(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("qtpy", "PyQt5", "PySide2", *QT):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(installation, "_is_there", lambda name: name == "PySide6")
+    monkeypatch.setenv("QT_API", "pyqt6")
+    installation.choose_qt()
+    assert os.environ["QT_API"] == "pyqt6", "what somebody chose stays"
+    monkeypatch.delenv("QT_API")
+    installation.choose_qt()
+    assert os.environ["QT_API"] == "pyside6"
+    monkeypatch.delenv("QT_API")
+    monkeypatch.setitem(sys.modules, "PyQt6", object())
+    installation.choose_qt()
+    assert "QT_API" not in os.environ, "what is imported already stays"
+
+
+def test_the_report_names_versions_shortcuts_and_extras_but_no_path() -> None:
+    lines = dict(line.partition(": ")[::2] for line in installation.report().splitlines()[2:])
+    assert installation.report().startswith(f"zarrscope {zarrscope.__version__}\nPython {sys.version.split()[0]} ")
+    for library in installation.BASIC:
+        assert re.search(rf"\b{library} \d", lines["Libraries"]), library
+    shortcuts = lines["Native shortcuts"].split("; ")
+    assert shortcuts.pop().startswith("tried with Linux ")
+    assert len(shortcuts) == 7
+    assert all(re.fullmatch(r"[\w -]+ (yes|no \(.+\))", each) for each in shortcuts), shortcuts
+    assert "Extras" in lines
+    assert not re.search(r"(?<![\w])[/\\]\w+[/\\]", installation.report())
+
+
+def test_the_report_says_why_a_shortcut_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    from zarrscope.runtime import shortcuts
+
+    def broken() -> None:
+        raise OSError("a broken library")
+
+    shortcuts.shortcut("made for a test", tried_with="nothing")(broken)
+    try:
+        assert "; made for a test no (OSError: a broken library); tried with " in installation.report()
+    finally:
+        del shortcuts._shortcuts["made for a test"]
+
+
+def test_the_basic_libraries_are_those_of_the_distribution() -> None:
+    import tomllib
+
+    import machine
+
+    with open(machine.ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    assert tuple(re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]) == installation.BASIC
+    assert "version" in project["dynamic"]

@@ -1,0 +1,462 @@
+"""Whatever an array holds, napari's dock adds a layer of it or says in one sentence why not, and nothing in between.
+
+Errors in Qt's slots fail these tests (pytest-qt catches them), and so does a viewer that cannot be closed.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from napari.utils.notifications import notification_manager
+from qtpy.QtWidgets import QApplication
+
+from contracts.journeys import SECONDS, Shelf
+from zarrscope.errors import TooLarge, Unreadable, ZarrscopeError
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.napari.reader import read
+from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters.layers import AS_MAGNITUDES, NO_LABELS, PLANE_LIMIT, Layer, plan
+
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def put(shelf: Shelf, name: str, values: np.ndarray[Any, Any], chunks: tuple[int, ...] | None = None) -> None:
+    chunks = chunks or tuple(max(1, min(16, n)) for n in values.shape)
+    hierarchy = open_hierarchy(shelf, "a")
+    array = hierarchy.create_array(f"/{name}", shape=values.shape, dtype=values.dtype, chunks=chunks)
+    if values.size:
+        array[...] = values
+
+
+def image(shelf: Shelf, ome: dict[str, Any], levels: dict[str, np.ndarray[Any, Any]], path: str = "image") -> None:
+    open_hierarchy(shelf, "a").create_group(f"/{path}", {"ome": {"version": "0.6.dev3", **ome}})
+    for name, values in levels.items():
+        put(shelf, f"{path}/{name}", values, (1,) * (values.ndim - 2) + (16, 16))
+
+
+def layers_of(shelf: Shelf, path: str) -> list[Layer]:
+    return plan(open_hierarchy(shelf.address)[path])
+
+
+class Dock:
+    """The dock in a real viewer."""
+
+    def __init__(self, qtbot: Any, viewer: Any, settings: Forgetful) -> None:
+        self.qtbot, self.viewer = qtbot, viewer
+        self.widget = Explorer(viewer, settings=settings)
+        viewer.window.add_dock_widget(self.widget, name="Zarr explorer")
+
+    def wait(self, happened: Callable[[], object]) -> None:
+        self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(SECONDS * 1000))
+
+    def open(self, shelf: Shelf) -> None:
+        self.widget.open(shelf.address)
+        self.wait(lambda: self.widget.session is not None and self.widget.session.hierarchy is not None)
+
+    def add(self, path: str) -> str:
+        """Adds the layers of a node; the sentence in the dock once that is over."""
+        session = self.widget.session
+        assert session is not None
+        self.viewer.layers.clear()
+        session.problems.clear()
+        session.select(path)
+        self.wait(lambda: session.node is not None)
+        self.widget.add()
+        self.wait(lambda: (self.viewer.layers or session.problems.items) and not self.widget._waiting)
+        QApplication.processEvents()
+        return str(self.widget.facts.text())
+
+
+@pytest.fixture
+def dock(qtbot: Any, make_napari_viewer: Any) -> Iterator[Dock]:
+    viewer = make_napari_viewer(show=True)
+    dock = Dock(qtbot, viewer, Forgetful())
+    yield dock
+    dock.widget.stop()
+
+
+def made(dtype: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    numbers = np.asarray(RANDOM.integers(0, 100, shape))
+    return numbers.astype(bool) if dtype == "?" else numbers.astype(dtype)
+
+
+DRAWN = ("?", "i1", "u1", ">u2", "i8", "u8", "f2", ">f4", "c8", "c16", "M8[ns]", "m8[s]")
+SHAPES: tuple[tuple[int, ...], ...] = ((40, 40), (40, 40, 4), (40, 40, 3), (5, 40, 40, 4), (1, 1))
+LACKING: tuple[tuple[int, ...], ...] = ((), (50,), (0, 40), (4, 0, 40), (0, 40, 40), (0, 40, 40, 4))
+
+
+def test_the_dock_takes_an_object(dock: Dock) -> None:
+    import zarr
+
+    array = zarr.create_group(zarr.storage.MemoryStore()).create_array(
+        "g/a", shape=(40, 40), chunks=(20, 20), dtype="u1"
+    )
+    array[...] = made("u1", (40, 40))
+    dock.widget.open(array)
+    dock.wait(lambda: dock.widget.session is not None and dock.widget.session.node is not None)
+    assert dock.widget.session is not None
+    assert dock.widget.session.state.path == "/g/a"
+    dock.add("/g/a")
+    np.testing.assert_array_equal(np.asarray(dock.viewer.layers[0].data), np.asarray(array[...]))
+    with pytest.raises(TypeError, match="nothing that zarrscope opens"):
+        dock.widget.open(3)
+
+
+def test_every_array_becomes_layers_or_a_sentence(dock: Dock, shelf: Shelf) -> None:
+    expected = {}
+    for number, dtype in enumerate(DRAWN):
+        put(shelf, f"drawn{number}", made(dtype, SHAPES[number % len(SHAPES)]))
+        expected[f"drawn{number}"] = True
+    lacking = [made("u1" if number % 2 else "c8", shape) for number, shape in enumerate(LACKING)]
+    for number, values in enumerate([*lacking, made("U5", (9, 9)), np.zeros((9, 9), [("a", "u1")])]):
+        put(shelf, f"lacking{number}", values)
+        expected[f"lacking{number}"] = False
+    dock.open(shelf)
+    for name, drawn in expected.items():
+        said = dock.add(f"/{name}")
+        found = list(dock.viewer.layers)
+        assert bool(found) == drawn, (name, said)
+        assert "Something went wrong" not in said
+        if not drawn:
+            assert "/" + name in said or "picture" in said, said
+        for layer in found:
+            assert layer.rgb is False
+            shape = SHAPES[int(name.removeprefix("drawn")) % len(SHAPES)]
+            assert tuple(layer.data.shape) == (shape if len(found) == 1 else shape[:2])
+        for axis in range(dock.viewer.dims.ndim - 2):
+            dock.viewer.dims.set_current_step(axis, 1)
+        if name in ("drawn0", "drawn9", "drawn11"):
+            dock.viewer.dims.ndisplay = 3
+            dock.viewer.dims.ndisplay = 2
+        QApplication.processEvents()
+
+
+def test_what_is_shown_instead_is_said_and_exact(shelf: Shelf) -> None:
+    values = np.array([[3 + 4j, 1], [np.nan, -2]], "c8")
+    put(shelf, "complex", values)
+    (layer,) = layers_of(shelf, "/complex")
+    assert layer.warnings == (AS_MAGNITUDES,)
+    assert layer.data[0].dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(layer.data[0]), np.abs(values))
+    np.testing.assert_array_equal(np.asarray(layer.data[0][0][:1]), [5])
+    put(shelf, "time", np.array([["1970-01-11", "NaT"]], "M8[5D]"))
+    (layer,) = layers_of(shelf, "/time")
+    assert layer.warnings == ("Times are shown as numbers, in units of 5 D since 1970-01-01.",)
+    np.testing.assert_array_equal(np.asarray(layer.data[0]), [[2.0, np.nan]])
+    open_hierarchy(shelf, "a").create_array("/wide", shape=(1, PLANE_LIMIT // 8, 9), dtype="u1", chunks=(1, 512, 9))
+    with pytest.raises(TooLarge, match="and it would be read whole"):
+        layers_of(shelf, "/wide")
+
+
+def test_labels_are_integers(dock: Dock, shelf: Shelf) -> None:
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+    datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+    colors = [{"label-value": value, "rgba": [255, 0, 0, 255]} for value in (1, -7, 300, 2**70)]
+    about = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}], "image-label": {"colors": colors}}
+    kinds = {"bool": "labels", "u1": "labels", "i8": "labels", "f4": "image"}
+    for dtype in kinds:
+        image(shelf, about, {"0": made("?" if dtype == "bool" else dtype, (20, 20))}, dtype)
+    dock.open(shelf)
+    for dtype, kind in kinds.items():
+        said = dock.add(f"/{dtype}")
+        (layer,) = dock.viewer.layers
+        assert type(layer).__name__.lower() == kind, dtype
+        assert (NO_LABELS in said) == (kind == "image"), dtype
+
+
+# ---------------------------------------------------------------------- what cannot be read
+def levels(shelf: Shelf) -> None:
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    datasets = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**k, 2**k]}]} for k in range(3)
+    ]
+    about: dict[str, Any] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    channel = {"label": "a", "color": "FFFFFF", "window": {"start": 0, "end": 255, "min": 0, "max": 255}}
+    about["omero"] = {"channels": [channel]}
+    image(shelf, about, {str(k): made("u1", (4, 64 >> k, 64 >> k)) for k in range(3)})
+
+
+def failing(shelf: Shelf, plane: int, count: int = 3) -> set[str]:
+    """The keys of one plane, in the `count` coarsest levels."""
+    return {f"image/{k}/c/{plane}/{y}/{x}" for k in range(3 - count, 3) for y in range(4) for x in range(4)}
+
+
+def is_empty(layer: Any) -> bool:
+    """Nothing is drawn, and no value stands under the cursor."""
+    holder = getattr(layer, "_slicing_state", layer)
+    value = layer.get_value((0, 1, 1))
+    if not holder._slice.empty:
+        return False
+    assert (value[1] if isinstance(value, tuple) else value) is None
+    return True
+
+
+@pytest.fixture(params=["sync", "async"])
+def slicing(request: pytest.FixtureRequest) -> Iterator[str]:
+    from napari.settings import get_settings
+
+    get_settings().experimental.async_ = request.param == "async"
+    yield request.param
+    get_settings().experimental.async_ = False
+
+
+def test_a_plane_that_cannot_be_read_is_empty_and_said(slicing: str, dock: Dock, shelf: Shelf) -> None:
+    levels(shelf)
+    put(shelf, "other", made("u1", (4, 20, 20)))
+    dock.open(shelf)
+    dock.add("/other")
+    dims, retry = dock.viewer.dims, dock.widget.retry
+    dims.set_current_step(0, 0)
+    shelf.failing |= failing(shelf, 0)
+    session: Any = dock.widget.session
+    session.select("/image")
+    dock.wait(lambda: session.node is not None)
+    dock.widget.add()
+    dock.wait(lambda: "503" in dock.widget.facts.text())
+    other, layer = dock.viewer.layers
+    assert layer.visible
+    assert is_empty(layer)
+    assert '"a" is left empty at this place: The server answered 503.' in dock.widget.facts.text()
+    assert retry.isVisible()
+    with pytest.raises(Unreadable):
+        np.asarray(layer.data[0][0])
+    # To a plane that can be read, and back.
+    dims.set_current_step(0, 1)
+    dock.wait(lambda: not is_empty(layer) and not retry.isVisible())
+    assert "503" not in dock.widget.facts.text()
+    assert not is_empty(other)
+    shelf.failing |= failing(shelf, 3)
+    dims.set_current_step(0, 3)
+    dock.wait(lambda: is_empty(layer) and retry.isVisible())
+    dock.wait(
+        lambda: not is_empty(other),
+    )
+    retry.click()
+    dock.qtbot.wait(50)
+    assert is_empty(layer)
+    assert retry.isVisible()
+    shelf.failing.clear()
+    retry.click()
+    dock.wait(lambda: not is_empty(layer) and not retry.isVisible())
+    # A layer that is hidden, or gone, is not complained of.
+    for act in (lambda: setattr(layer, "visible", False), lambda: dock.viewer.layers.remove(layer)):
+        shelf.failing |= failing(shelf, 2)
+        layer.visible = True
+        dims.set_current_step(0, 2)
+        dock.wait(retry.isVisible)
+        act()
+        dock.wait(lambda: not retry.isVisible())
+        shelf.failing.clear()
+        dims.set_current_step(0, 1)
+    assert list(dock.viewer.layers) == [other]
+
+
+def test_a_thumbnail_that_cannot_be_read_hides_no_plane(dock: Dock, shelf: Shelf) -> None:
+    levels(shelf)
+    dock.open(shelf)
+    dock.add("/image")
+    (layer,) = dock.viewer.layers
+    layer.data_level = 0
+    shelf.failing |= failing(shelf, 3, 1)
+    dock.viewer.dims.set_current_step(0, 3)
+    assert not is_empty(layer)
+    assert not dock.widget.retry.isVisible()
+
+
+@pytest.mark.parametrize("with_dock", [True, False])
+def test_files_that_napari_opens_leave_no_half_layers(
+    slicing: str, with_dock: bool, shelf: Shelf, qtbot: Any, make_napari_viewer: Any, tmp_path: Path
+) -> None:
+    levels(shelf)
+    folder = tmp_path / "a.zarr"
+    for key in shelf.list():
+        (folder / key).parent.mkdir(parents=True, exist_ok=True)
+        (folder / key).write_bytes(shelf.get(key) or b"")
+
+    def spoil(*planes: int) -> None:
+        for key in (key for plane in planes for key in failing(shelf, plane) if (folder / key).exists()):
+            (folder / key).write_bytes(b"no chunk")
+
+    def mend() -> None:
+        for key in shelf.list():
+            (folder / key).write_bytes(shelf.get(key) or b"")
+
+    viewer = make_napari_viewer(show=True)
+    dock = Dock(qtbot, viewer, Forgetful()) if with_dock else None
+    told: list[str] = []
+    hear = lambda notice: told.append(str(notice.message))  # noqa: E731
+    notification_manager.notification_ready.connect(hear)
+    spoil(0, 1, 2, 3)
+    (layer,) = viewer.open(str(folder / "image"), plugin="zarrscope")
+    assert layer.visible
+    qtbot.waitUntil(lambda: is_empty(layer) and bool(told or dock), timeout=int(SECONDS * 1000))
+    if dock is not None:
+        dock.wait(lambda: "left empty" in dock.widget.facts.text())
+    assert ["left empty" in text for text in told] == ([] if with_dock else [True])
+    mend()
+    viewer.dims.set_current_step(0, 3)
+    qtbot.waitUntil(lambda: not is_empty(layer), timeout=int(SECONDS * 1000))
+    spoil(0)
+    viewer.dims.set_current_step(0, 0)
+    qtbot.waitUntil(lambda: is_empty(layer), timeout=int(SECONDS * 1000))
+    viewer.layers.clear()
+    (folder / "image/0/zarr.json").write_bytes(b"{")
+    (folder / "image/1/zarr.json").write_bytes(b"{")
+    (folder / "image/2/zarr.json").write_bytes(b"{")
+    with pytest.raises(ZarrscopeError):
+        viewer.open(str(folder / "image"), plugin="zarrscope")
+    assert not viewer.layers
+    notification_manager.notification_ready.disconnect(hear)
+    if dock is not None:
+        dock.widget.stop()
+
+
+def test_a_level_that_cannot_be_decoded_is_left_out_and_said(dock: Dock, shelf: Shelf) -> None:
+    levels(shelf)
+    key = "image/1/zarr.json"
+    document = json.loads(shelf.get(key) or b"")
+    shelf.set(key, json.dumps(document | {"codecs": [{"name": "example_unknown"}]}).encode())
+    dock.open(shelf)
+    said = dock.add("/image")
+    assert "/image/1 is left out" in said
+    (layer,) = dock.viewer.layers
+    assert [level.shape for level in layer.data] == [(4, 64, 64), (4, 16, 16)]
+
+
+def test_what_napari_refuses_is_said(dock: Dock, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(shelf, "array", made("u1", (20, 20)))
+    dock.open(shelf)
+
+    def refuse(*_: object) -> None:
+        raise ValueError("a rule of tomorrow")
+
+    monkeypatch.setattr("zarrscope_app.napari.dock.insert", refuse)
+    assert "cannot be added here (ValueError: a rule of tomorrow)" in dock.add("/array")
+    assert not dock.viewer.layers
+
+
+# ---------------------------------------------------------------------- coordinate systems (RFC-5)
+TURN = [[0.8, -0.6], [0.6, 0.8]]
+
+
+def turned(shelf: Shelf, path: str = "image", **more: Any) -> None:
+    """Levels of 0.5 and 1 in "physical", which a rotation and a shift lead to "world"."""
+
+    def axes(name: str) -> dict[str, Any]:
+        return {"name": name, "axes": [{"name": n, "type": "space", "unit": "micrometer"} for n in "yx"]}
+
+    entry = {
+        "coordinateSystems": [axes("physical"), axes("world")],
+        "datasets": [
+            {"path": str(k), "coordinateTransformations": [
+                {"type": "scale", "scale": [2**k / 2] * 2, "input": {"path": str(k)}, "output": {"name": "physical"}}]}
+            for k in range(2)
+        ],
+        "coordinateTransformations": [
+            {"type": "sequence", "input": {"name": "physical"}, "output": {"name": "world"}, "transformations": [
+                {"type": "rotation", "rotation": TURN}, {"type": "translation", "translation": [10, 20]}]}
+        ],
+    }  # fmt: skip
+    entry.update(more)
+    image(shelf, {"multiscales": [entry]}, {"0": made("u1", (40, 60)), "1": made("u1", (20, 30))}, path)
+
+
+def test_a_rotation_is_applied(dock: Dock, shelf: Shelf) -> None:
+    turned(shelf)
+    dock.open(shelf)
+    said = dock.add("/image")
+    (layer,) = dock.viewer.layers
+    assert "not applied" not in said
+    np.testing.assert_allclose(layer.data_to_world((0, 0)), (10, 20))
+    np.testing.assert_allclose(layer.data_to_world((2, 4)), (10 + 0.8 - 0.6 * 2, 20 + 0.6 + 0.8 * 2))
+    assert tuple(layer.scale) == (0.5, 0.5)
+
+
+def test_what_is_not_applied_is_said(shelf: Shelf) -> None:
+    step = {"type": "displacements", "path": "field", "input": {"name": "physical"}, "output": {"name": "world"}}
+    turned(shelf, "bent", coordinateTransformations=[step])
+    (layer,) = layers_of(shelf, "/bent")
+    assert layer.affine is None
+    assert layer.scale == (0.5, 0.5)
+    assert any("'world' is not applied" in warning and "displacements" in warning for warning in layer.warnings)
+    rotation = {"type": "rotation", "rotation": TURN, "input": {"name": "physical"}}
+    several = [{**rotation, "output": {"name": name}} for name in ("world", "atlas")]
+    turned(shelf, "several", coordinateTransformations=several)
+    (layer,) = layers_of(shelf, "/several")
+    assert layer.affine is None
+    assert [name for name in ("world", "atlas") if any(f"'{name}' is not applied" in w for w in layer.warnings)] == [
+        "world",
+        "atlas",
+    ]
+
+
+def test_a_transformation_of_the_levels_is_applied(shelf: Shelf) -> None:
+    matrix = [[0, 2, 5], [-3, 0, 7]]
+    dataset = {"path": "0", "coordinateTransformations": {
+        "type": "affine", "affine": matrix, "input": "0", "output": "physical"}}  # fmt: skip
+    turned(shelf, datasets=[dataset], coordinateTransformations=[])
+    (layer,) = layers_of(shelf, "/image")
+    assert layer.affine is not None
+    point = layer.affine @ [*(np.array([1, 1]) * layer.scale + layer.translation), 1]
+    np.testing.assert_allclose(point, [7, 4, 1])
+    assert not layer.warnings
+
+
+def test_the_reader_tells_what_it_does_not_show(shelf: Shelf, make_napari_viewer: Any) -> None:
+    put(shelf, "complex", made("c8", (20, 20, 4)))
+    with pytest.warns(UserWarning, match="magnitudes"):
+        ((data, arguments, kind),) = read(f"{shelf.address}/complex")
+    assert (kind, arguments["rgb"]) == ("image", False)
+    viewer = make_napari_viewer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (layer,) = viewer._add_layer_from_data(data, arguments, kind)
+    assert layer.ndim == 3
+
+
+# ---------------------------------------------------------------------- edits that are not saved
+@pytest.mark.parametrize("way", ["removed", "opened elsewhere"])
+def test_edits_outlive_a_dock_that_napari_takes_away(
+    qtbot: Any, make_napari_viewer: Any, shelf: Shelf, way: str
+) -> None:
+    open_hierarchy(shelf, "a").create_group("/g", {"note": "before"})
+    settings, viewer = Forgetful(), make_napari_viewer()
+    first = Dock(qtbot, viewer, settings)
+    first.open(shelf)
+    session: Any = first.widget.session
+    session.set_writable(True)
+    first.wait(lambda: session.state.writable)
+    session.select("/g")
+    first.wait(lambda: session.edit.field("/note") is not None)
+    session.edit.edit("/note", way)
+    if way == "removed":
+        viewer.window.remove_dock_widget(first.widget)
+    else:
+        first.widget.open(Shelf().address)
+    assert first.widget.session is not session
+
+    second = Dock(qtbot, viewer, settings)
+    second.open(shelf)
+    again: Any = second.widget.session
+    second.wait(lambda: "was not saved" in second.widget.facts.text())
+    assert json.loads(shelf.get("g/zarr.json") or b"")["attributes"] == {"note": "before"}
+    second.widget.offers["put-back"].click()
+    second.wait(lambda: again.edit.dirty_paths == {"/g"})
+    again.select("/g")
+    second.wait(lambda: again.edit.field("/note") is not None)
+    assert again.edit.field("/note").text == way
+    again.discard_edits()
+    for dock in (first, second):
+        dock.widget.close()

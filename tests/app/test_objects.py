@@ -1,0 +1,59 @@
+"""What a program gives to be shown: addresses, what is open already, and objects of other packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+import zarrscope
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.jupyter import explore, widget
+from zarrscope_app.presenters import Session, SessionStatus
+from zarrscope_app.presenters.session.opening import target_of
+
+
+@pytest.fixture
+def array() -> Any:
+    made = zarr.create_group(zarr.storage.MemoryStore()).create_array("g/a", shape=(4,), chunks=(2,), dtype="i4")
+    made[...] = np.arange(4)
+    return made
+
+
+def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "x.zarr")
+    assert target_of(place).url == place
+    h = zarrscope.open(place, "w-")
+    h.create_group("/g")
+    assert target_of(h)[:2] == (h.url, None)
+    assert target_of(h["/g"])[:2] == (h.url, "/g")
+    assert target_of(h["/g"], "/x").path == "/x"
+    assert target_of(zarr.open_group(place)["g"])[:2] == (h.url, "/g")
+    assert target_of(array).path == "/g/a"
+    assert target_of(array.store).path is None
+    with pytest.raises(TypeError, match="int is nothing that zarrscope opens"):
+        target_of(3)
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_session_shows_an_object_at_its_node(array: Any, writable: bool) -> None:
+    target = target_of(array)
+    mailbox = Mailbox()
+    session = Session(target.url, mailbox, path=target.path, writable=writable)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY and session.node is not None)
+    assert session.node.path == "/g/a"
+    assert session.hierarchy.writable == writable
+    session.close()
+
+
+def test_explore_takes_an_object_and_keeps_it(array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widget, "poster", Mailbox)
+    shown = explore(array)
+    assert shown.session.url.startswith("object://")
+    assert shown.held is not None
+    shown.close()
+    with pytest.raises(TypeError, match="nothing that zarrscope opens"):
+        explore(3)

@@ -1,0 +1,365 @@
+"""Edits that were not saved outlive a session that ends by itself, and no other; private, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from contracts.journeys import Shelf
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import Session, SessionStatus
+from zarrscope_app.presenters.form import rescue
+from zarrscope_app.settings import FileSettings
+
+ENDS = 60.0
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    shelf = Shelf()
+    h = open_hierarchy(shelf, "a")
+    h.create_group("/g", {"note": "before", "list": [1, 2], "kept": 1.50})
+    h.create_group("/h", {"note": "other"})
+    return shelf
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> FileSettings:
+    return FileSettings(tmp_path / "state")
+
+
+@pytest.fixture
+def begin(shelf: Shelf, settings: FileSettings) -> Iterator[Callable[..., tuple[Session, Mailbox]]]:
+    sessions: list[Session] = []
+
+    def make(path: str = "/g", *, writable: bool = True) -> tuple[Session, Mailbox]:
+        mailbox = Mailbox()
+        session = Session(shelf.address, mailbox, path=path, writable=writable)
+        sessions.append(session)
+        session.keep_edits(settings)
+        mailbox.run_until(lambda: bool(session.edit.state.fields))
+        return session, mailbox
+
+    yield make
+    for session in sessions:
+        session.close()
+
+
+@pytest.fixture
+def another_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Whatever was kept before is of a process that ended."""
+    return lambda: monkeypatch.setattr(rescue, "_runs", lambda *_: False)
+
+
+def files(settings: FileSettings) -> list[Path]:
+    return sorted(settings._file("x").parent.glob("unsaved-*"))
+
+
+def test_what_was_not_saved_is_offered_and_put_back(
+    begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None]
+) -> None:
+    first, mailbox = begin()
+    assert not first.state.offers
+    first.edit.edit("/note", "after")
+    first.edit.remove("/list")
+    first.edit.edit("/kept", "no number")
+    mailbox.run_until(lambda: len(files(settings)) == 1)  # a crash would find it
+    first.select("/h")
+    mailbox.run_until(lambda: first.edit.field("/note") is not None and first.edit.state.path == "/h")
+    first.edit.edit("/note", "too")
+    first.close()
+    (file,) = files(settings)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    another_process()
+    shelf_before = shelf.get("g/zarr.json")
+    second, mailbox = begin(writable=False)
+    assert second.state.offers == ("put-back", "forget")
+    assert second.state.sentence.startswith("4 changes of ")
+    assert second.state.sentence.endswith(" were not saved.")
+    second.put_back()
+    mailbox.run_until(lambda: second.edit.dirty_paths == {"/g", "/h"})
+    assert not second.state.offers
+    assert second.edit.field("/note").text == "after"
+    assert second.edit.field("/list") is None
+    assert second.edit.field("/kept").error
+    assert second.edit.field("/kept").text == "no number"
+    assert shelf.get("g/zarr.json") == shelf_before, "nothing is written before it is saved"
+    assert len(files(settings)) == 1, "kept again, under another name"
+    assert files(settings) != [file]
+
+    second.edit.edit("/kept", "2.50")
+    second.edit.save()
+    mailbox.run_until(lambda: second.edit.dirty_paths == {"/h"})
+    assert json.loads(shelf.get("g/zarr.json") or b"")["attributes"] == {"note": "after", "kept": 2.5}
+    second.select("/h")
+    mailbox.run_until(lambda: second.edit.state.path == "/h" and bool(second.edit.state.fields))
+    second.edit.save()
+    mailbox.run_until(lambda: not second.edit.unsaved and not files(settings))
+
+
+def test_edits_are_made_again_to_what_is_stored_by_then(
+    begin: Any, shelf: Shelf, another_process: Callable[[], None]
+) -> None:
+    first, _ = begin()
+    first.edit.edit("/note", "mine")
+    first.close()
+    h = open_hierarchy(shelf, "r+")
+    h.save("/g", h.document("/g").set("/attributes/theirs", 1))
+    another_process()
+    second, mailbox = begin()
+    second.put_back()
+    mailbox.run_until(lambda: second.edit.unsaved == 1)
+    second.edit.save()
+    mailbox.run_until(lambda: not second.edit.unsaved)
+    assert json.loads(shelf.get("g/zarr.json") or b"")["attributes"]["theirs"] == 1
+    assert json.loads(shelf.get("g/zarr.json") or b"")["attributes"]["note"] == "mine"
+
+
+@pytest.mark.parametrize("how", ["saved", "undone", "discarded"])
+def test_what_was_decided_is_not_kept(how: str, begin: Any, settings: FileSettings) -> None:
+    session, mailbox = begin()
+    session.edit.edit("/note", "after")
+    mailbox.run_until(lambda: bool(files(settings)))
+    if how == "saved":
+        session.edit.save()
+        mailbox.run_until(lambda: not session.edit.unsaved)
+    elif how == "undone":
+        session.edit.undo()
+    else:
+        session.discard_edits()
+    session.close()
+    assert not files(settings)
+
+
+def test_forgotten_edits_are_gone_and_hidden_ones_come_again(
+    begin: Any, settings: FileSettings, another_process: Callable[[], None]
+) -> None:
+    first, _ = begin()
+    first.edit.edit("/note", "after")
+    first.close()
+    another_process()
+    second, _ = begin()
+    second.dismiss()
+    assert not second.state.sentence
+    third, _ = begin()
+    assert third.state.offers
+    third.forget()
+    assert not third.state.offers
+    assert not files(settings)
+
+
+def test_a_node_that_went_keeps_its_edits_in_the_file(
+    begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None]
+) -> None:
+    first, _ = begin("/h")
+    first.edit.edit("/note", "after")
+    first.close()
+    kept = files(settings)
+    open_hierarchy(shelf, "r+").erase("/h")
+    another_process()
+    second, mailbox = begin("/g")
+    second.put_back()
+    mailbox.run_until(lambda: not second.state.offers)
+    assert not second.edit.unsaved
+    assert files(settings) == kept
+
+
+def test_edits_of_a_session_that_runs_are_not_offered(begin: Any) -> None:
+    first, mailbox = begin()
+    first.edit.edit("/note", "after")
+    mailbox.run_until(lambda: not first.rescue._busy and first.rescue._stored is not None)
+    second, _ = begin()
+    assert not second.state.offers
+
+
+def test_addresses_in_the_files_have_no_secrets(settings: FileSettings) -> None:
+    mailbox = Mailbox()
+    session = Session("https://ann:pa55word@127.0.0.1:9/a.zarr?token=s3cr3t", mailbox)
+    session.keep_edits(settings)
+    kept = session.rescue
+    assert kept is not None
+    kept._write('{"/": {"changes": [["/a", "1"]], "typed": {}}}')
+    (file,) = files(settings)
+    text = file.read_text() + file.name
+    assert "127.0.0.1" in text
+    assert "pa55word" not in text
+    assert "s3cr3t" not in text
+    session.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"zarrscope": 1}', '{"zarrscope": 1, "url": 3, "process": "x", "host": 1, "drafts": 5}',
+     '{"zarrscope": 1, "url": "URL", "process": 9, "host": "x", "when": "", "drafts": {"/g": {"changes": [[1, 2]]}}}'],
+)  # fmt: skip
+def test_files_that_are_none_of_ours_are_passed_over(
+    text: str, begin: Any, settings: FileSettings, shelf: Shelf
+) -> None:
+    first, _ = begin()
+    name = first.rescue._start + "1-1"
+    settings.store(name, text.replace("URL", first.url))
+    second, _ = begin()
+    assert second.state.status is SessionStatus.READY
+    assert not second.state.offers
+
+
+# ---------------------------------------------------------------------------------------------- the terminal
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize("how", ["hung up", "SIGTERM"])
+def test_the_terminal_hangs_up_and_the_next_offers_what_was_typed(how: str, tmp_path: Path) -> None:
+    import fcntl
+    import pty
+    import termios
+
+    volume = tmp_path / "a.zarr"
+    zarrscope.open(volume, "w-").create_group("/g", {"note": "before"})
+    state = tmp_path / "state"
+    environment = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm-256color"}
+
+    class Its:
+        """`zarrscope tui` in a terminal of its own, which it is controlled by."""
+
+        def __init__(self) -> None:
+            self.process, self.mine = pty.fork()
+            if not self.process:
+                command = [sys.executable, "-m", "zarrscope_app", "tui", "--write", str(volume / "g")]
+                os.execve(sys.executable, command, environment)
+            fcntl.ioctl(self.mine, termios.TIOCSWINSZ, b"\x18\x00\x50\x00\x00\x00\x00\x00")
+            self.seen = ""
+
+        def see(self, wanted: Callable[[], object]) -> None:
+            import select
+
+            end = time.monotonic() + ENDS
+            while not wanted():
+                assert time.monotonic() < end, self.seen[-2000:]
+                if select.select([self.mine], [], [], 0.1)[0]:
+                    self.seen += os.read(self.mine, 1 << 16).decode(errors="replace")
+
+        def press(self, keys: str) -> None:
+            self.seen = ""
+            os.write(self.mine, keys.encode())
+
+        def code(self) -> int:
+            end = time.monotonic() + ENDS
+            while True:
+                ended, status = os.waitpid(self.process, os.WNOHANG)
+                if ended:
+                    return os.waitstatus_to_exitcode(status)
+                if time.monotonic() > end:
+                    os.kill(self.process, signal.SIGKILL)
+                    os.waitpid(self.process, 0)
+                    pytest.fail("it did not end")
+                time.sleep(0.02)
+
+    def kept() -> list[Path]:
+        return list(state.rglob("unsaved-*.json"))
+
+    first = Its()
+    first.see(lambda: "q quit" in first.seen and "note" in first.seen)  # Info shows the document: the group is open
+    first.press("e")
+    first.see(lambda: "1 member" in first.seen)
+    first.press("\x1b[B\r\x15typed\r")
+    first.see(kept)
+    if how == "hung up":
+        os.close(first.mine)
+        assert first.code() == 129
+    else:
+        os.kill(first.process, signal.SIGTERM)
+        assert first.code() == 143
+        os.close(first.mine)
+    (file,) = kept()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    second = Its()
+    second.see(lambda: "not saved" in second.seen and "note" in second.seen)
+    second.press("p")
+    second.see(lambda: kept() and kept() != [file])
+    second.press("e\x13")
+    second.see(lambda: b"typed" in (volume / "g/zarr.json").read_bytes())
+    second.see(lambda: not kept())
+    second.press("q")
+    assert second.code() == 0
+    os.close(second.mine)
+
+
+# ---------------------------------------------------------------------------------------------- the window
+WINDOW = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
+from zarrscope_app import qt
+application = QApplication([])
+def type_something():
+    session = qt._windows[0].workspace.current
+    if session is None or not session.edit.state.fields:
+        QTimer.singleShot(50, type_something)
+        return
+    session.edit.edit("/note", "typed")
+    print("typed", flush=True)
+QTimer.singleShot(50, type_something)
+sys.exit(qt.main([sys.argv[1]], writable=True))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_the_window_is_told_to_end_and_keeps_what_was_typed(name: str, code: int, tmp_path: Path) -> None:
+    pytest.importorskip("qtpy")
+    volume = tmp_path / "a.zarr"
+    zarrscope.open(volume, "w-").create_group("/g", {"note": "before"})
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "XDG_STATE_HOME": str(tmp_path / "state")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WINDOW, str(volume / "g")], env=environment, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"typed\n"
+        process.send_signal(getattr(signal, name))
+        assert process.wait(ENDS) == code
+    finally:
+        process.kill()
+        process.communicate()
+    (file,) = tmp_path.rglob("unsaved-*.json")
+    assert "typed" in file.read_text()
+
+
+@pytest.mark.parametrize("editable", [True, False])
+def test_a_notebook_offers_what_its_last_kernel_left(
+    editable: bool, begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None]
+) -> None:
+    explorers = pytest.importorskip("zarrscope_app.jupyter.widget")
+    mailbox = Mailbox()
+    first = explorers.Explorer(shelf.address, editable=True, path="/g", settings=settings, post=mailbox)
+    mailbox.run_until(lambda: bool(first.session.edit.state.fields))
+    first._receive(first, {"do": "edit.edit", "args": ["/note", "after"]})
+    mailbox.run_until(lambda: len(files(settings)) == 1)
+    first.close()
+    another_process()
+    second = explorers.Explorer(shelf.address, editable=editable, path="/g", settings=settings, post=mailbox)
+    mailbox.run_until(lambda: bool(second.session.edit.state.fields) and bool(second.view))
+    offered = second.view["session"]["offers"]
+    assert offered == (["put-back", "forget"] if editable else [])
+    second._receive(second, {"do": "command", "args": ["put-back"]})
+    if editable:
+        mailbox.run_until(lambda: second.session.edit.dirty_paths == {"/g"})
+        assert second.session.edit.field("/note").text == "after"
+    mailbox.run()
+    assert second.session.state.writable == editable
+    second.close()
+    assert len(files(settings)) == 1

@@ -1,0 +1,86 @@
+"""One member of an array's document is odd, whichever it is, in whichever dialect: the node opens all the same.
+
+Each member of the templates of dialect.py, at any depth, is replaced by each of `ODD`, or left out.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from contracts.dialect import TEMPLATES, array_path
+from zarrscope.dialects import Dialect
+from zarrscope.stores.memory import MemoryStore
+
+GONE: Any = object()
+ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 1.5, 2**63, 2**200),
+    *("", "x", "3", "K", "<i4", "π\x1b[2J"),
+    *([], [None], [-1, 2], ["a", "b", "c"], [[1]], [{}], [{"name": "x"}]),
+    *({}, {"a": 1}, {"name": "x", "configuration": 5}, {"must_understand": False}),
+    GONE,
+)
+SMALL = {(10000, 1000): [4, 6], (1000, 10000): [6, 4], (1000, 100): [2, 3], (100, 1000): [3, 2]}
+
+
+def small(value: Any) -> Any:
+    """The template of an array that can be read in no time."""
+    if isinstance(value, dict):
+        return {name: small(each) for name, each in value.items()}
+    if isinstance(value, list):
+        found = SMALL.get(tuple(value)) if all(type(each) is int for each in value) else None
+        return found if found is not None else [small(each) for each in value]
+    return value
+
+
+def key_of(dialect: Dialect) -> str:
+    keys = dialect.documents(array_path(dialect), "array")
+    return next(key for key in keys if key in TEMPLATES[dialect.name])
+
+
+def documents(dialect: Dialect) -> dict[str, Any]:
+    """Those of the template, with an attribute x."""
+    found = {key: small(json.loads(value)) for key, value in TEMPLATES[dialect.name].items()}
+    key, pointer = dialect.attributes_at(array_path(dialect), "array")
+    holder = found[key] if not pointer else found[key][pointer[1:]]
+    holder["x"] = 1
+    return found
+
+
+def pointers(value: Any, above: str = "") -> Iterator[str]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in items:
+        yield f"{above}/{name}"
+        yield from pointers(each, f"{above}/{name}")
+
+
+def at(value: Any, pointer: str) -> Any:
+    for step in pointer.split("/")[1:]:
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
+    """(pointer, what stands there, the store) of each."""
+    whole = documents(dialect)
+    key = key_of(dialect)
+    member, holder = dialect.attributes_at(array_path(dialect), "array")
+    own = f"{holder}/x" if member == key else None
+    for pointer in pointers(whole[key]):
+        if pointer == own:
+            continue
+        above, _, name = pointer.rpartition("/")
+        for odd in ODD:
+            changed = copy.deepcopy(whole)
+            place = at(changed[key], above)
+            step: Any = int(name) if isinstance(place, list) else name
+            if odd is GONE:
+                del place[step]
+            else:
+                place[step] = odd
+            store = MemoryStore()
+            for each, value in changed.items():
+                store.set(each, json.dumps(value, indent=1).encode())
+            yield pointer, odd, store

@@ -1,0 +1,115 @@
+"""The table "Beside zarr-python" of resources/docs/python.md: every row is run with both."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from machine import ROOT
+from zarrscope.stores.memory import MemoryStore
+
+zarr = pytest.importorskip("zarr", minversion="3")
+
+PAGE = (ROOT / "resources" / "docs" / "python.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `(.+?)` \| (\w+) \| (.*?) ?\|$", PAGE.partition("## Beside zarr-python")[2], re.MULTILINE)
+CALLS = [row[0] for row in ROWS]
+
+
+def made(folder: Path, zarr_format: int) -> str:
+    """The same hierarchy for either library."""
+    place = folder / "x.zarr"
+    group = zarr.open_group(place, mode="w", zarr_format=zarr_format)
+    group.create_array("a", shape=(4, 5), chunks=(2, 2), dtype="i4")[...] = np.arange(20).reshape(4, 5)
+    group.create_array("b", shape=(3,), dtype="f4")
+    inner = group.create_group("g")
+    inner.create_array("deep", shape=(2,), dtype="u1")
+    inner.create_group("empty")
+    group.attrs["made by"] = "zarr"
+    return str(place)
+
+
+def space(package: Any, url: str) -> dict[str, Any]:
+    group = package.open_group(url, mode="r+")
+    z = zarr if package is zarr else _Ours()
+    return {"z": z, "url": url, "group": group, "array": group["a"], "np": np, "pickle": pickle}
+
+
+class _Ours:
+    """The public functions, so that a row cannot reach anything else."""
+
+    open_array = staticmethod(zarrscope.open_array)
+    open_group = staticmethod(zarrscope.open_group)
+
+
+class Kinds(frozenset[type]):
+    """The built-in kinds of an error."""
+
+
+ABSTRACT = (OSError, LookupError, Exception, BaseException, object)
+
+
+def outcome(call: str, names: dict[str, Any]) -> Any:
+    """What the call gives in a form that can be compared; of an error, which of Python's own it is."""
+    try:
+        value = eval(call, dict(names))
+    except Exception as error:
+        return Kinds(kind for kind in type(error).__mro__ if kind.__module__ == "builtins" and kind not in ABSTRACT)
+    if isinstance(value, np.ndarray | np.generic):
+        return (value.dtype, value.tolist())
+    return value
+
+
+def stored(url: str) -> dict[str, Any]:
+    """All that lies there, as zarr-python reads it."""
+    group = zarr.open_group(url, mode="r")
+    return {
+        "attributes": dict(group.attrs),
+        **{name: (node[...].tolist(), dict(node.attrs)) for name, node in group.arrays()},
+    }
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(("call", "here", "why"), ROWS, ids=CALLS)
+def test_each_row_holds(call: str, here: str, why: str, zarr_format: int, tmp_path: Path) -> None:
+    urls = [made(tmp_path / name, zarr_format) for name in ("theirs", "ours")]
+    theirs, ours = (outcome(call, space(each, url)) for each, url in zip((zarr, zarrscope), urls, strict=True))
+    if here == "same":
+        assert _alike(theirs, ours)
+        assert isinstance(ours, Kinds) == ("Error`" in why)
+        assert stored(urls[0]) == stored(urls[1])
+        return
+    if here == "ours":
+        assert isinstance(theirs, Kinds)
+        assert theirs & {AttributeError, TypeError}
+        assert not isinstance(ours, Kinds)
+        return
+    assert here == "different"
+    assert why, "a difference has a reason"
+    assert not _alike(theirs, ours) or stored(urls[0]) != stored(urls[1])
+
+
+def _alike(theirs: Any, ours: Any) -> bool:
+    if isinstance(theirs, Kinds) and isinstance(ours, Kinds):
+        return bool(theirs & ours)
+    return bool(theirs == ours)
+
+
+@pytest.mark.parametrize("kind", ["Array", "Group"])
+def test_the_table_names_all_that_is_public_here(kind: str) -> None:
+    node = zarrscope.open(MemoryStore(), "w-")
+    thing = node.create_array("/a", shape=(2,), dtype="u1") if kind == "Array" else node.root
+    start = r"\barray" if kind == "Array" else r"\bgroup"
+    named = {name for call in CALLS for name in re.findall(rf"{start}\.(\w+)", call)}
+    assert {name for name in dir(thing) if not name.startswith("_")} <= named
+
+
+def test_the_table_is_a_table() -> None:
+    assert len(ROWS) > 60
+    assert {here for _, here, _ in ROWS} == {"same", "ours", "different"}
+    assert len(set(CALLS)) == len(CALLS)

@@ -1,0 +1,142 @@
+"""Links out of a store, as git-annex, DataLad and shared chunks have them: refused, followed where that is allowed, and
+never taken for absence where they lead to nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.check.hierarchy import check
+from zarrscope.errors import OutsideLink
+from zarrscope.stores.local.store import LocalStore
+from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX symbolic links")
+
+VALUES = np.arange(64, dtype="u2").reshape(8, 8)
+
+
+def annexed(folder: Path, dialect: str) -> Path:
+    """A hierarchy in which every file is a link into .git/annex/objects beside it, as `git annex add` makes them."""
+    root = folder / "a.zarr"
+    hierarchy = zarrscope.open(root, "a", dialect=dialect)
+    hierarchy.create_group("g", {"note": "x"})
+    array = hierarchy.create_array("g/a", shape=(8, 8), dtype="u2", chunks=(4, 4))
+    assert isinstance(array, zarrscope.Array)
+    array[...] = VALUES
+    for file in [file for file in root.rglob("*") if file.is_file()]:
+        key = "MD5E-" + hashlib.md5(file.read_bytes()).hexdigest()
+        place = folder / ".git/annex/objects" / key[5:7] / key / key
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(place)
+        place.chmod(0o444)
+        file.symlink_to(os.path.relpath(place, file.parent))
+    return root
+
+
+def objects(folder: Path) -> dict[str, str]:
+    """What each object of the annex holds, by the digest in its name."""
+    return {
+        place.name[5:]: hashlib.md5(place.read_bytes()).hexdigest() for place in folder.glob(".git/annex/objects/*/*/*")
+    }
+
+
+@pytest.mark.parametrize("dialect", ["v3", "v2", "n5", "draft-2020"])
+def test_an_annexed_hierarchy_opens_where_links_are_followed(dialect: str, tmp_path: Path) -> None:
+    root = annexed(tmp_path, dialect)
+    with pytest.raises(OutsideLink, match="--follow-links"):
+        zarrscope.open(root)
+    hierarchy = zarrscope.open(root, follow_links=True)
+    assert [path for path, _ in hierarchy.walk()] == ["/g", "/g/a"]
+    array = hierarchy["g/a"]
+    assert isinstance(array, zarrscope.Array)
+    assert np.array_equal(array[...], VALUES)
+    assert [f for f in check(hierarchy) if f.severity != "information"] == []
+    again = pickle.loads(pickle.dumps(array))
+    assert np.array_equal(again[...], VALUES), "the option outlives pickling"
+
+
+@pytest.mark.parametrize("dialect", ["v3", "v2", "n5"])
+def test_what_a_link_leads_to_is_never_written(dialect: str, tmp_path: Path) -> None:
+    root = annexed(tmp_path, dialect)
+    hierarchy = zarrscope.open(root, "r+", follow_links=True)
+    group, array = hierarchy["g"], hierarchy["g/a"]
+    assert isinstance(array, zarrscope.Array)
+    document = hierarchy.document("g")
+    base = hierarchy.attributes_pointer("g")
+    hierarchy.save("g", document.set_text(base + "/note", '"y"'))
+    array[:4, :4] = 7
+    array.resize((4, 8))
+    fresh = zarrscope.open(root, follow_links=True)
+    assert fresh["g"].attributes["note"] == "y"
+    assert (fresh["g/a"][:4, :4] == 7).all()
+    assert group.attributes["note"] == "x"
+    assert all(name == digest for name, digest in objects(tmp_path).items())
+    assert len(objects(tmp_path)) >= 6
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_link_to_nothing_is_unreadable_not_absent(follow: bool, tmp_path: Path) -> None:
+    root = tmp_path / "a.zarr"
+    array = zarrscope.open(root, "a").create_array("a", shape=(8, 8), dtype="u2", chunks=(4, 4))
+    assert isinstance(array, zarrscope.Array)
+    array[...] = VALUES
+    chunk = root / "a/c/0/0"
+    chunk.unlink()
+    chunk.symlink_to("gone")
+    (root / "a/c/1").rename(root / "a/c/moved")
+    (root / "a/c/1").symlink_to("nowhere")
+    found = zarrscope.open(root, follow_links=follow)["a"]
+    assert isinstance(found, zarrscope.Array)
+    for region in (np.s_[:4, :4], np.s_[4:, 4:]):
+        with pytest.raises(zarrscope.Unreadable, match="leads to nothing"):
+            found[region]
+    assert np.array_equal(found[:4, 4:], VALUES[:4, 4:])
+    (root / "zarr.json").unlink()
+    (root / "zarr.json").symlink_to("lost.json")
+    with pytest.raises(zarrscope.Unreadable, match="leads to nothing"):
+        zarrscope.open(root, follow_links=follow)
+
+
+def test_content_that_git_annex_has_not_fetched_is_named_as_such(tmp_path: Path) -> None:
+    root = annexed(tmp_path, "v3")
+    (root / "g/a/c/0/0").resolve().unlink()
+    found = zarrscope.open(root, follow_links=True)["g/a"]
+    assert isinstance(found, zarrscope.Array)
+    with pytest.raises(zarrscope.Unreadable, match="git annex get"):
+        found[...]
+
+
+def test_the_option_passes_through_wrappers(tmp_path: Path) -> None:
+    root = annexed(tmp_path, "v3")
+    for store, path in ((ReadOnlyStore(LocalStore(root)), "g/a"), (PrefixStore(LocalStore(root), "g/"), "a")):
+        with pytest.raises(zarrscope.Refused):
+            zarrscope.open(store)
+        array = zarrscope.open(store, follow_links=True)[path]
+        assert isinstance(array, zarrscope.Array)
+        assert np.array_equal(array[...], VALUES)
+        assert store.allow_outside
+
+
+def test_a_folder_of_chunks_elsewhere_is_read_and_a_link_to_it_removed_alone(tmp_path: Path) -> None:
+    root = tmp_path / "a.zarr"
+    array = zarrscope.open(root, "a").create_array("a", shape=(8, 8), dtype="u2", chunks=(4, 4))
+    assert isinstance(array, zarrscope.Array)
+    array[...] = VALUES
+    (root / "a/c").rename(tmp_path / "chunks")
+    (root / "a/c").symlink_to(tmp_path / "chunks")
+    closed = zarrscope.open(root)["a"]
+    with pytest.raises(OutsideLink):
+        closed[...]
+    hierarchy = zarrscope.open(root, "r+", follow_links=True)
+    assert np.array_equal(hierarchy["a"][...], VALUES)  # type: ignore[arg-type]
+    hierarchy.erase("a")
+    assert "a" not in zarrscope.open(root)
+    assert len([file for file in (tmp_path / "chunks").rglob("*") if file.is_file()]) == 4

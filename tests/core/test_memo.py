@@ -1,0 +1,118 @@
+"""One mechanism remembers results, bounded and thread-safe; and numbers chosen for speed stand in one file."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import threading
+
+import pytest
+
+import machine
+from zarrscope.runtime import memo
+from zarrscope.runtime.memo import Memo, forget_all, memoized
+
+CORE = machine.ROOT / "core" / "zarrscope"
+
+
+def test_no_more_is_remembered_than_is_said_and_errors_are_not() -> None:
+    asked: list[int] = []
+
+    @memoized(3)
+    def double(number: int) -> int:
+        asked.append(number)
+        if number < 0:
+            raise ValueError("negative")
+        return 2 * number
+
+    try:
+        for _ in range(2):
+            assert [double(number) for number in (1, 2, 3)] == [2, 4, 6]
+        assert asked == [1, 2, 3]
+        double(4)
+        double(1)
+        assert asked == [1, 2, 3, 4, 1]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="negative"):
+                double(-1)
+        assert asked[-2:] == [-1, -1]
+        held = Memo[int](2)
+        for number in (1, 2, 1, 3):
+            held.put(number, number)
+        assert [held.get(number) for number in (1, 2, 3)] == [1, None, 3]
+        forget_all()
+        assert not len(held)
+        assert 3 not in held
+        double(1)
+        assert asked[-1] == 1
+    finally:
+        del memo._forget[-2:]
+
+
+def test_threads_share_one() -> None:
+    """Putting, finding and forgetting at once; turns are changed as often as can be."""
+    held, faults = Memo[int](50), []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(seed: int) -> None:
+        try:
+            for number in range(3000):
+                key = (seed * 7919 + number * 31) % 211
+                held.put(key, key)
+                found = held.get((key * 3) % 211)
+                assert found is None or found == (key * 3) % 211
+                assert len(held) <= 51
+                if number % 500 == 0:
+                    held.clear()
+        except BaseException as error:
+            faults.append(error)
+
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+        memo._forget.remove(held.clear)
+    assert not faults
+    assert len(held) <= 50
+
+
+OWNERS = {"runtime/memo.py", "chunkio/locator.py", "nodes/document_cache.py", "view/cache.py"}
+"""Who remembers what stores hold, which others change, has promises of his own."""
+
+
+def test_nothing_else_remembers_results() -> None:
+    texts = {path.relative_to(CORE).as_posix(): path.read_text("utf-8") for path in CORE.rglob("*.py")}
+    found = {path for path, text in texts.items() if re.search(r"\blru_cache\(|OrderedDict\[", text)}
+    assert found == OWNERS
+    for path, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(each, ast.Name) and each.id == "cache" for each in node.decorator_list
+            ):
+                bound = not ast.unparse(node.args)
+                assert bound, f"{path}: @cache of {node.name} has no bound: use memoized"
+
+
+def test_each_number_of_tuning_says_what_it_means_and_how_it_was_found_and_is_used() -> None:
+    text = (CORE / "runtime" / "tuning.py").read_text("utf-8")
+    body = ast.parse(text).body
+    names = [
+        node.targets[0].id for node in body if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+    assert len(names) > 45
+    everything = "\n".join(path.read_text("utf-8") for path in CORE.rglob("*.py") if path.name != "tuning.py")
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, ast.Assign):
+            continue
+        name = ast.unparse(node.targets[0])
+        assert isinstance(after, ast.Expr), f"{name} does not say what it means"
+        assert isinstance(after.value, ast.Constant)
+        said = str(after.value.value)
+        assert re.search(r"bench|By reason|heartbeat|cheaper|saves|…", said), f"{name} does not say how it was found"
+        assert re.search(rf"\b{name}\b", everything), f"{name} is used nowhere"

@@ -1,0 +1,211 @@
+"""Mappings and databases in one file run the store contract, and zarr-python 2.18 and we read one another's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.store import Reading, Writing, machine
+from machine import zarr2
+from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
+from zarrscope.stores.address import open_store, split_address
+from zarrscope.stores.mapping import MappingStore
+from zarrscope.stores.store import Store
+
+
+class TestMapping(Writing):
+    def empty(self) -> Store:
+        return MappingStore({})
+
+
+class TestMappingOfViews(Writing):
+    """What a mapping gives need not be bytes."""
+
+    def empty(self) -> Store:
+        class Views(dict[str, Any]):
+            def __setitem__(self, key: str, value: bytes) -> None:
+                super().__setitem__(key, memoryview(np.frombuffer(value, np.uint8)))  # type: ignore[arg-type]
+
+        return MappingStore(Views())
+
+
+class TestMappingOfFiles(Writing):
+    """An fsspec mapper, whose file system holds no value beneath another."""
+
+    def empty(self) -> Store:
+        import fsspec
+
+        return MappingStore(fsspec.get_mapper(f"memory://{os.urandom(6).hex()}/x"))
+
+
+class TestFrozenMapping(Reading):
+    def filled(self, values: Mapping[str, bytes]) -> Store:
+        from types import MappingProxyType
+
+        return MappingStore(MappingProxyType(dict(values)))
+
+
+def database(scheme: str) -> Store:
+    return open_store(f"{scheme}://{tempfile.mkdtemp()}/x.{scheme}", "w-")
+
+
+class TestSQLite(Writing):
+    def empty(self) -> Store:
+        return database("sqlite")
+
+
+class TestDbm(Writing):
+    def empty(self) -> Store:
+        return database("dbm")
+
+
+@pytest.mark.skipif(find_spec("lmdb") is None, reason="lmdb is not installed")
+class TestLMDB(Writing):
+    def empty(self) -> Store:
+        return database("lmdb")
+
+
+TestMappingMachine = machine(lambda: MappingStore({}))
+TestSQLiteMachine = machine(lambda: database("sqlite"))
+TestDbmMachine = machine(lambda: database("dbm"))
+if find_spec("lmdb") is not None:
+    TestLMDBMachine = machine(lambda: database("lmdb"))
+
+
+def test_a_mapping_opens_by_itself() -> None:
+    values: dict[str, bytes] = {}
+    with zarrscope.open(values, "w-") as h:
+        h.create_array("/a", shape=(3,), dtype="u2")[...] = [1, 2, 3]
+    assert sorted(values) == ["a/c/0", "a/zarr.json", "zarr.json"]
+    again = zarrscope.open_array(values, "/a")
+    assert again[...].tolist() == [1, 2, 3]
+    assert not again.store.writable
+    with pytest.raises(NotFound):
+        zarrscope.open({})
+
+
+def test_what_a_mapping_raises_is_told() -> None:
+    class Broken(dict[str, bytes]):
+        def __getitem__(self, key: str) -> bytes:
+            raise ConnectionError("the cellar is under water")
+
+    with pytest.raises(Unreadable, match="under water"):
+        zarrscope.open(Broken())
+    with pytest.raises(Unreadable, match="int where bytes"):
+        zarrscope.open({"zarr.json": 3})
+
+
+FORMS = [
+    "sqlite",
+    "dbm",
+    pytest.param("lmdb", marks=pytest.mark.skipif(find_spec("lmdb") is None, reason="lmdb is not installed")),
+]
+
+
+@pytest.mark.parametrize("scheme", FORMS)
+def test_addresses_name_a_file_and_a_node_in_it(scheme: str, tmp_path: Path) -> None:
+    url = f"{scheme}://{tmp_path.as_posix()}/x.db"
+    with pytest.raises(NotFound, match="There is no"):
+        zarrscope.open(url)
+    with zarrscope.open(url, "w-") as h:
+        h.create_array("/g/a", shape=(2,), dtype="u1")[...] = 7
+    assert split_address(f"{url}/g/a").node_path == "g/a"
+    assert zarrscope.open_array(f"{url}/g/a")[...].tolist() == [7, 7]
+    assert not zarrscope.open(url).store.writable
+    assert [child.name for child in zarrscope.open(url)["/g"].children()] == ["a"]
+    with pytest.raises(Refused, match="not empty"):
+        open_store(url, "w-")
+    with pytest.raises(Refused, match="names no file"):
+        zarrscope.open(f"{scheme}://")
+
+
+@pytest.mark.parametrize("scheme", FORMS)
+def test_a_file_of_something_else_is_told(scheme: str, tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_bytes(b"something else" * 1000)
+    for mode in ("r", "r+", "a"):
+        with pytest.raises((Unreadable, Unsupported)):
+            zarrscope.open(f"{scheme}://{tmp_path}/x.db", mode)
+    assert (tmp_path / "x.db").read_bytes() == b"something else" * 1000
+
+
+OF_ZARR2 = {"sqlite": "SQLiteStore", "dbm": "DBMStore", "lmdb": "LMDBStore"}
+THEIRS = """
+import sys, numpy, zarr
+kind, path, act = sys.argv[1:]
+store = getattr(zarr, kind)(path)
+if act == "write":
+    group = zarr.group(store)
+    group.attrs["by"] = "zarr-python 2"
+    group.array("g/a", numpy.arange(12).reshape(3, 4), chunks=(2, 2), dtype="i4")
+else:
+    group = zarr.open_group(store, mode="r")
+    print(dict(group.attrs), group["g/a"][...].tolist(), group["g/a"].dtype)
+store.close()
+"""
+
+
+def theirs(scheme: str, path: Path, act: str) -> str:
+    done = subprocess.run(
+        [str(zarr2() or ""), "-W", "ignore", "-c", THEIRS, OF_ZARR2[scheme], str(path), act],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.needs("zarr2")
+@pytest.mark.parametrize("scheme", FORMS)
+def test_zarr_python_2_and_we_read_each_other(scheme: str, tmp_path: Path) -> None:
+    values = np.arange(12, dtype="i4").reshape(3, 4)
+    theirs(scheme, tmp_path / "theirs.db", "write")
+    with zarrscope.open(f"{scheme}://{tmp_path}/theirs.db", "r+") as h:
+        assert h.dialect.name == "v2"
+        assert h["/"].attributes["by"] == "zarr-python 2"
+        array = h["/g/a"]
+        assert isinstance(array, zarrscope.Array)
+        np.testing.assert_array_equal(array[...], values)
+        array[0] = 9
+    assert "[[9, 9, 9, 9], [4, 5, 6, 7]" in theirs(scheme, tmp_path / "theirs.db", "read")
+    with zarrscope.open(f"{scheme}://{tmp_path}/ours.db", "w-", dialect="v2") as h:
+        made = h.create_array("/g/a", shape=(3, 4), chunks=(2, 2), dtype="i4")
+        made[...] = values
+    assert theirs(scheme, tmp_path / "ours.db", "read") == f"{{}} {values.tolist()} int32"
+
+
+COUNT = """
+import sys
+from zarrscope.errors import Conflict
+from zarrscope.stores.address import open_store
+store = open_store(sys.argv[1], "r+")
+for _ in range(25):
+    while True:
+        found = store.get_versioned("n")
+        try:
+            store.set("n", b"%d" % (int(found[0]) + 1), found[1])
+            break
+        except Conflict:
+            pass
+"""
+
+
+@pytest.mark.parametrize("scheme", FORMS)
+def test_no_update_of_several_processes_is_lost(scheme: str, tmp_path: Path) -> None:
+    if scheme == "dbm":
+        pytest.skip("only one process at a time may write such a file")
+    url = f"{scheme}://{tmp_path}/x.db"
+    open_store(url, "a").set("n", b"0")
+    writers = [subprocess.Popen([sys.executable, "-c", COUNT, url]) for _ in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert open_store(url).get("n") == b"75"

@@ -1,0 +1,145 @@
+"""Web servers that do everything wrong: what each behaviour comes to, for whole values and for parts of them.
+
+The table is the promise: a value is right, absent is what the server says is not there, and all else is an error that
+says why, soon and in bounded memory (tests/contracts/hostile_http.py has the server).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from contracts.hostile_http import BEHAVIOURS, hostile
+from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
+from zarrscope.model.storage import ByteRange
+from zarrscope.stores import body
+from zarrscope.stores.http import HTTPStore
+from zarrscope.stores.network import Network
+
+VALUE = b"0123456789"
+LIMIT = 100_000
+IMPATIENT = Network(attempts=2, pause=0.0, patience=2.0, timeout=0.4, min_speed=2000.0)
+PATIENT = Network(attempts=2, pause=0.0, patience=2.0, timeout=20.0)
+
+ABSENT = "absent"
+TOO_LARGE = r"too large|more than the part"
+SLOW = "less than 2000 bytes a second|in time"
+SILENT = "in time"
+BROKEN = "connection failed|request failed"
+SAME = "what is there"
+
+OUTCOMES: dict[str, str | tuple[str, str, str]] = {
+    # behaviour: outcome, or those of the whole value, of bytes 2 to 4, and of the last 3
+    "endless chunked body": (TOO_LARGE, "zeros", TOO_LARGE),
+    "endless body without length": (TOO_LARGE, "zeros", TOO_LARGE),
+    "body of 20 GiB": (TOO_LARGE, "zeros", "does not send parts"),
+    "part of 20 GiB": ("part of the value when asked", "sent bytes from 0", "sent bytes from 0"),
+    "part without end": ("part of the value when asked", "more than the part", "more than the part"),
+    "gzip bomb": (TOO_LARGE, "zeros", TOO_LARGE),
+    "gzip bomb in gzip": (TOO_LARGE, SAME, SAME),
+    "gzip in gzip, told": "Content-Encoding 'gzip, gzip'",
+    "brotli": "Content-Encoding 'br'",
+    "gzip of the value": SAME,
+    "gzip cut short": (BROKEN, SAME, BROKEN),
+    "gzip of parts": SAME,
+    "byte after byte": (SLOW, "zeros", SLOW),
+    "never an answer": SILENT,
+    "silent after the head": SILENT,
+    "silent after half": (SILENT, SAME, SILENT),
+    "head byte after byte": SILENT,
+    "head without end": r"in time|failed",
+    "head of one endless line": BROKEN,
+    "soon soon soon": r"in time|failed",
+    "faults without end": ABSENT,
+    "cut short": (BROKEN, SAME, BROKEN),
+    "cut short chunked": (BROKEN, SAME, BROKEN),
+    "cut short then well": SAME,
+    "reset of the connection": BROKEN,
+    "hangs up": BROKEN,
+    "speaks SSH": BROKEN,
+    "bad chunk sizes": BROKEN,
+    "negative length": BROKEN,
+    "two lengths": BROKEN,
+    "length of 30 digits": BROKEN + "|too large",
+    "HTTP 1 0": SAME,
+    "404 Not Found": ABSENT,
+    "410 Gone": ABSENT,
+    "no such key": ABSENT,
+    "wait for a day": "503",
+    "wait until 2100": "429",
+    "wait for ever": "503",
+    "wait, it does not say how long": "503",
+    "no such bucket": "no such bucket",
+    "no such container": "no such bucket",
+    "expired token": "403",
+    "expired address": "403",
+    "denied where it is": "403",
+    "denied alike": "403",
+    "asked too often once": SAME,
+    "broken once": SAME,
+    "redirects in a circle": BROKEN,
+    "redirects to a file": BROKEN,
+    "redirects to nothing": BROKEN,
+    "redirects to nonsense": BROKEN,
+    "redirects nowhere": BROKEN + "|302",
+    "a page for everything": "a web page",
+    "a page without a type": "a web page",
+    "pages that differ": "a web page",
+    "a page in parts": "a web page",
+    "a login instead": "a web page",
+    "all is text html": SAME,
+    "no ranges": SAME,
+    "another part": (SAME, "sent bytes from 6", "sent bytes from 6"),
+    "a part cut short": (SAME, BROKEN, BROKEN),
+    "less than asked": (SAME, "sent bytes from 2", "sent bytes from 7"),
+    "a part without saying which": (SAME, "without saying which", SAME),
+    "parts in an envelope": ("part of the value when asked", "without saying which", "without saying which"),
+    "a part of the whole": ("part of the value when asked", SAME, SAME),
+    "no part pleases": (SAME, b"".hex(), SAME),
+    "no part pleases though it knows better": SAME,
+    "a thousand cookies": SAME,
+}
+for _name in BEHAVIOURS:  # a status that is neither a value nor "there is none" is told as it is
+    if _name[:3].isdigit():
+        OUTCOMES.setdefault(_name, _name[:3])
+PARTS = (None, ByteRange(2, 3), ByteRange.last(3))
+
+
+def test_each_behaviour_has_an_outcome() -> None:
+    assert OUTCOMES.keys() == BEHAVIOURS.keys()
+    assert len(BEHAVIOURS) >= 60
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_what_a_behaviour_comes_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "MOST_IN_VAIN", 32 << 20)
+    outcome = OUTCOMES[name]
+    with hostile(name, {"x/a": VALUE}) as server:
+        slow = {SILENT, SLOW} & {outcome, *outcome} or "in time" in outcome
+        store = HTTPStore(server.url + "/x", IMPATIENT if slow else PATIENT)
+        for part, expected in zip(PARTS, outcome if isinstance(outcome, tuple) else (outcome,) * 3, strict=True):
+            begun = time.monotonic()
+            server.counts.clear()
+            try:
+                got: bytes | ZarrscopeError | None = store.get("a", part, LIMIT)
+            except ZarrscopeError as error:
+                got = error
+            print(part, repr(got)[:200], f"{time.monotonic() - begun:.2f} s, {server.sent} bytes")
+            if expected is ABSENT:
+                assert got is None
+            elif expected is SAME:
+                assert got == (VALUE if part is None else part.of(VALUE)) or "bomb" in name
+            elif expected == "zeros":
+                assert got == bytes(3)
+            elif expected == "":
+                assert got == b""
+            else:
+                assert isinstance(got, Unreadable | NotFound), "never a value, never absent"
+                assert re.search(expected, str(got)), str(got)
+                assert (got.store, got.key) == (store.url, "a")
+                assert got.advice
+            assert time.monotonic() - begun < 30, "all time limits together are a few seconds here"
+        store.close()
+    assert server.sent < 200 << 20

@@ -1,0 +1,97 @@
+"""The contract of absence over a real S3 service (moto), which a gate before it makes deny."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from contracts.absence import CHUNK, VALUES, Absence
+from zarrscope.stores.fsspec import FsspecStore
+from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.store import Store
+
+
+class _Gate:
+    """Before moto's application: answers in its place, in S3's words."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+        self.answer = "honest"
+
+    def __call__(self, environ: Any, start: Any) -> Any:
+        key = unquote(environ["PATH_INFO"]).partition("x.zarr/")[2]
+        code = None
+        if self.answer == "expired":
+            code = "ExpiredToken"
+        elif key == CHUNK if self.answer == "denied chunk" else self.answer == "no listing" and key not in VALUES:
+            code = "AccessDenied"
+        if code is None:
+            return self.application(environ, start)
+        body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+        status = "400 Bad Request" if code == "ExpiredToken" else "403 Forbidden"
+        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[tuple[str, _Gate]]:
+    from threading import Thread
+
+    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]
+    from werkzeug.serving import make_server
+
+    gate = _Gate(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, gate, threaded=True)
+    thread = Thread(target=server.serve_forever, name="s3-server")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", gate
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class TestS3OfFsspec(Absence):
+    @pytest.fixture(autouse=True)
+    def _bucket(self, bucket: tuple[str, _Gate], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.url, self.gate = bucket
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        self.gate.answer = "honest"
+
+    def store(self, url: str, **settings: Any) -> FsspecStore:
+        return FsspecStore(
+            url, key="k", secret="s", endpoint_url=self.url, skip_instance_cache=True, attempts=1, **settings
+        )
+
+    @contextmanager
+    def serving(self, answer: str, **settings: Any) -> Iterator[Store]:
+        store = TestS3OfFsspec.store(self, "s3://bucket/x.zarr", **settings)
+        if not store._filesystem.exists("bucket"):
+            store._filesystem.mkdir("bucket")
+        for key, value in VALUES.items():
+            store._filesystem.pipe_file(f"bucket/x.zarr/{key}", value)
+        self.gate.answer = answer
+        try:
+            yield store
+        finally:
+            self.gate.answer = "honest"
+
+    @contextmanager
+    def without_bucket(self) -> Iterator[Store]:
+        yield self.store("s3://no-such-bucket/x.zarr")
+
+
+class TestS3OfObstore(TestS3OfFsspec):
+    def store(self, url: str, **settings: Any) -> ObjectStore:  # type: ignore[override]
+        return ObjectStore(url, key="k", secret="s", endpoint=self.url, attempts=1, **settings)
+
+    @contextmanager
+    def serving(self, answer: str, **settings: Any) -> Iterator[Store]:
+        with super().serving("honest"):
+            self.gate.answer = answer
+            yield self.store("s3://bucket/x.zarr", **settings)

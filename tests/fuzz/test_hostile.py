@@ -1,0 +1,17 @@
+"""A few hostile stores of each kind that are quickly made; hostile.py tries hundreds, with every verb."""
+
+import sys
+
+import pytest
+
+from fuzz import hostile
+
+QUICK = ("hollow_document", "deep", "huge_valid", "hollow_chunk")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork, and no limit on a process")
+@pytest.mark.parametrize("kind", QUICK)
+def test_hostile_stores_take_neither_time_nor_memory(kind: str) -> None:
+    found = hostile.run(1, 3, only=kind, verbs=("info", "check", "read"))
+    assert found["faults"] == []
+    assert found["tried"] == 3

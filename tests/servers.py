@@ -1,0 +1,145 @@
+"""Real storage services on this machine, for the contracts of stores: started on loopback, stopped by process id.
+
+What can be imported runs in this process or from its own wheel; the rest is what `packaging/check --servers` installs
+into .venv-servers (or the folder that ZARRSCOPE_SERVERS names). `missing(service)` says why one cannot run here.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import machine
+
+WAIT_SECONDS = 30.0
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""The key of every emulator of Azure; no secret."""
+
+
+def folder() -> Path:
+    """Where packaging/check --servers puts the services."""
+    return Path(os.environ.get("ZARRSCOPE_SERVERS") or machine.ROOT / ".venv-servers")
+
+
+@functools.cache
+def _azurite() -> Path | None:
+    script = folder() / "node_modules" / ".bin" / "azurite-blob"
+    if not script.exists() or not shutil.which("node"):
+        return None
+    done = subprocess.run([str(script), "--version"], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+    return script if done.returncode == 0 else None  # npm may leave a part of it
+
+
+def _sshd() -> str | None:
+    return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+
+def missing(service: str) -> str | None:
+    """Why `service` cannot run here and how to get it; None when it can."""
+    found: dict[str, Callable[[], object]] = {"azure": _azurite, "sshd": _sshd}
+    return None if found[service]() else f"no server for {service}: packaging/check --servers installs it"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _running(command: list[str], ready: Callable[[], bool]) -> Iterator[None]:
+    """The command runs, and is `ready`, for as long as the block lasts."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+        try:
+            end = time.monotonic() + WAIT_SECONDS
+            while not ready():
+                if process.poll() is not None or time.monotonic() > end:
+                    said.seek(0)
+                    raise RuntimeError(f"{command[0]} does not start: {said.read()[-2000:].decode(errors='replace')}")
+                time.sleep(0.05)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5):
+            return True
+    except HTTPError:
+        return True
+    except (URLError, OSError):
+        return False
+
+
+@contextmanager
+def s3() -> Iterator[str]:
+    """moto, in this process: its address."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+@contextmanager
+def azure() -> Iterator[str]:
+    """Azurite, in memory: the address of its account devstoreaccount1."""
+    script, port = _azurite(), free_port()
+    assert script is not None
+    command = [
+        str(script), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--skipApiVersionCheck", "--silent",
+        "--inMemoryPersistence",
+    ]  # fmt: skip
+    url = f"http://127.0.0.1:{port}/devstoreaccount1"
+    with _running(command, lambda: _answers(url)):
+        yield url
+
+
+@contextmanager
+def sshd(folder: Path) -> Iterator[list[str]]:
+    """OpenSSH's server for this user alone, by a key made for it: the ssh program that logs in, with its arguments."""
+    program, port = _sshd(), free_port()
+    assert program is not None
+    for name in ("host", "user"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(command, check=True, timeout=60, stdin=subprocess.DEVNULL)
+    shutil.copy(folder / "user.pub", folder / "authorized_keys")
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    config = folder / "sshd_config"
+    config.write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder / 'host'}\nPidFile none\n"
+        f"AuthorizedKeysFile {folder / 'authorized_keys'}\nPermitRootLogin prohibit-password\nUsePAM no\n"
+        "StrictModes no\nPasswordAuthentication no\nSubsystem sftp internal-sftp\nMaxStartups 100\n"
+    )
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)
+
+    def answers() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    with _running([program, "-D", "-e", "-f", str(config)], answers):
+        yield [
+            "ssh", "-F", "none", "-p", str(port), "-i", str(folder / "user"), "-o", "IdentitiesOnly=yes",
+            "-o", f"UserKnownHostsFile={folder / 'known_hosts'}",
+        ]  # fmt: skip

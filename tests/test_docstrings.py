@@ -1,0 +1,158 @@
+"""Public definitions are documented in numpydoc's form (https://numpydoc.readthedocs.io), and their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.errors import Denied, NotStandard, OutsideLink, TooLarge
+from zarrscope.nodes.attributes import Attributes
+from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
+from zarrscope.stores.bulk import BulkOperations
+from zarrscope.stores.files import FileOperations
+from zarrscope.stores.store import Store
+
+SECTIONS = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples"]
+"""In this order."""
+STORES = [Store, BulkOperations, FileOperations]
+THINGS = [
+    *(getattr(zarrscope, name) for name in zarrscope.__all__), Attributes, OrthogonalIndexer, PointIndexer, *STORES,
+]  # fmt: skip
+MODULES = sorted({thing.__module__ for thing in THINGS})
+RAISE_NOTHING = {
+    "Array.edges",
+    "BulkOperations.filter_existing",
+    "BulkOperations.reader",
+    "Hierarchy.close",
+    "Hierarchy.rehearse",
+    "Store.close",
+    "ZarrscopeError.beneath",
+    "ZarrscopeError.located",
+}
+
+
+def definitions() -> Iterator[tuple[str, Any]]:
+    """Every public function, class, method and property."""
+    for thing in THINGS:
+        yield thing.__name__, thing
+        if isinstance(thing, type):
+            for name, member in vars(thing).items():
+                public = not name.startswith("_")
+                if public and (inspect.isfunction(member) or isinstance(member, property)):
+                    yield f"{thing.__name__}.{name}", member
+
+
+def sections(text: str) -> dict[str, str]:
+    """The text of each section; "" is what stands before the first."""
+    parts = re.split(r"^(\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def named(section: str) -> set[str]:
+    """The names that stand at the left edge of a section: "shape, dtype" names two."""
+    lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
+    return {name.strip().lstrip("*") for line in lines for name in line.split(":")[0].split(",")}
+
+
+def parameters(definition: Any) -> set[str]:
+    return set(inspect.signature(definition).parameters) - {"self"}
+
+
+def faults(name: str, definition: Any) -> Iterator[str]:
+    text = inspect.getdoc(definition) if not isinstance(definition, type) else definition.__doc__
+    if not text:
+        yield "has no docstring"
+        return
+    found = sections(text)
+    summary = found[""].strip().splitlines()[0]
+    if not summary[0].isupper() and not summary.startswith(("`", '"')):
+        yield f"begins in lower case: {summary}"
+    if not found[""].strip().endswith((".", ":", '"""')):
+        yield f"ends without a full stop: {summary}"
+    if unknown := found.keys() - {"", *SECTIONS}:
+        yield f"has sections that numpydoc does not know: {unknown}"
+    order = [section for section in found if section]
+    if order != sorted(order, key=SECTIONS.index):
+        yield f"has its sections in another order: {order}"
+    if isinstance(definition, property):
+        return
+    if "Examples" not in found or ">>> " not in found["Examples"]:
+        yield "has no example"
+    if isinstance(definition, type):
+        own = definition.__dict__.get("__init__")
+        if own is not None and (lost := parameters(own) - named(found.get("Parameters", "")) - {"place"}):
+            yield f"does not say what these are: {sorted(lost)}"
+        return
+    wanted = parameters(definition)
+    told = named(found.get("Parameters", ""))
+    if wanted != told:
+        yield f"tells of the parameters {sorted(told)}, and has {sorted(wanted)}"
+    returned = inspect.signature(definition).return_annotation
+    given = "Yields" if str(returned).startswith("Iterator") else "Returns"
+    if (returned != "None") != (given in found):
+        yield f"gives {returned}, and has {'a' if given in found else 'no'} section {given}"
+    if (name in RAISE_NOTHING) == ("Raises" in found):
+        yield "does not say what it raises, or raises nothing and says so"
+
+
+@pytest.mark.parametrize(("name", "definition"), [pytest.param(*each, id=each[0]) for each in definitions()])
+def test_each_public_definition_is_documented(name: str, definition: Any) -> None:
+    assert not [f"{name} {fault}" for fault in faults(name, definition)]
+
+
+def test_the_lists_here_name_what_there_is() -> None:
+    assert {name for name, _ in definitions()} >= RAISE_NOTHING
+    assert len(list(definitions())) > 110
+
+
+@pytest.mark.parametrize("error", [Denied, TooLarge, OutsideLink, NotStandard], ids=lambda error: error.__name__)
+def test_errors_of_a_kind_say_what_they_are(error: type[Exception]) -> None:
+    assert error.__doc__
+    assert error.__doc__ != error.__mro__[1].__doc__
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_the_public_definitions_run(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried >= 3
+    assert not failed
+
+
+def test_a_fault_is_found() -> None:
+    def undocumented(a: int) -> int:
+        """something"""
+        return a
+
+    found = list(faults("undocumented", undocumented))
+    assert len(found) == 6, found
+
+
+def public(thing: type) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+def test_the_public_names_of_a_store_are_few() -> None:
+    verbs = {name for name in public(Store) if callable(getattr(Store, name))}
+    assert verbs == {
+        *("get", "get_partial_values", "get_many", "get_versioned", "list", "list_prefix", "list_dir"),
+        *("set", "set_partial_values", "erase", "erase_values", "erase_prefix", "lock", "flush", "close"),
+    }
+    assert public(Store) - verbs == {
+        *("url", "listable", "writable", "remote", "document_limit", "allow_outside", "remark"),
+        *("tells_absence", "assumes", "taken_as_missing", "bulk", "files"),
+    }
+    assert public(BulkOperations) == {
+        *("filter_existing", "reader", "scan_children", "scans_children", "put", "size_of", "copy_many"),
+        "compare_many",
+    }
+    assert public(FileOperations) == {
+        *("ignores_spelling", "spelled", "links", "list_with_folders", "stale_temporaries", "can_move_prefix"),
+        "move_prefix",
+    }
