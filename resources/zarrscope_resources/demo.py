@@ -128,7 +128,7 @@ class _Meter:
 
 def _write(folder: Path, plan: Plan, size: Size, progress: Progress | None) -> None:
     import zarrscope
-    from zarrscope import background
+    from zarrscope.runtime import threads as background
     from zarrscope_resources.scene import Scene, blocks
 
     hierarchy = zarrscope.open(str(folder), mode="w-", dialect="v3")
