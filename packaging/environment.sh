@@ -36,8 +36,9 @@ digest() {
     if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi | awk '{print $1}' | tr '\n' ' '
 }
 
-# environment FOLDER PYTHON STAMP CONSTRAINTS INSTALL-ARGUMENTS… : the folder holds an environment with these installed.
-# A stamp written last says what is in it, so a broken, half-made or moved environment is made anew.
+# environment FOLDER PYTHON STAMP CONSTRAINTS INSTALL-ARGUMENTS… : the folder is a link to an environment with these
+# installed. A stamp written last says what is in it. A new one is made beside, in FOLDER.XXXXXX, and the link turned to it
+# when it stands: what worked before is there until then, and stays where making the new one fails or is interrupted.
 environment() {
     local folder=$1 python=$2 stamp=$3 constraints=$4
     shift 4
@@ -45,20 +46,73 @@ environment() {
         && "$folder/bin/python" -c '' >/dev/null 2>&1 </dev/null; then
         return 0
     fi
+    if ! _writable "$ROOT"; then
+        say "No environment can be made: $ROOT cannot be written to. Copy or clone it to a folder of your own." >&2
+        return 1
+    fi
     say "Making ${folder#"$ROOT"/} with $python (once; a minute or two)"
-    rm -rf "$folder"
-    "$python" -m venv "$folder" || return 1
-    local uv
+    _forget_leftovers "$folder"
+    making=$(mktemp -d "$folder.XXXXXX") && rmdir "$making" || return 1 # made again as the umask says
+    if _filled "$making" "$python" "$constraints" "$@" && printf '%s' "$stamp" >"$making/.stamp"; then
+        _turn_to "$folder" "$making" "$python" || { _unmake; return 1; }
+        making=""
+    else
+        _unmake
+        [ ! -x "$folder/bin/python" ] || say "The environment of before is left as it was: ${folder#"$ROOT"/}" >&2
+        return 1
+    fi
+}
+
+_filled() { # _filled FOLDER PYTHON CONSTRAINTS INSTALL-ARGUMENTS…
+    local folder=$1 python=$2 constraints=$3 uv
+    shift 3
+    "$python" -m venv --prompt zarrscope "$folder" || return 1
     uv=$(grep -h '^uv==' "$ROOT/packaging/constraints.txt")
     if "$folder/bin/python" -m pip install -q --disable-pip-version-check "$uv" </dev/null \
         && VIRTUAL_ENV="$folder" "$folder/bin/uv" pip install -q --python "$folder/bin/python" -c "$constraints" "$@" </dev/null; then
-        :
-    else
-        say "uv did not do it; pip tries"
-        "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" "$@" </dev/null || return 1
+        return 0
     fi
-    printf '%s' "$stamp" >"$folder/.stamp"
+    say "uv did not do it; pip tries"
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" "$@" </dev/null
 }
+
+# _turn_to LINK FOLDER PYTHON: the link names the folder from now on, and what it named before is removed.
+_turn_to() {
+    local link=$1 folder=$2 python=$3 before=""
+    if [ -L "$link" ]; then
+        before=$(readlink "$link")
+        case $before in "${link##*/}."??????) before=$(dirname "$link")/$before ;; *) before="" ;; esac # never another's
+    elif [ -e "$link" ]; then # a folder, as other tools make it
+        before=$(mktemp -d "$link.XXXXXX") && rmdir "$before" && mv "$link" "$before" || return 1
+    fi
+    # replaced at once, which mv does not do everywhere
+    "$python" -c 'import os, sys; os.symlink(sys.argv[1], sys.argv[2]); os.replace(sys.argv[2], sys.argv[3])' \
+        "${folder##*/}" "$folder.link" "$link" || { [ -e "$link" ] || mv "$before" "$link"; return 1; }
+    [ -z "$before" ] || rm -rf "$before"
+}
+
+# _forget_leftovers LINK: removes what was made beside it and never finished, a day ago or earlier (a machine went off).
+_forget_leftovers() {
+    local found current
+    current=$(readlink "$1" 2>/dev/null || true)
+    find "$(dirname "$1")" -maxdepth 1 -name "${1##*/}.??????" -mtime +0 2>/dev/null | while IFS= read -r found; do
+        [ "${found##*/}" = "$current" ] || rm -rf "$found"
+    done
+}
+
+_writable() { [ -w "$1" ]; }
+
+making="" # the environment that is being made
+_unmake() {
+    [ -z "$making" ] || rm -rf "$making" "$making.link"
+    making=""
+}
+
+# Ctrl-C ends all of it. Without this, what reports the interruption by an exit status of its own, as uv and pytest do,
+# would count as failed, and the next step begin.
+trap '_unmake; say "Interrupted." >&2; exit 130' INT
+trap '_unmake; exit 143' TERM
+trap '_unmake; exit 129' HUP
 
 # What system-packages.txt lists and this machine lacks: "package thing" a line.
 missing_packages() {
@@ -111,4 +165,16 @@ install_packages() {
     tail -n 20 "$ROOT/.apt.log" >&2 2>/dev/null || true
     rm -f "$ROOT/.apt.log"
     return 1
+}
+
+# install_without_starting PACKAGE… : Debian starts the services that it installs, unless this file is there.
+install_without_starting() {
+    local rule=/usr/sbin/policy-rc.d made=no code=0
+    if [ ! -e "$rule" ] && [ -w /usr/sbin ]; then
+        printf '#!/bin/sh\nexit 101\n' >"$rule" && chmod +x "$rule" && made=yes
+    fi
+    [ -e "$rule" ] || return 1
+    install_packages "$@" || code=$?
+    [ "$made" = no ] || rm -f "$rule"
+    return "$code"
 }

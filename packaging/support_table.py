@@ -1,4 +1,4 @@
-"""The README's tables of what is supported: dialects, codecs, data types, extension points; made from the registries.
+"""The tables of resources/docs/formats.md: dialects, codecs, data types, extension points; made from the registries.
 
 What reads and writes is tried or asked of the code. Who else proves it is data here: a row's tests, which must exist
 (tests/core/test_support_table.py), and the implementations that read or wrote the same bytes in them.
@@ -11,8 +11,9 @@ from typing import Any
 import zarrscope
 from zarrscope.codecs import CODECS
 from zarrscope.dialects import DIALECTS
-from zarrscope.dtype import DATA_TYPES, data_type
+from zarrscope.model.dtype import DATA_TYPES, data_type
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.registry import STORES
 
 CASES = "test_conformance"
 DIALECT_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -48,7 +49,7 @@ CODEC_FAMILIES: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ..
     ),
     (
         "zarr-extensions",
-        "vlen-utf8 vlen-bytes packbits bitround scale_offset cast_value reshape zfp n5_default",
+        "",
         ("test_codecs_contract", CASES),
         "writers of the archive",
         (),
@@ -57,10 +58,10 @@ CODEC_FAMILIES: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ..
     ("numcodecs", "numcodecs.", ("test_codecs_contract", "test_codecs"), "numcodecs", ("numcodecs.pickle",)),
     ("imagecodecs", "imagecodecs_", ("test_codecs",), "imagecodecs, where installed", ()),
 )
-"""Family, its codecs (names, or one prefix), tests, who else, and what is never decoded."""
+"""Family, its codecs (names, or one prefix; "": those of no other family), tests, who else, what is never decoded."""
 
 TYPE_FAMILIES: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name] is DATA_TYPES["int8"])),
+    ("numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name].make is DATA_TYPES["int8"].make)),
     ("raw", ("r16", {"name": "raw_bytes", "configuration": {"length_bytes": 3}})),
     ("text and bytes of any length", ("string", "bytes", "variable_length_bytes")),
     (
@@ -84,8 +85,11 @@ TYPE_FAMILIES: tuple[tuple[str, tuple[Any, ...]], ...] = (
             {"name": "structured", "configuration": {"fields": [["a", "int16"]]}},
         ),
     ),
-    ("small numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name] is DATA_TYPES["bfloat16"])),
-    ("pairs of numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name] is DATA_TYPES["complex_bfloat16"])),
+    ("small numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name].make is DATA_TYPES["bfloat16"].make)),
+    (
+        "pairs of numbers",
+        tuple(name for name in DATA_TYPES if DATA_TYPES[name].make is DATA_TYPES["complex_bfloat16"].make),
+    ),
 )
 
 POINTS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
@@ -110,6 +114,7 @@ POINTS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
         ("test_extensions_above",),
     ),
     ("dialect", "the table above", "yes", "dialects", ("test_plugins",)),
+    ("store", "the table below", "yes", "stores", ("test_plugged_in",)),
 )
 """Point, what is read, what is written, the entry points that open it (zarrscope.<group>), tests."""
 
@@ -121,7 +126,7 @@ def dialects() -> str:
     ]
     for dialect in DIALECTS:
         wrote = WRITERS.get(dialect.name, "implementations of the draft, if any")
-        who, tests = DIALECT_PROOFS[dialect.name]
+        who, tests = DIALECT_PROOFS.get(dialect.name, ("", ("test_dialect_contract",)))
         writes = "yes" if _dialect_writes(dialect.name) else "no"
         rows.append(f"| {dialect.title} | `{dialect.name}` | yes | {writes} | {wrote} | {_proof(who, tests)} |")
     return "\n".join(rows)
@@ -129,10 +134,10 @@ def dialects() -> str:
 
 def codecs() -> str:
     rows = ["| family | codecs | read | write | proved by |", "|---|---|---|---|---|"]
-    left = set(CODECS)
+    named = {name for name in CODECS for _, names, *_ in CODEC_FAMILIES if names and _in_family(name, names)}
     for family, names, tests, who, never in CODEC_FAMILIES:
-        members = [name for name in CODECS if name in left and _in_family(name, names) and name not in never]
-        left -= {*members, *never}
+        members = [name for name in CODECS if (_in_family(name, names) if names else name not in named)]
+        members = [name for name in members if name not in never]
         shown = ", ".join(f"`{name.removeprefix('numcodecs.')}`" for name in sorted(members)) or f"`{names}…`"
         if family == "numcodecs":
             shown = "`numcodecs.…`: " + shown
@@ -141,7 +146,6 @@ def codecs() -> str:
         writes = writes or "all but " + ", ".join(f"`{name.removeprefix('numcodecs.')}`" for name in unwritten)
         reads = "all" if all(CODECS[name].reads for name in members) else "some"
         rows.append(f"| {family} | {shown} | {reads} | {writes} | {_proof(who, tests)} |")
-    assert not left, f"codecs of no family: {sorted(left)}"
     return "\n".join(rows)
 
 
@@ -162,8 +166,42 @@ def data_types() -> str:
             if some:
                 shown = ", ".join(f"`{name}`" for name in ("r<bits>" if n == "r16" else n for n in some))
                 rows.append(f"| {family} | {shown} | {reads} | {writes} |")
-    missing = set(DATA_TYPES) - named
-    assert not missing, f"data types of no family: {sorted(missing)}"
+    rows += [f"| other | `{name}` | yes | yes |" for name in DATA_TYPES if name not in named]
+    return "\n".join(rows)
+
+
+STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "file": ("the file system", ("test_stores", "test_stores_local")),
+    "memory": ("", ("test_stores",)),
+    "object": (
+        "zarr-python 3, fsspec, upath, obstore, zipfile, xarray, dask; zarr.testing.store.StoreTests on ours as theirs",
+        ("test_stores_objects", "test_stores_databases", "test_zarr_python_adapter"),
+    ),
+    "sqlite": ("zarr-python 2.18", ("test_stores_databases",)),
+    "lmdb": ("zarr-python 2.18", ("test_stores_databases",)),
+    "dbm": ("zarr-python 2.18", ("test_stores_databases",)),
+    "http": ("a server on loopback", ("test_stores", "test_stores_zip_http", "test_stores_http_hostile")),
+    "zip": (
+        "Python's zipfile, zarr-python, unzip where installed",
+        ("test_stores", "test_stores_zip_http", "test_stores_zip_writing"),
+    ),
+    "s3": ("moto on loopback", ("test_stores_s3", "test_object_store")),
+    "gs": ("no server yet; the code is that of s3", ()),
+    "abfs": ("Azurite on loopback, where installed", ("test_object_store",)),
+    "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),
+    "sftp": ("no server yet; a file system of fsspec in memory", ("test_stores",)),
+}
+"""Scheme → what it was tried against, and the tests where."""
+
+
+def stores() -> str:
+    rows = ["| address | opens | read | list | write | only if unchanged | install | tried against |", "|" + "---|" * 8]
+    for scheme, kind in STORES.items():
+        addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.also))
+        can = ["yes" if ability in kind.abilities else "no" for ability in ("read", "list", "write", "conditional")]
+        extra = f"`zarrscope[{kind.extra}]`" if kind.extra else ""
+        proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_stores",))))
+        rows.append(f"| {addresses} | {kind.opens} | {' | '.join(can)} | {extra} | {proof} |")
     return "\n".join(rows)
 
 
@@ -177,6 +215,7 @@ def extension_points() -> str:
 def tests() -> set[str]:
     """Every test file that a table names, without its ending."""
     found = {name for _, names in DIALECT_PROOFS.values() for name in names}
+    found |= {name for _, names in STORE_PROOFS.values() for name in names}
     found |= {name for family in CODEC_FAMILIES for name in family[2]}
     return found | {name for point in POINTS for name in point[4]} | {"test_plugins"}
 
@@ -184,7 +223,7 @@ def tests() -> set[str]:
 def _proof(who: str, tests: tuple[str, ...]) -> str:
     """The implementations, and the tests without what all their names begin with."""
     names = ", ".join(dict.fromkeys(f"{name.removeprefix('test_')}" for name in tests))
-    return f"{who} ({names})" if who else names
+    return f"{who} ({names})" if who and names else who or names
 
 
 def _in_family(name: str, names: str) -> bool:
