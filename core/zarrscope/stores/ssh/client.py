@@ -65,34 +65,39 @@ class _Connection:
         self._hearing = threading.Thread(target=self._hear, name="zarrscope-ssh-errors", daemon=True)
         self._hearing.start()
         threading.Thread(target=self._receive, name="zarrscope-ssh", daemon=True).start()
+        try:
+            self._greet()
+        except BaseException:  # a cancelled one too: nothing is left running, no pipe open
+            self.end()
+            raise
+
+    def _greet(self) -> None:
         hello = _wait(self._ready)
         if hello is None:
             raise self.ended()
         if hello.head.get("protocol") != PROTOCOL:
-            self.end()
             raise Unsupported(
-                f"{host} has zarrscope {hello.head.get('version')}, which speaks another protocol",
+                f"{self._host} has zarrscope {hello.head.get('version')}, which speaks another protocol",
                 feature="ssh",
                 advice="Install the same version on both sides.",
             )
 
     def _hear(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._said.append(line.decode(errors="replace").strip())
+        with self._process.stderr as lines:
+            for line in lines:
+                self._said.append(line.decode(errors="replace").strip())
 
     def _receive(self) -> None:
         file = self._process.stdout
         assert file is not None
-        try:
+        with suppress(OSError, ValueError, ZarrscopeError), file:
             if _skip_to(file, MAGIC):
                 self._ready.put(read_frame(file))  # type: ignore[arg-type]
                 while (frame := read_frame(file)) is not None:  # type: ignore[arg-type]
                     waiting = self._waiting.get(frame.head["id"])
                     if waiting is not None:
                         waiting.put(frame)
-        except (OSError, ValueError, ZarrscopeError):
-            pass
         with self._guard:
             self.alive = False
             left = [*self._waiting.values()]
@@ -176,7 +181,7 @@ class _Connection:
         self._waiting.pop(number, None)
 
     def end(self) -> None:
-        """Closes the input of the far side, which then ends."""
+        """Closes the input of the far side, which then ends; the threads that read its output close that."""
         self.alive = False
         assert self._process.stdin is not None
         with suppress(OSError):
@@ -185,6 +190,7 @@ class _Connection:
             self._process.wait(2)
         except subprocess.TimeoutExpired:
             self._process.kill()
+            self._process.wait()
 
 
 _CANCELLED = Frame({"cancelled": True})
@@ -291,6 +297,8 @@ class SSHStore(Store):
         with _guard:
             found = _connections.get(self._arguments)
             if found is None or not found.alive:
+                if found is not None:
+                    found.end()
                 found = _connections[self._arguments] = _Connection(self._host, self._arguments)
             if not self._joined:
                 self._joined = True
