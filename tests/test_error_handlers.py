@@ -25,9 +25,8 @@ OBSTORE = "obstore tells what is not there by Python's own error; NotFound comes
 ALLOWED = {
     **{(name, "_file"): "it joins paths" for name in ("load", "store", "names", "remove")},
     ("looks_zipped", "read"): "a file's",
-    **{(name, "_asked"): OBSTORE for name in ("_read", "_size", "_ask_for_nothing", "_listed", "_put_if", "_erased")},
+    **{(name, "_asked"): OBSTORE for name in ("_read", "_head", "_ask_for_nothing", "_listed", "_put_if", "_erased")},
     **{("read_end", name): OBSTORE for name in ("_asked", "_named", "_wait")},
-    ("_size", "_path"): "it joins text",
     ("_listed", "_named"): OBSTORE,
     ("_listed", "_wait"): OBSTORE,
     ("_put_if", "_version"): "it takes an answer apart",
@@ -172,7 +171,8 @@ def handlers(module: ast.Module) -> Iterator[tuple[str, int, list[ast.stmt]]]:
                     call = item.context_expr
                     if not (isinstance(call, ast.Call) and names_of(call.func) & {"suppress"}):
                         continue
-                    if set().union(*map(takes, call.args)) & TAKEN:
+                    kinds = set().union(*map(takes, call.args))
+                    if kinds & TAKEN and "ZarrscopeError" not in kinds:
                         inner: list[ast.stmt] = [ast.Expr(each.context_expr) for each in node.items[i + 1 :]]
                         yield function.name, node.lineno, inner + node.body
 

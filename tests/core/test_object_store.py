@@ -28,6 +28,7 @@ from zarrscope.errors import Conflict, Refused
 from zarrscope.model.storage import ABSENT, Version
 from zarrscope.stores.credentials import SERVICES, logins
 from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.service_answers import code_of, sentence
 
 _numbers = count()
 
@@ -141,6 +142,49 @@ def test_of_eight_who_write_one_document_one_wins_each_time(moto: str) -> None:
         assert found is not None
         assert found[1] == won[0]
         version = won[0]
+
+
+def test_a_conditional_put_reads_the_stored_value_only_where_versions_differ(
+    moto: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import obstore
+
+    options = {"key": "k", "secret": "s", "endpoint": moto, "region": "us-east-1"}
+    store = ObjectStore(f"s3://{_new_bucket(moto)}/x", writable=True, **options)
+    read: list[str] = []
+    get = obstore.get_async
+
+    def counted(client: Any, key: str, **more: Any) -> Any:
+        read.append(key)
+        return get(client, key, **more)
+
+    monkeypatch.setattr(obstore, "get_async", counted)
+    first = store.set("n", b"0", ABSENT)
+    second = store.set("n", b"1", first)
+    assert read == []
+    with pytest.raises(Conflict) as caught:
+        store.set("n", b"2", first)
+    assert caught.value.theirs == b"1"
+    assert read == ["n"]
+    assert store.set("n", b"3", second) != second
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (
+            "status code: 403 Forbidden <Error><Code>InvalidAccessKeyId</Code><Message>No such key.</Message>",
+            "InvalidAccessKeyId",
+            "403 Forbidden: No such key",
+        ),
+        ('{"error": {"message": "No.", "errors": [{"reason": "forbidden"}]}}', "forbidden", "No"),
+        ("Generic error\n  of  S3\n\nDebug source:\nmuch", "", "Generic error of S3"),
+        ("status code: 503 Service Unavailable", "", "503 Service Unavailable"),
+    ],
+)
+def test_the_code_and_the_sentence_of_a_service(text: str, code: str, said: str) -> None:
+    error = RuntimeError(text)
+    assert (code_of(error), sentence(error)) == (code, said)
 
 
 @pytest.fixture

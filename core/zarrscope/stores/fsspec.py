@@ -27,13 +27,10 @@ from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network, network, others
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.service_answers import ABOUT_LOGINS, ABOUT_VALUES, NO_BUCKET
 from zarrscope.stores.store import Store
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
-_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
-_ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
-"""How a service says that it is about the value that access is denied, not about who asks; "": it does not say."""
-_NO_ACCESS = ("ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed")
 _NO_LOGIN = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError", "UnauthorizedSSOTokenError")
 _IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
@@ -100,7 +97,7 @@ class FsspecStore(RemoteStore):
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            value = await asyncio.wait_for(self._cat(key, part, limit), self._longest(part, limit))
+            value = await asyncio.wait_for(self._cat(key, part, limit), self.longest(part, limit))
         except ZarrscopeError:
             raise
         except _ABSENT as error:
@@ -142,13 +139,6 @@ class FsspecStore(RemoteStore):
             raise too_large(None, limit)
         return value
 
-    def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
-        """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
-        most = limit if part is None or part.length is None else part.length
-        if most is None or not self.network.min_speed:
-            return None
-        return self.network.attempts * self.network.timeout + most / self.network.min_speed
-
     async def _ask_for_nothing(self, key: str) -> bool | None:
         """Whether access is denied to what is not there."""
         try:
@@ -156,7 +146,7 @@ class FsspecStore(RemoteStore):
         except _ABSENT:
             return False
         except PermissionError as error:
-            return _code(error) in _ABOUT_VALUES
+            return _code(error) in ABOUT_VALUES
         except Exception:
             return None
         return False
@@ -259,7 +249,7 @@ class FsspecStore(RemoteStore):
     # ------------------------------------------------------------------ failing
     def _check_bucket(self, error: Exception | None) -> None:
         """Raises NotFound where `error` says that there is no such bucket."""
-        if error is not None and _code(error) in _NO_BUCKET:
+        if error is not None and _code(error) in NO_BUCKET:
             raise self._no_bucket() from cause(error)
 
     def _no_bucket(self) -> NotFound:
@@ -283,10 +273,10 @@ class FsspecStore(RemoteStore):
         message = f"The request failed: {str(error) or type(error).__name__}"
         if isinstance(error, TimeoutError):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
-        if isinstance(error, PermissionError) or _code(error) in _NO_ACCESS or type(error).__name__ in _NO_LOGIN:
+        if isinstance(error, PermissionError) or _code(error) in ABOUT_LOGINS or type(error).__name__ in _NO_LOGIN:
             return Denied(
                 message,
-                untold=self._filesystem.async_impl and _code(error) in _ABOUT_VALUES,
+                untold=self._filesystem.async_impl and _code(error) in ABOUT_VALUES,
                 store=self.url,
                 key=key or None,
                 advice="Check the credentials: they come from the environment, as for the service's own tools.",

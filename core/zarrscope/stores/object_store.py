@@ -14,7 +14,6 @@ Keys that obstore takes for no path (control characters, empty parts) are Refuse
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -27,18 +26,21 @@ from zarrscope.stores.credentials import SERVICES, Login, logins
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network, others
 from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.service_answers import (
+    ABOUT_LOGINS,
+    ABOUT_VALUES,
+    CONDITIONS,
+    NO_BUCKET,
+    code_of,
+    finds_no_login,
+    is_about_range,
+    region_of,
+    says_other_region,
+    sentence,
+)
 
 T = TypeVar("T")
 
-_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
-_ABOUT_VALUES = ("AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
-"""How a service says that it is about the value that access is denied, not about who asks; "": it does not say."""
-_ABOUT_LOGINS = (
-    "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed",
-    "AuthenticationFailed", "NoAuthenticationInformation", "InvalidAuthenticationInfo", "PublicAccessNotPermitted",
-)  # fmt: skip
-_CONDITIONS = ("AlreadyExistsError", "PreconditionError")
-"""obstore's names for a stored version that is another than the writer expects."""
 _WHOLE = 64 << 20
 """Larger values go up in parts, which the service joins at once."""
 
@@ -118,7 +120,7 @@ class ObjectStore(RemoteStore):
             )
         except Exception as error:
             raise Refused(
-                f"The options do not open {self._service.title}: {_short(error)}",
+                f"The options do not open {self._service.title}: {sentence(error)}",
                 store=self.url,
                 advice="Look at the names of the options in the page on remote stores.",
             ) from cause(error)
@@ -135,7 +137,7 @@ class ObjectStore(RemoteStore):
             except (FileNotFoundError, ZarrscopeError, asyncio.CancelledError):
                 raise
             except Exception as error:
-                if type(error).__name__ in _CONDITIONS:
+                if type(error).__name__ in CONDITIONS:
                     raise
                 if await self._other_region(error):
                     continue
@@ -153,11 +155,11 @@ class ObjectStore(RemoteStore):
 
     async def _other_region(self, error: Exception) -> bool:
         """Whether the bucket lies in another region than was asked, which is now known."""
-        if self._region_asked or self._service.name != "s3" or not _says_other_region(str(error)):
+        if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
             return False
         self._region_asked = True
         endpoint = str(self.login.config.get("endpoint", "") or "https://s3.amazonaws.com")
-        region = await asyncio.get_running_loop().run_in_executor(None, _region, endpoint, self._bucket)
+        region = await asyncio.get_running_loop().run_in_executor(None, region_of, endpoint, self._bucket)
         if region is None:
             return False
         self._config["region"] = region
@@ -167,7 +169,7 @@ class ObjectStore(RemoteStore):
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            found = await asyncio.wait_for(self._read(key, part, limit), self._longest(part, limit))
+            found = await asyncio.wait_for(self._read(key, part, limit), self.longest(part, limit))
         except Denied as denied:
             denied.untold = denied.untold and bool(await self.answer_of_nothing())
             await self.denied(denied)
@@ -186,12 +188,12 @@ class ObjectStore(RemoteStore):
         async def read(client: Any) -> tuple[bytes, Version]:
             asked = part
             if asked is not None and (asked.length == 0 or (asked.start is None and self._no_suffixes)):
-                meta = await self._obstore.head_async(client, self._path(key))
+                meta = await self._obstore.head_async(client, key)
                 asked = _within(asked, meta["size"])
                 if asked.length == 0:
                     return b"", _version(meta)
             options = {} if asked is None else {"range": _range(asked)}
-            found = await self._obstore.get_async(client, self._path(key), options=options)
+            found = await self._obstore.get_async(client, key, options=options)
             start, stop = found.range
             if limit is not None and stop - start > limit:
                 raise too_large(stop - start, limit)
@@ -203,7 +205,7 @@ class ObjectStore(RemoteStore):
             self._check_bucket(error)
             return None
         except Unreadable as failed:
-            if part is None or not _is_about_range(failed):
+            if part is None or not is_about_range(failed):
                 raise
             # Beyond the end, a range from the end that the service does not understand, or no ranges at all.
             size = await self._size(key)
@@ -222,23 +224,17 @@ class ObjectStore(RemoteStore):
             self._no_suffixes = self._no_suffixes or "suffix" in str(failed).lower()
             return await self._read(key, asked, limit)
 
-    def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
-        """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
-        most = limit if part is None or part.length is None else part.length
-        if most is None or not self.network.min_speed:
-            return None
-        return self.network.attempts * self.network.timeout + most / self.network.min_speed
-
-    def _path(self, key: str) -> str:
-        return key if key else ""
-
-    async def _size(self, key: str) -> int | None:
+    async def _head(self, key: str) -> Any:
+        """Size and version of what is stored; None when absent."""
         try:
-            meta = await self._asked(lambda client: self._obstore.head_async(client, self._path(key)), key)
+            return await self._asked(lambda client: self._obstore.head_async(client, key), key)
         except FileNotFoundError as error:
             self._check_bucket(error)
             return None
-        return int(meta["size"])
+
+    async def _size(self, key: str) -> int | None:
+        meta = await self._head(key)
+        return None if meta is None else int(meta["size"])
 
     def size(self, key: str) -> int | None:
         """How many bytes the value has; None when absent."""
@@ -247,7 +243,7 @@ class ObjectStore(RemoteStore):
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         async def read(client: Any) -> tuple[bytes, int]:
             options = {"range": _range(ByteRange.last(length))}
-            found = await self._obstore.get_async(client, self._path(key), options=options)
+            found = await self._obstore.get_async(client, key, options=options)
             return bytes(await found.bytes_async()), int(found.meta["size"])
 
         if not self._no_suffixes:
@@ -257,7 +253,7 @@ class ObjectStore(RemoteStore):
                 self._check_bucket(error)
                 return None
             except Unreadable as failed:
-                if not _is_about_range(failed):
+                if not is_about_range(failed):
                     raise
         return super().read_end(key, length)
 
@@ -324,7 +320,7 @@ class ObjectStore(RemoteStore):
         except FileNotFoundError as error:
             raise self._no_bucket() from error
         except Unreadable as failed:
-            if any(code in str(failed.__cause__ or failed) for code in _NO_BUCKET):
+            if any(code in str(failed.__cause__ or failed) for code in NO_BUCKET):
                 raise self._no_bucket() from failed.__cause__
             raise
 
@@ -348,12 +344,12 @@ class ObjectStore(RemoteStore):
         mode: Any = "overwrite"
         if expect is not None:
             # The service compares, too; but there are services that take the condition and ignore it.
-            self._expect(key, expect, await self._read(key, None, None))
+            await self._compare(key, expect)
             mode = "create" if expect == ABSENT else _conditions(expect)
         multipart = len(value) > _WHOLE and expect is None
 
         async def put(client: Any) -> Any:
-            return await self._obstore.put_async(client, self._path(key), value, mode=mode, use_multipart=multipart)
+            return await self._obstore.put_async(client, key, value, mode=mode, use_multipart=multipart)
 
         try:
             return _version(await self._asked(put, key))
@@ -361,10 +357,16 @@ class ObjectStore(RemoteStore):
             self._check_bucket(error)
             raise self._conflict(key) from cause(error)
         except Exception as error:
-            if type(error).__name__ in _CONDITIONS or "ConditionalRequestConflict" in str(error):
+            if type(error).__name__ in CONDITIONS or "ConditionalRequestConflict" in str(error):
                 self._expect(key, expect, await self._read(key, None, None))
                 raise self._conflict(key) from cause(error)
             raise
+
+    async def _compare(self, key: str, expect: Version) -> None:
+        """Raises Conflict, with the stored value, unless the stored version is `expect`; that alone needs no value."""
+        meta = await self._head(key)
+        if (ABSENT if meta is None else _version(meta)) != expect:
+            self._expect(key, expect, await self._read(key, None, None))
 
     def _conflict(self, key: str) -> Conflict:
         return Conflict(
@@ -393,7 +395,7 @@ class ObjectStore(RemoteStore):
 
     async def _erased(self, keys: Sequence[str]) -> None:
         async def erase(client: Any) -> None:
-            await self._obstore.delete_async(client, [self._path(key) for key in keys])
+            await self._obstore.delete_async(client, list(keys))
 
         try:
             await self._asked(erase, keys[0])
@@ -409,24 +411,24 @@ class ObjectStore(RemoteStore):
 
     def _check_bucket(self, error: Exception) -> None:
         """Raises NotFound where `error` says that there is no such bucket."""
-        if _code(error) in _NO_BUCKET:
+        if code_of(error) in NO_BUCKET:
             raise self._no_bucket() from cause(error)
 
     def _no_bucket(self) -> NotFound:
         return NotFound(f"There is no bucket {self._bucket!r}", store=self.url, advice="Check the address.")
 
     def _failed(self, error: Exception, key: str) -> ZarrscopeError:
-        code, message = _code(error), f"The request failed: {_short(error)}"
+        code, message = code_of(error), f"The request failed: {sentence(error)}"
         if isinstance(error, ValueError):
-            return Refused(f"A bucket cannot be asked for the key {key!r}: {_short(error)}", store=self.url, key=key)
-        if code in _NO_BUCKET:
+            return Refused(f"A bucket cannot be asked for the key {key!r}: {sentence(error)}", store=self.url, key=key)
+        if code in NO_BUCKET:
             return self._no_bucket()
         denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
-        if denied or code in _ABOUT_LOGINS or _finds_no_login(str(error)):
+        if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
             tried = ", ".join(login.name for login in self._logins[: self._login + 1])
             return Denied(
                 message,
-                untold=code in _ABOUT_VALUES and not _finds_no_login(str(error)),
+                untold=code in ABOUT_VALUES and not finds_no_login(str(error)),
                 store=self.url,
                 key=key or None,
                 advice=f"Check the credentials. Tried: {tried}.",
@@ -447,57 +449,6 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
     if backend != "obstore":
         raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Say obstore or fsspec.")
     return ObjectStore(url, writable=mode != "r", **told)
-
-
-def _code(error: BaseException) -> str:
-    """The service's own word for what went wrong; "" where there is none."""
-    text = str(error)
-    found = re.search(r"<Code>\s*(\w+)\s*</Code>", text) or re.search(r'"reason":\s*"(\w+)"', text)
-    return found[1] if found else ""
-
-
-def _short(error: BaseException) -> str:
-    """The useful part of an obstore message: the status and the service's own sentence."""
-    if isinstance(error, TimeoutError):
-        return f"it took too long ({error})" if str(error) else "it took too long"
-    text = str(error).partition("\n\nDebug source")[0]
-    said = re.search(r"<Message>(.*?)</Message>", text, re.S) or re.search(r'"message":\s*"(.*?)"', text)
-    status = re.search(r"status code: (\d{3}[ \w]*)", text)
-    if said:
-        return f"{status[1].strip() + ': ' if status else ''}{said[1].strip().rstrip('.')}"
-    return status[1].strip() if status else " ".join(text.split())[:300]
-
-
-def _says_other_region(text: str) -> bool:
-    return any(each in text for each in ("PermanentRedirect", "AuthorizationHeaderMalformed", "redirect without"))
-
-
-def _finds_no_login(text: str) -> bool:
-    """Whether no credentials could be had at all where a service of the machine was to give them."""
-    return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request"))
-
-
-def _is_about_range(failed: ZarrscopeError) -> bool:
-    text = str(failed.__cause__ or failed)
-    words = (" 416 ", "InvalidRange", "Invalid range", "suffix", "Range started at", "CONTENT_RANGE", "non-partial")
-    return any(each in text for each in words)
-
-
-def _region(endpoint: str, bucket: str) -> str | None:
-    """The region of a bucket, which S3 tells anybody who asks."""
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
-
-    request = Request(f"{endpoint.rstrip('/')}/{bucket}", method="HEAD")
-    try:
-        with urlopen(request, timeout=20) as answer:
-            headers = answer.headers
-    except HTTPError as error:
-        headers = error.headers
-    except (URLError, OSError, ValueError):
-        return None
-    region = headers.get("x-amz-bucket-region")
-    return str(region) if region else None
 
 
 def _range(part: ByteRange) -> Any:

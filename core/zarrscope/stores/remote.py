@@ -174,6 +174,13 @@ class RemoteStore(Store):
         return bool(await self._trying.wait())
 
     # ------------------------------------------------------------------ many at once
+    def longest(self, part: ByteRange | None, limit: int | None) -> float | None:
+        """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
+        most = limit if part is None or part.length is None else part.length
+        if most is None or not self.network.min_speed:
+            return None
+        return self.network.attempts * self.network.timeout + most / self.network.min_speed
+
     @property
     def width(self) -> int:
         """How many requests may be under way in one get_many."""

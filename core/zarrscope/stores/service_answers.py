@@ -1,0 +1,72 @@
+"""The meaning of the errors that bucket services send: no such bucket, access denied, another region, bad range.
+
+S3, Google Cloud Storage and Azure name the error in the body of the response; obstore passes that body on as text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from zarrscope.errors import ZarrscopeError
+
+NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
+ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
+"""Codes of a service that denies access to the value, not to the credentials; "": it sends no code."""
+ABOUT_LOGINS = (
+    "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed",
+    "AuthenticationFailed", "NoAuthenticationInformation", "InvalidAuthenticationInfo", "PublicAccessNotPermitted",
+)  # fmt: skip
+"""Codes of a service that does not take the credentials."""
+CONDITIONS = ("AlreadyExistsError", "PreconditionError")
+"""obstore's names for a stored version that is another than the writer expects."""
+
+
+def code_of(error: BaseException) -> str:
+    """The service's own word for what went wrong; "" where there is none."""
+    text = str(error)
+    found = re.search(r"<Code>\s*(\w+)\s*</Code>", text) or re.search(r'"reason":\s*"(\w+)"', text)
+    return found[1] if found else ""
+
+
+def sentence(error: BaseException) -> str:
+    """The useful part of an obstore message: the status and the service's own sentence."""
+    if isinstance(error, TimeoutError):
+        return f"it took too long ({error})" if str(error) else "it took too long"
+    text = str(error).partition("\n\nDebug source")[0]
+    said = re.search(r"<Message>(.*?)</Message>", text, re.S) or re.search(r'"message":\s*"(.*?)"', text)
+    status = re.search(r"status code: (\d{3}[ \w]*)", text)
+    if said:
+        return f"{status[1].strip() + ': ' if status else ''}{said[1].strip().rstrip('.')}"
+    return status[1].strip() if status else " ".join(text.split())[:300]
+
+
+def says_other_region(text: str) -> bool:
+    return any(each in text for each in ("PermanentRedirect", "AuthorizationHeaderMalformed", "redirect without"))
+
+
+def finds_no_login(text: str) -> bool:
+    """Whether no credentials could be had at all where a service of the machine was to give them."""
+    return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request"))
+
+
+def is_about_range(failed: ZarrscopeError) -> bool:
+    text = str(failed.__cause__ or failed)
+    words = (" 416 ", "InvalidRange", "Invalid range", "suffix", "Range started at", "CONTENT_RANGE", "non-partial")
+    return any(each in text for each in words)
+
+
+def region_of(endpoint: str, bucket: str) -> str | None:
+    """The region of a bucket, which S3 tells anybody who asks."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    request = Request(f"{endpoint.rstrip('/')}/{bucket}", method="HEAD")
+    try:
+        with urlopen(request, timeout=20) as answer:
+            headers = answer.headers
+    except HTTPError as error:
+        headers = error.headers
+    except (URLError, OSError, ValueError):
+        return None
+    region = headers.get("x-amz-bucket-region")
+    return str(region) if region else None
