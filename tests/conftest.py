@@ -142,9 +142,19 @@ def _nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     deadline = time.monotonic() + 5.0
     new = [t for t in threading.enumerate() if t not in threads and not t.name.startswith(SHARED_THREADS)]
     for thread in new:
-        thread.join(max(0.0, deadline - time.monotonic()))
+        _join(thread, deadline)
     alive = [t.name for t in new if t.is_alive()]
     assert not alive, f"threads left running: {alive}"
+
+
+def _join(thread: threading.Thread, deadline: float) -> None:
+    while True:
+        try:
+            return thread.join(max(0.0, deadline - time.monotonic()))
+        except RuntimeError:  # a server's thread is just starting it
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.001)
 
 
 def _visible_windows() -> list[Any]:
