@@ -148,7 +148,7 @@ def _shortcuts() -> list[str]:
     with what they were tried."""
     from zarrscope.codecs import cblosc, czstd  # noqa: F401 - their shortcuts are known when they are imported
     from zarrscope.runtime.shortcuts import states
-    from zarrscope.stores.local import linux  # noqa: F401
+    from zarrscope.stores.local import linux  # noqa: F401 - its shortcuts, too
 
     found = list(states())
     used = [f"{state.name} {'yes' if state.used else f'no ({state.reason})'}" for state in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,6 +14,9 @@ from textual.widgets import Static
 from zarrscope_app.presenters import Field, strings
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
 from zarrscope_app.tui.entry import Guarded
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 PICKS = "123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -25,7 +29,7 @@ class Sheet(Guarded, ModalScreen[str]):
     Sheet .foot { color: $text-muted; }
     """
 
-    def __init__(self, text: object, foot: str, answers: dict[str, str]) -> None:
+    def __init__(self, text: str | Text, foot: str, answers: dict[str, str]) -> None:
         super().__init__()
         self._text = text
         self._foot = foot
@@ -66,7 +70,7 @@ class Sheet(Guarded, ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(self._text, markup=False)  # type: ignore[arg-type]
+            yield Static(self._text, markup=False)
             if self._foot:
                 yield Static(self._foot, classes="foot", markup=False)
 

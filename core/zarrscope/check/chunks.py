@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.check.finding import Finding, descendant, failed_chunk, finding_of
+from zarrscope.check.finding import Finding, Severity, descendant, failed_chunk, finding_of
 from zarrscope.check.large_shards import LargeShard
 from zarrscope.chunkio.stored_chunks import index_at, index_of, number_of, region_of
 from zarrscope.dialects import dialect_named
@@ -68,7 +68,7 @@ class StoredChunks:
         """The number of chunks in the grid, stored or not."""
         self.documents_seen = array.metadata.keys.prefix == dialect.listing(array.path) and array.store.listable
         """Documents lie among the chunks: `listed` tells of nodes beneath the array."""
-        self._missing = "error" if expect_all else "information"
+        self._missing: Severity = "error" if expect_all else "information"
         self._blocked: list[tuple[int | None, ...]] = []
         """Chunks that an obstacle stands for; None: all along that axis."""
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
@@ -424,5 +424,7 @@ class StoredChunks:
     def _index(self, number: int) -> ChunkIndex:
         return index_at(number, self.extent)
 
-    def _finding(self, severity: str, code: str, message: str, key: str | None, advice: str | None = None) -> Finding:
-        return Finding(severity, code, self.array.path, message, key, None, advice)  # type: ignore[arg-type]
+    def _finding(
+        self, severity: Severity, code: str, message: str, key: str | None, advice: str | None = None
+    ) -> Finding:
+        return Finding(severity, code, self.array.path, message, key, None, advice)

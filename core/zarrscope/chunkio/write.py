@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -385,7 +386,7 @@ class _ShardWriter:
         slabs = list(self._slabs())
         self._left = len(slabs)
         for slab in slabs:
-            yield lambda slab=slab: self._encode(slab)  # type: ignore[misc]
+            yield partial(self._encode, slab)
 
     def _slabs(self) -> Iterator[tuple[range, ...]]:
         """Ranges of inner chunks: whole trailing axes, as many as SLAB_BYTES take, and one of each axis before them."""

@@ -430,14 +430,14 @@ class CodecPipeline:
         for step in self._arrays:
             array = step.encode(array)
         lends = not self._bytes or self._bytes[0].accepts_views
-        data: Any = self._serializer.encode_view(array) if lends else self._serializer.encode(array)
+        data: Buffer = self._serializer.encode_view(array) if lends else self._serializer.encode(array)
         for i, codec in enumerate(self._bytes):
             views = all(after.accepts_views for after in self._bytes[i + 1 : i + 2])
             if arena is None or not views or codec.max_encoded_size(len(data)) is None:
-                data = codec.encode(data)
+                data = codec.encode(data)  # type: ignore[arg-type]  # a view only for a codec that accepts views
             else:
                 (data,) = _encoded(codec, np.frombuffer(data, np.uint8).reshape(1, -1), (0,), arena)
-        return data  # type: ignore[no-any-return]
+        return data
 
     def encode_many(self, chunks: Elements, which: Sequence[int], arena: Arena) -> list[Buffer]:
         """As `encode_view`, for the chunks `which` along the first axis of `chunks`, which is contiguous.

@@ -81,9 +81,9 @@ class Settings:
 
     def number(self, member: str, default: Any = _ABSENT) -> float | int:
         found = self.value(member, default)
-        if type(found) not in (int, float):
-            raise self.fault(member, f"must be a number, not {shown(found)}")
-        return found  # type: ignore[no-any-return]
+        if type(found) is int or type(found) is float:
+            return found
+        raise self.fault(member, f"must be a number, not {shown(found)}")
 
     def boolean(self, member: str, default: Any = _ABSENT) -> bool:
         found = self.value(member, default)

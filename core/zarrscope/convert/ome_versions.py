@@ -35,14 +35,15 @@ def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str
         axes, datasets = (entry.get("axes"), entry.get("datasets")) if isinstance(entry, Mapping) else (None, None)
         if not isinstance(axes, list) or not isinstance(datasets, list):
             continue
-        names = tuple(axis.get("name") if isinstance(axis, Mapping) else axis for axis in axes)
-        if not all(isinstance(name, str) for name in names):
+        listed = [axis.get("name") if isinstance(axis, Mapping) else axis for axis in axes]
+        names = tuple(name for name in listed if isinstance(name, str))
+        if len(names) < len(axes):
             continue
         for dataset in datasets:
             place = dataset.get("path") if isinstance(dataset, Mapping) else None
             where = resolve(group, place) if isinstance(place, str) else None
             if where is not None:
-                named[where] = names  # type: ignore[assignment]
+                named[where] = names
     return named
 
 

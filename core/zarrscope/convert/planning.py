@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -40,9 +40,10 @@ from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.ome.metadata import block
 from zarrscope.stores.store import Store
 
+T = TypeVar("T")
+
 JOURNAL_LIMIT = 64 << 20
 """Bytes of a journal: of a rebuild it names every group."""
-"""The key of the journal: beside the documents of the root, where no dialect looks for nodes."""
 
 OME_XML = "OME/METADATA.ome.xml"
 OME_XML_LIMIT = 256 << 20
@@ -188,7 +189,7 @@ def plan(
     if url == source.url or url.startswith(source.url.rstrip("/") + "/"):
         raise Refused("The destination is the source itself, or inside it", store=url, advice="Name a new place.")
     chosen.write("/", GroupMetadata(chosen.name), {})
-    layout = Layout(*(tuple(given) if given is not None else None for given in (chunks, shards, codecs)))  # type: ignore[arg-type]
+    layout = Layout(_fixed(chunks), _fixed(shards), _fixed(codecs))
     planner = _Planner(source, chosen, clean_path(path), layout, pyramid)
     nodes = tuple(planner.nodes())
     if planner.pyramids is not None and not planner.pyramids.built:
@@ -202,6 +203,10 @@ def plan(
         nodes = _consolidated(chosen, nodes)
     store = destination if isinstance(destination, Store) else None
     return Plan(source, url, store, chosen, nodes, tuple(planner.losses))
+
+
+def _fixed(given: Sequence[T] | None) -> tuple[T, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def plan_beside(source: Hierarchy, dialect: str) -> Plan:

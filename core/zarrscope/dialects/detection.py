@@ -146,9 +146,10 @@ def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
 
 def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
     """The same dialect, opened `lenient` or not, with `fallbacks` or without, where it gives that choice."""
-    given: list[str] = [each.name for each in fields(dialect)] if is_dataclass(dialect) else []
-    chosen = {k: v for k, v in choices.items() if k in given}
-    return replace(dialect, **chosen) if chosen else dialect  # type: ignore[type-var]
+    if not is_dataclass(dialect):
+        return dialect
+    given = {each.name for each in fields(dialect)}
+    return replace(dialect, **{name: choice for name, choice in choices.items() if name in given})
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:

@@ -159,7 +159,7 @@ class _SystemError(ZarrscopeError, OSError):
     """The number of the system's own error where that is known, else the one that comes closest."""
 
     @property
-    def strerror(self) -> str:  # type: ignore[override]
+    def strerror(self) -> str:  # type: ignore[override]  # of an OSError it is an attribute; here it follows the message
         return self.message
 
     @property

@@ -76,7 +76,7 @@ class Span:
         at = after_space(text, self.start + 1)
         while at < self.stop - 1 and len(self._children) != most:
             if self.kind == "object":
-                stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
+                stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
                 self._names.append(Name(_unquote(text[at:stop]), at, stop))
                 at = after_space(text, after_space(text, stop) + 1)
             child = _span_at(text, at)
@@ -130,7 +130,7 @@ def outline(text: str, value: Any) -> Span:
 
 def name_at(text: str, at: int) -> tuple[str, int]:
     """The name of the member that begins at `at` in a valid text, and where its value begins."""
-    stop = _STRING.match(text, at).end()  # type: ignore[union-attr]
+    stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
     return _unquote(text[at:stop]), after_space(text, after_space(text, stop) + 1)
 
 

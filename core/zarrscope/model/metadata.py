@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import visible
@@ -314,7 +314,7 @@ class ArrayMetadata:
     unread: tuple[str, ...] = ()
     """Which of shape, dtype, grid, keys, codecs and fill are stand-ins, because the documents do not tell them."""
 
-    kind = "array"
+    kind: ClassVar[Literal["array"]] = "array"
 
     @property
     def ndim(self) -> int:
@@ -326,7 +326,7 @@ class ArrayMetadata:
         for report in self.extensions:
             low, high = report.configuration.get("min"), report.configuration.get("max")
             if report.understood and report.point == "extension" and type(low) in _NUMBERS and type(high) in _NUMBERS:
-                return float(low), float(high)  # type: ignore[arg-type]
+                return float(low), float(high)  # type: ignore[arg-type]  # both are numbers, as the line above asks
         return None
 
     @property
@@ -347,7 +347,7 @@ class GroupMetadata:
     defects: tuple[Defect, ...] = ()
     """The defects of the document, in order."""
 
-    kind = "group"
+    kind: ClassVar[Literal["group"]] = "group"
 
     @property
     def problem(self) -> BadMetadata | Unsupported | None:

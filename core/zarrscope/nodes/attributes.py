@@ -99,7 +99,7 @@ class Attributes(MutableMapping[str, Any]):
             raise KeyError(name)
         self._change({name: _ABSENT})
 
-    def update(self, *others: Mapping[str, Any] | Iterable[tuple[str, Any]], **more: Any) -> None:  # type: ignore[override]
+    def update(self, *others: Mapping[str, Any] | Iterable[tuple[str, Any]], **more: Any) -> None:  # type: ignore[override]  # typing splits it into overloads, and has no name for the first
         """Sets several attributes in one write.
 
         Parameters
@@ -199,7 +199,7 @@ class Attributes(MutableMapping[str, Any]):
         context, path = self._context(), self._node.path
         metadata = self._node.metadata
         dialect = next((each for each in context.dialects if each.name == metadata.dialect), context.dialect)
-        key, pointer = dialect.attributes_at(path, metadata.kind)  # type: ignore[arg-type]
+        key, pointer = dialect.attributes_at(path, metadata.kind)
         context.need_writing(key)
         old = read_document(context, key)
         if pointer and old.version is ABSENT:

@@ -185,7 +185,7 @@ class NodeContext:
             return node
         if node is None:
             raise passed_over[0]
-        attributes, _ = self.dialect_of(node).attributes_at(node.path, node.metadata.kind)  # type: ignore[arg-type]
+        attributes, _ = self.dialect_of(node).attributes_at(node.path, node.metadata.kind)
         self.passed_over[node.path] = passed_over[0]
         told = [
             f"{error.key} was passed over: {error.message.rstrip('.')}" for error in passed_over if not is_untold(error)

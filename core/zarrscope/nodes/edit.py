@@ -61,7 +61,7 @@ def create_node(
             need_nothing_beneath(hierarchy, path)
         documents = hierarchy.dialect.write(path, metadata, attributes)
         create_groups(hierarchy, above)
-        _store_new(hierarchy, path, metadata.kind, documents)  # type: ignore[arg-type]
+        _store_new(hierarchy, path, metadata.kind, documents)
         hierarchy.forget()
 
 
@@ -283,7 +283,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
     if node is not None:
         need_understanding(hierarchy, node)
         need_spelling(hierarchy, path)
-        return hierarchy.dialect_of(node), node.metadata.kind  # type: ignore[return-value]
+        return hierarchy.dialect_of(node), node.metadata.kind
     if remains and path != "/" and hierarchy.store.listable:
         prefixes = hierarchy.dialect.erase(path, "group").prefixes
         if any(next(hierarchy.store.list_dir(prefix), None) is not None for prefix in prefixes):
@@ -339,7 +339,7 @@ def need_understanding(hierarchy: NodeContext, node: Node) -> None:
             raise ReadOnly(
                 f"{node.path} demands the {report.point} {report.name!r}, which is not understood here",
                 store=hierarchy.url,
-                key=report.key or hierarchy.dialect_of(node).documents(node.path, node.metadata.kind)[0],  # type: ignore[arg-type]
+                key=report.key or hierarchy.dialect_of(node).documents(node.path, node.metadata.kind)[0],
                 pointer=report.pointer,
                 advice="Nothing is written or erased there, nor beneath it. Change it with what understands it.",
             )

@@ -202,7 +202,7 @@ class Hierarchy:
         node = self._nodes.node_at(path)
         if node is None:
             raise nothing_at(self._nodes, path)
-        return self._nodes.dialect_of(node).attributes_at(path, node.metadata.kind)  # type: ignore[arg-type]
+        return self._nodes.dialect_of(node).attributes_at(path, node.metadata.kind)
 
     def extensions(self, path: str) -> list[Inherited]:
         """Finds the extensions of ZEP 9 at a node: its own and those of the groups above it, references resolved.

@@ -165,7 +165,7 @@ class PointIndexer:
 
 
 def _is_integer(part: object) -> bool:
-    return not isinstance(part, slice) and np.ndim(part) == 0  # type: ignore[arg-type]
+    return not isinstance(part, slice) and np.ndim(part) == 0  # type: ignore[arg-type]  # numpy takes any object
 
 
 def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:

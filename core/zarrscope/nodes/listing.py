@@ -210,7 +210,7 @@ def _child(
         return Child(name, error=error)
     if node is None:
         return None
-    return Child(name, node.metadata.kind, node.metadata, _wrong_with(hierarchy, node.metadata))  # type: ignore[arg-type]
+    return Child(name, node.metadata.kind, node.metadata, _wrong_with(hierarchy, node.metadata))
 
 
 def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:

@@ -53,7 +53,7 @@ class JobResult(NamedTuple, Generic[T]):
         """The value. Raises the error."""
         if self.error is not None:
             raise self.error
-        return self.value  # type: ignore[return-value]
+        return self.value  # type: ignore[return-value]  # a job without an error has a T, which may be None
 
 
 class Ticket:

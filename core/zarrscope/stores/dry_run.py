@@ -70,8 +70,16 @@ class Rehearsal(Wrapper):
         """All so far, in order; those that are alike and done side by side, in the order of their keys."""
         return ordered(self.log)
 
-    def _record(self, act: Act, key: str, **told: object) -> None:
-        self.log.append(Operation(act, key, self.url, **told))  # type: ignore[arg-type]
+    def _record(
+        self,
+        act: Act,
+        key: str,
+        size: int | None = None,
+        keys: int = 1,
+        source: str | None = None,
+        source_url: str | None = None,
+    ) -> None:
+        self.log.append(Operation(act, key, self.url, size, keys, source, source_url))
 
     # ------------------------------------------------------------------ reading
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:

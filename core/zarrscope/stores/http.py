@@ -208,7 +208,7 @@ class HTTPStore(RemoteStore):
                     attempts = min(attempts, attempt + 1)
             except NeedsWhole:
                 whole = await self._once_more(key, None, None, self._value)
-                return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]
+                return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # `read_end` tells it from a T
             except self._client_error as error:
                 why, advice = f"The request failed: {str(error) or type(error).__name__}", "Check the address."
                 attempts = attempt

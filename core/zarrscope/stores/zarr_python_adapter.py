@@ -91,7 +91,7 @@ def adapter() -> Any:
             return ByteRange.last(asked.suffix)
         raise ValueError(f"Unexpected byte_range, got {asked}.")
 
-    class ZarrscopeStore(theirs.Store):  # type: ignore[misc]
+    class ZarrscopeStore(theirs.Store):  # type: ignore[misc]  # a class of zarr is Any where zarr is not installed
         """The values of `store`."""
 
         supports_writes = True

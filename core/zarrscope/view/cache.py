@@ -58,14 +58,16 @@ class ChunkCache:
     def find(self, identity: ArrayIdentity, indices: Iterable[ChunkIndex]) -> list[ChunkResult | None]:
         """The cached result of each index, or None; marks them as most recently used."""
         number = self._numbers.get(identity)
+        if number is None:
+            return [None for _ in indices]
         found: list[ChunkResult | None] = []
         kept = self._kept
         for index in indices:
-            entry = kept.get((number, index)) if number is not None else None
+            entry = kept.get((number, index))
             if entry is None:
                 found.append(None)
             else:
-                kept.move_to_end((number, index))  # type: ignore[arg-type]
+                kept.move_to_end((number, index))
                 found.append(entry[0])
         return found
 

@@ -453,7 +453,7 @@ class ChunkLoader:
                 self._submit(begin, Priority.NOW)
             came = self._await(array, waiting)
             found = [came[index] if result is None else result for index, result in zip(wanted, found, strict=True)]
-        return found  # type: ignore[return-value]
+        return found  # type: ignore[return-value]  # none is missing any more
 
     def _await(self, array: Array, waiting: dict[ChunkIndex, _PendingChunk]) -> dict[ChunkIndex, ChunkResult]:
         came: dict[ChunkIndex, ChunkResult] = {}

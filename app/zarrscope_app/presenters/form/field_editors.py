@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeVar
 
 from zarrscope.errors import Unsupported
@@ -150,9 +150,13 @@ def row_for(place: Place) -> FieldEditor:
         if row.fits(place):
             return row
     for row in plugged_in()[0]:
-        if row.id not in failed and _ask(row, lambda row=row: bool(row.fits(place)), False):  # type: ignore[misc]
+        if row.id not in failed and _ask(row, partial(_fits, row, place), False):
             return row
     return next(row for row in JSON if row.fits(place))
+
+
+def _fits(row: FieldEditor, place: Place) -> bool:
+    return bool(row.fits(place))  # a row of another distribution may answer with anything
 
 
 def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:

@@ -93,8 +93,8 @@ class _Connection:
         assert file is not None
         with suppress(OSError, ValueError, ZarrscopeError), file:
             if _skip_to(file, MAGIC):
-                self._ready.put(read_frame(file))  # type: ignore[arg-type]
-                while (frame := read_frame(file)) is not None:  # type: ignore[arg-type]
+                self._ready.put(read_frame(file))
+                while (frame := read_frame(file)) is not None:
                     waiting = self._waiting.get(frame.head["id"])
                     if waiting is not None:
                         waiting.put(frame)
@@ -168,7 +168,7 @@ class _Connection:
                     waiting.put(None)
                     return number
             try:
-                write_frame(file, {**head, "id": number}, body)  # type: ignore[arg-type]
+                write_frame(file, {**head, "id": number}, body)
                 file.flush()
             except (OSError, ValueError):
                 self.alive = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import zarrscope.errors as errors
 from zarrscope.errors import Unreadable, ZarrscopeError
@@ -32,14 +32,14 @@ class Frame(NamedTuple):
     body: bytes = b""
 
 
-def write_frame(file: BinaryIO, head: Mapping[str, Any], body: bytes = b"") -> None:
+def write_frame(file: IO[bytes], head: Mapping[str, Any], body: bytes = b"") -> None:
     """Writes one frame; the caller flushes."""
     text = json.dumps(head, separators=(",", ":")).encode()
     file.write(_LENGTHS.pack(len(text), len(body)) + text)
     file.write(body)
 
 
-def read_frame(file: BinaryIO) -> Frame | None:
+def read_frame(file: IO[bytes]) -> Frame | None:
     """The next frame; None at the end. Raises Unreadable for what is no frame."""
     start = _exactly(file, _LENGTHS.size)
     if not start:
@@ -57,7 +57,7 @@ def read_frame(file: BinaryIO) -> Frame | None:
     return Frame(told, value)
 
 
-def _exactly(file: BinaryIO, length: int) -> bytes:
+def _exactly(file: IO[bytes], length: int) -> bytes:
     """That many bytes; fewer at the end."""
     parts = []
     while length:
