@@ -78,6 +78,22 @@ def test_names_say_what_a_file_is_about() -> None:
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
 
 
+SUPPRESSED = re.compile(r"# ?(type: ?ignore|(ruff: ?)?noqa|pragma:)")
+WITH_REASON = re.compile(
+    r"# (type: ignore\[[a-z, -]+\]  # |(ruff: )?noqa: [A-Z]+\d+(, [A-Z]+\d+)* --? |pragma: no cover - )\S"
+)
+
+
+def test_each_suppression_has_its_reason_beside_it() -> None:
+    """On its own line, after the codes: a second comment for mypy, after a dash for ruff and coverage."""
+    silent = []
+    for path in (p for p in _tracked() if p.suffix == ".py" and p != Path(__file__).resolve()):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if len(SUPPRESSED.findall(line)) > len(WITH_REASON.findall(line)):
+                silent.append(f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()[-100:]}")
+    assert not silent, "\n".join(silent)
+
+
 def test_only_background_and_remote_stores_start_threads() -> None:
     starts = re.compile(r"\b(Thread|ThreadPoolExecutor|ProcessPoolExecutor|Timer|Popen|create_task|to_thread)\(")
     allowed = {"core/zarrscope/runtime/pool.py", "core/zarrscope/runtime/threads.py", "core/zarrscope/stores/"}

@@ -291,7 +291,7 @@ def test_read_is_numpy_indexing(capsys: Any, volume: Any, tmp_path: Any, select:
     whole = zarrscope.open(str(volume))["/1"][...]
     target = tmp_path / "out.npy"
     assert zs(capsys, "read", volume, "1", "--select", select, "-o", target)[0] == 0
-    assert np.array_equal(np.load(target), whole[parse_selection(select)])  # type: ignore[arg-type]
+    assert np.array_equal(np.load(target), whole[parse_selection(select)])  # type: ignore[arg-type]  # an array, not a group
     assert [p.name for p in tmp_path.iterdir()] == ["out.npy"]
 
 

@@ -36,7 +36,7 @@ def test_a_hierarchy_is_converted(old: str, tmp_path: Path, capsys: pytest.Captu
     assert "9 chunks copied as they are" in out
     assert "all elements equal" in out
     assert err == ""  # no progress where nobody looks
-    assert np.array_equal(zarrscope.open(tmp_path / "new")["/a"][...], np.arange(120).reshape(10, 12))  # type: ignore[arg-type]
+    assert np.array_equal(zarrscope.open(tmp_path / "new")["/a"][...], np.arange(120).reshape(10, 12))  # type: ignore[arg-type]  # an array, not a group
 
 
 def test_a_dry_run_writes_nothing(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,7 +163,7 @@ def test_a_server_that_does_not_tell_what_is_missing(
             out, err = capsys.readouterr()
             assert "taken as missing" in out + err, verb
             assert "all elements equal" not in out
-        assert np.array_equal(zarrscope.open(str(place / "twin"))["/"][...], expected)  # type: ignore[arg-type]
+        assert np.array_equal(zarrscope.open(str(place / "twin"))["/"][...], expected)  # type: ignore[arg-type]  # an array, not a group
 
 
 @pytest.mark.parametrize("dialect", ["v2", "v3"])
@@ -254,7 +254,7 @@ def test_time_limits_are_set_by_environment_and_call(monkeypatch: pytest.MonkeyP
             "404 Not Found", {"zarr.json": b'{"zarr_format":3,"node_type":"group"}'}, lambda key: False
         ) as server:
             store = zarrscope.open(server.url, storage_options=options).store
-            return store.network.timeout, store.network.attempts  # type: ignore[attr-defined]
+            return store.network.timeout, store.network.attempts  # type: ignore[attr-defined]  # a remote store
 
     assert limits() == (20.0, 1)
     assert limits(timeout=7) == (7.0, 1)

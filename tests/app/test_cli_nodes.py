@@ -69,7 +69,7 @@ def test_a_dry_run_tells_the_keys_that_then_change(
             zarrscope.open(place, "r+")["/g/a"][...] = 7
     found = zarrscope.open(place)
     assert {path for path, _ in found.walk()} == {"/g", "/i", "/i/b"}
-    assert np.array_equal(found["/i/b"][...], np.full((4, 2), 7))  # type: ignore[arg-type]
+    assert np.array_equal(found["/i/b"][...], np.full((4, 2), 7))  # type: ignore[arg-type]  # an array, not a group
 
 
 def test_creating_says_what_it_needs(cells: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,7 @@ class TextualRobot(Robot):
                 if style is None or style.color is None or style.bgcolor is None or style.color.triplet is None:
                     return np.zeros((0, 0, 3), np.uint8)
                 upper += [tuple(style.color.triplet)] * len(segment.text)
-                lower += [tuple(style.bgcolor.triplet)] * len(segment.text)  # type: ignore[arg-type]
+                lower += [tuple(style.bgcolor.triplet)] * len(segment.text)  # type: ignore[arg-type]  # a triplet, as asked above
             rows += [upper, lower]
         return np.array(rows, np.uint8)
 

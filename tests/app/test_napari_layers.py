@@ -296,7 +296,10 @@ def test_files_that_napari_opens_leave_no_half_layers(
     viewer = make_napari_viewer(show=True)
     dock = Dock(qtbot, viewer, Forgetful()) if with_dock else None
     told: list[str] = []
-    hear = lambda notice: told.append(str(notice.message))  # noqa: E731
+
+    def hear(notice: Any) -> None:
+        told.append(str(notice.message))
+
     notification_manager.notification_ready.connect(hear)
     spoil(0, 1, 2, 3)
     (layer,) = viewer.open(str(folder / "image"), plugin="zarrscope")

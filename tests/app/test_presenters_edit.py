@@ -63,7 +63,7 @@ def test_every_act_and_back(make: Any, shelf: Shelf) -> None:
     assert session.state.unsaved
     assert session.state.title.startswith("•")
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]  # it has changed since it was last compared
     assert stored(shelf) == {
         "scale": 1e-3,
         "name": 'with "quotes" and \\',
@@ -75,7 +75,7 @@ def test_every_act_and_back(make: Any, shelf: Shelf) -> None:
     while edit.state.can_undo:
         edit.undo()
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]  # it has changed since it was last compared
     assert shelf.get("g/zarr.json") == before
     edit.redo()
     assert edit.state.changes == 1
@@ -188,7 +188,7 @@ def test_a_wrong_text_can_become_a_text(make: Any) -> None:
     assert edit.state.status is EditStatus.INVALID
     assert edit.field("/scale").kinds == ("text", "number", "list")
     edit.retype("/scale", "text")
-    assert edit.state.status is EditStatus.DIRTY  # type: ignore[comparison-overlap]
+    assert edit.state.status is EditStatus.DIRTY  # type: ignore[comparison-overlap]  # it has changed since it was last compared
     assert edit.field("/scale").text == "0,108"
 
 
@@ -275,7 +275,7 @@ def test_both_sides_of_a_conflict_keep_what_the_other_did_not_touch(
     edit.resolve(whose)
     assert edit.state.status is EditStatus.DIRTY
     edit.save()
-    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)  # type: ignore[comparison-overlap]  # it has changed since it was last compared
     assert stored(shelf)["scale"] == scale
     assert stored(shelf)["name"] == "mine"
     assert stored(shelf)["list"] == [5]

@@ -98,7 +98,7 @@ def test_what_may_not_be_is_said_in_a_sentence(place: Path, workspace: Workspace
         ("remove", "/", "", strings.ROOT_STAYS),
         ("copy", "/g", "/g", strings.NEW_PLACE),
     ):
-        session.nodes.begin(act, path)  # type: ignore[arg-type]
+        session.nodes.begin(act, path)  # type: ignore[arg-type]  # one of the acts
         session.nodes.set_target(to)
         mailbox.run_until(lambda: not session.nodes.state.planning)
         assert part in session.nodes.state.sentence

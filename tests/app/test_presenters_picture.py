@@ -261,7 +261,7 @@ def test_all_nodes_are_saved_or_the_first_in_trouble_is_named(shelf: Shelf) -> N
     session = Session(shelf.address, mailbox, path="/a", writable=True)
     for name, text in (("a", "2"), ("b", "3"), ("c", "x")):
         session.select(f"/{name}")
-        mailbox.run_until(lambda name=name: session.edit.state.path == f"/{name}" and bool(session.edit.state.fields))  # type: ignore[misc]
+        mailbox.run_until(lambda name=name: session.edit.state.path == f"/{name}" and bool(session.edit.state.fields))  # type: ignore[misc]  # mypy does not type the default of a lambda
         session.edit.edit("/n", text)
     told: list[str | None] = []
     assert not session.edit.can_save_all

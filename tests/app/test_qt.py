@@ -90,7 +90,10 @@ def test_plain_keys_act_on_the_picture_and_not_in_text_fields(robot: QtRobot, sh
     image(robot, shelf)
     canvas, picture = robot.window.image.canvas, robot.session.slice
     canvas.setFocus()
-    index = lambda: picture.state.axes[0].index  # noqa: E731
+
+    def index() -> int:
+        return picture.state.axes[0].index
+
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert index() == 1
     QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
@@ -159,7 +162,7 @@ def test_dragging_a_handle_of_the_contrast_strip(qtbot: Any) -> None:
     QTest.mouseMove(strip, target)
     qtbot.waitUntil(lambda: bool(moved))
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=target)
-    assert moved[-1] == (50.0, pytest.approx(180.0))  # type: ignore[comparison-overlap]
+    assert moved[-1] == (50.0, pytest.approx(180.0))  # type: ignore[comparison-overlap]  # approx compares with a float
     with qtbot.waitSignal(strip.auto_asked):
         QTest.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=press)
 
@@ -229,7 +232,7 @@ def test_closing_over_changes_asks_once(
 
     def exec_(question: CloseQuestion) -> int:
         asked.append(answer)
-        question.answer = answer  # type: ignore[assignment]
+        question.answer = answer  # type: ignore[assignment]  # one of the answers
         return 0
 
     monkeypatch.setattr(CloseQuestion, "exec", exec_)
@@ -295,7 +298,7 @@ def test_closing_a_place_over_changes_saves_those_of_all_nodes(
     session = robot.session
     for path, pointer in (("/many", "/scale"), ("/many/img1", "")):
         session.select(path)
-        robot.wait(lambda path=path: session.edit.state.path == path and bool(session.edit.state.fields), "the form")  # type: ignore[misc]
+        robot.wait(lambda path=path: session.edit.state.path == path and bool(session.edit.state.fields), "the form")  # type: ignore[misc]  # mypy does not type the default of a lambda
         session.set_tab("attributes")
         if pointer:
             robot.edit(pointer, "0.108")
@@ -306,7 +309,7 @@ def test_closing_a_place_over_changes_saves_those_of_all_nodes(
 
     def exec_(question: CloseQuestion) -> int:
         asked.append(question.findChild(QPlainTextEdit).toPlainText())
-        question.answer = answer  # type: ignore[assignment]
+        question.answer = answer  # type: ignore[assignment]  # one of the answers
         return 0
 
     monkeypatch.setattr(CloseQuestion, "exec", exec_)

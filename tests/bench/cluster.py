@@ -52,7 +52,7 @@ def _measured(folder: Path, shape: tuple[int, ...], rounds: int) -> dict[str, di
                 address = client.scheduler.address
 
                 def statistics(client: Any = client) -> None:
-                    _check(_statistics(client, zarrscope.open(folder / "volume")["/a"]), wanted)  # type: ignore[arg-type]
+                    _check(_statistics(client, zarrscope.open(folder / "volume")["/a"]), wanted)  # type: ignore[arg-type]  # an array, not a group
 
                 def pyramid(address: str = address, place: str = str(folder / f"levels-{turn}-{workers}")) -> None:
                     source = zarrscope.open(folder / "volume")

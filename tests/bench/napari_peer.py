@@ -162,7 +162,7 @@ class Bench:
         length = int(self.viewer.dims.nsteps[z])
         here = int(self.viewer.dims.current_step[z])
         wanted = [(here + 1 + step) % length for step in range(min(planes, length - 1))]
-        return [self.drawn(lambda z=z, at=at: self.viewer.dims.set_current_step(z, at)) for at in wanted]  # type: ignore[misc]
+        return [self.drawn(lambda z=z, at=at: self.viewer.dims.set_current_step(z, at)) for at in wanted]  # type: ignore[misc]  # mypy does not type the default of a lambda
 
     def shows_something(self) -> bool:
         picture = self.viewer.screenshot(canvas_only=True, flash=False)

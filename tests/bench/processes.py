@@ -176,7 +176,7 @@ def warm(settings: Settings) -> Iterator[Row]:
             figures, unable = peers.rounds(
                 settings.rounds,
                 measure,
-                lambda peer, measure=measure: measure(peer, 0),  # type: ignore[misc]
+                lambda peer, measure=measure: measure(peer, 0),  # type: ignore[misc]  # mypy does not type the default of a lambda
                 names,
             )
             yield Row("warm", "open again", form.name, figures, (Goal(1.0),), unable=unable)

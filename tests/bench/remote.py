@@ -86,7 +86,7 @@ def pictures(settings: Settings) -> Iterator[Row]:
             continue
         path = volumes.need_as(
             f"image{'_sharded' if sharded else ''}.ome.zarr",
-            lambda p, s=sharded: image(volumes, p, s),  # type: ignore[misc]
+            lambda p, s=sharded: image(volumes, p, s),  # type: ignore[misc]  # mypy does not type the default of a lambda
         )
         with Slow(volumes.folder) as server:
             server.in_waves()

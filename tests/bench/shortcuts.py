@@ -69,11 +69,11 @@ def cases(folder: Path, rounds: int) -> Iterator[tuple[str, float]]:
         expected = volumes.expected(form)
         assert np.array_equal(np.asarray(array[...]), expected), name
         a, b, c = (length // 2 + 3 for length in array.shape)
-        yield f"{name}: full", least(lambda array=array: array[...], rounds)  # type: ignore[misc]
-        yield f"{name}: XY plane", least(lambda array=array, a=a: array[a], rounds)  # type: ignore[misc]
-        yield f"{name}: XZ plane", least(lambda array=array, b=b: array[:, b], rounds)  # type: ignore[misc]
-        yield f"{name}: element", least(lambda array=array, at=(a, b, c): array[at], rounds, 10)  # type: ignore[misc]
-        yield f"{name}: opening", least(lambda path=path: zarrscope.open_array(path), rounds, 20)  # type: ignore[misc]
+        yield f"{name}: full", least(lambda array=array: array[...], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        yield f"{name}: XY plane", least(lambda array=array, a=a: array[a], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        yield f"{name}: XZ plane", least(lambda array=array, b=b: array[:, b], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        yield f"{name}: element", least(lambda array=array, at=(a, b, c): array[at], rounds, 10)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        yield f"{name}: opening", least(lambda path=path: zarrscope.open_array(path), rounds, 20)  # type: ignore[misc]  # mypy does not type the default of a lambda
     for name in WRITTEN:
         form = FORMS[name]
         source = Path(volumes.need(form))
@@ -83,7 +83,7 @@ def cases(folder: Path, rounds: int) -> Iterator[tuple[str, float]]:
                 if file.is_file():
                     shutil.copy(file, target)
             made = zarrscope.open_array(target, mode="r+")
-            yield f"{name}: writing all", least(lambda made=made, values=values: made.__setitem__(..., values), rounds)  # type: ignore[misc]
+            yield f"{name}: writing all", least(lambda made=made, values=values: made.__setitem__(..., values), rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
             assert np.array_equal(np.asarray(made[...]), values), name
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 if __package__:
     from bench.heartbeat import terminal
 else:
-    from heartbeat import terminal  # type: ignore[import-not-found, no-redef]
+    from heartbeat import terminal  # type: ignore[import-not-found, no-redef]  # run as a script, its folder is on the path
 
 FOOT = b"q quit"
 """The end of the last line."""

@@ -196,7 +196,7 @@ def scrubbing(settings: Settings) -> Iterator[Row]:
     after: list[float] = []
     alone: list[float] = []
     vain: list[float] = []
-    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]
+    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]  # counted or timed here
     try:
         for number in range(max(3, 3 * settings.rounds)):
             chance = random.Random(number)
@@ -216,7 +216,7 @@ def scrubbing(settings: Settings) -> Iterator[Row]:
                     vain.append(float(sum(z != last // 4 for z in decoded)))
                 window.close()
     finally:
-        StoredArray.decode_chunk = decode  # type: ignore[method-assign]
+        StoredArray.decode_chunk = decode  # type: ignore[method-assign]  # as it was
     yield Row(GROUP, "scrubbing", "last of 30 moves", {OURS: after, "one move": alone}, (Goal(1.2, "one move"),))
     yield Row(GROUP, "scrubbing", "decoded in vain", {OURS: vain}, (Goal(2.0, "figure"),), unit="chunks")
 
@@ -252,7 +252,7 @@ def panning(settings: Settings) -> Row:
             delivered.add(unit)
         return decode(array, unit, data)
 
-    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]
+    StoredArray.decode_chunk = counted  # type: ignore[assignment, method-assign]  # counted or timed here
     window = Window(str(folder), None)
     try:
         visible: set[tuple[int, int]] = set()
@@ -267,7 +267,7 @@ def panning(settings: Settings) -> Row:
             }
         beyond += sum(unit[-2:] not in visible for unit in delivered)
     finally:
-        StoredArray.decode_chunk = decode  # type: ignore[method-assign]
+        StoredArray.decode_chunk = decode  # type: ignore[method-assign]  # as it was
         window.close()
     assert visible <= {unit[-2:] for unit in delivered}, "the picture lacks chunks"
     note = f"{len(delivered)} chunks read for {len(visible)} places in sight, each once"
@@ -302,7 +302,7 @@ def ahead(settings: Settings) -> Row:
             _idle(mailbox, 0.005)
             began = time.perf_counter()
             ticket = loader.request(owner, array, [next(wanted)], lambda _: None)
-            mailbox.run_until(lambda ticket=ticket: ticket.finished)  # type: ignore[misc]
+            mailbox.run_until(lambda ticket=ticket: ticket.finished)  # type: ignore[misc]  # mypy does not type the default of a lambda
             found.append(time.perf_counter() - began)
         if other is not None:
             other.stop()

@@ -477,7 +477,7 @@ def fault(dialect: Dialect, path: str, documents: Documents) -> ZarrscopeError |
 @every
 def test_a_broken_document_is_a_named_error(dialect: Dialect) -> None:
     template = TEMPLATES[dialect.name]
-    lenient = replace(dialect, lenient=True)  # type: ignore[type-var]
+    lenient = replace(dialect, lenient=True)  # type: ignore[type-var]  # every dialect is a dataclass
     tried = 0
     faults: list[ZarrscopeError] = []
     for key, text in template.items():

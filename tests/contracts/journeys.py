@@ -352,8 +352,8 @@ class Journeys:
 
     def whole(self, robot: Robot) -> None:
         """The picture is complete."""
-        frame = lambda: robot.session.slice.frame  # noqa: E731
-        robot.wait(lambda: bool(frame().tiles) and frame().loading == 0, "a whole picture")
+        picture = robot.session.slice
+        robot.wait(lambda: bool(picture.frame.tiles) and picture.frame.loading == 0, "a whole picture")
 
     def shows(self, robot: Robot, value: int) -> bool:
         """The middle of the image area has this brightness, within what colour tables and terminals lose."""

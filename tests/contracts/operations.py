@@ -163,11 +163,11 @@ def test_names_that_the_dialect_cannot_have_are_refused_on_writing(name: str) ->
         if bad in ("..", "."):
             continue
         acts: list[Callable[[], object]] = [
-            lambda bad=bad: hierarchy.create_group(f"/{bad}"),  # type: ignore[misc]
-            lambda bad=bad: an_array(hierarchy, f"/g/{bad}"),  # type: ignore[misc]
-            lambda bad=bad: an_array(hierarchy, f"/{bad}/x"),  # type: ignore[misc]
-            lambda bad=bad: moving.move(hierarchy, "/g", f"/{bad}"),  # type: ignore[misc]
-            lambda bad=bad: moving.copy(hierarchy, "/other", f"/{bad}/x"),  # type: ignore[misc]
+            lambda bad=bad: hierarchy.create_group(f"/{bad}"),  # type: ignore[misc]  # mypy does not type the default of a lambda
+            lambda bad=bad: an_array(hierarchy, f"/g/{bad}"),  # type: ignore[misc]  # mypy does not type the default of a lambda
+            lambda bad=bad: an_array(hierarchy, f"/{bad}/x"),  # type: ignore[misc]  # mypy does not type the default of a lambda
+            lambda bad=bad: moving.move(hierarchy, "/g", f"/{bad}"),  # type: ignore[misc]  # mypy does not type the default of a lambda
+            lambda bad=bad: moving.copy(hierarchy, "/other", f"/{bad}/x"),  # type: ignore[misc]  # mypy does not type the default of a lambda
         ]
         for act in acts:
             with pytest.raises(Refused):

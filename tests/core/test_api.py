@@ -261,7 +261,7 @@ def test_each_change_of_attributes_is_one_write() -> None:
         written.append(key)
         return MemoryStore._set(store, key, *rest)
 
-    store._set = counted  # type: ignore[assignment, method-assign]
+    store._set = counted  # type: ignore[assignment, method-assign]  # counts the calls
     group.attrs.update(a=1, b=2, c=3)
     assert written == ["zarr.json"]
     group.attrs.clear()

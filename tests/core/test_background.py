@@ -229,7 +229,7 @@ def test_the_child_of_a_fork_starts_afresh() -> None:
     done: list[int] = []
     shared().share(range(8), done.append)
     child = os.fork()
-    if child == 0:  # pragma: no cover
+    if child == 0:  # pragma: no cover - the child is another process
         status = 1
         try:
             mailbox = Mailbox()

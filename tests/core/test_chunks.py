@@ -454,7 +454,7 @@ def test_reading_on_every_worker_at_once_does_not_deadlock(values: MemoryStore, 
     tickets = [getattr(watching.owner, pool)(work, lambda outcome: watching.results.append(outcome)) for _ in range(2)]
     watching.mailbox.run_until(lambda: all(ticket.finished for ticket in tickets), timeout=20)
     for outcome in watching.results:
-        assert np.array_equal(outcome.get(), DATA[5:7])  # type: ignore[attr-defined]
+        assert np.array_equal(outcome.get(), DATA[5:7])  # type: ignore[attr-defined]  # the results of jobs here
 
 
 def test_a_blocked_reader_takes_over_the_decoding_that_nobody_else_can_do(values: MemoryStore) -> None:
@@ -512,7 +512,7 @@ def test_what_is_not_stored_is_fill_and_what_is_broken_fails_alone() -> None:
     assert isinstance(error, zarrscope.BadChunk)
     assert error.index == (1,)
     assert error.key == "a/c/1"
-    assert list(loader.peek(array, (2,))) == [-7, -7]  # type: ignore[arg-type]
+    assert list(loader.peek(array, (2,))) == [-7, -7]  # type: ignore[arg-type]  # there is a chunk
     assert loader.peek(array, (1,)) is None
     with pytest.raises(zarrscope.BadChunk):
         loader.read(array, ...)
@@ -561,7 +561,7 @@ def test_the_units_of_one_shard_are_fetched_together() -> None:
     assert counting.requests["get"] == 2  # the index, and all inner chunks in one range
     for result in watching.results:
         y, x = result.index
-        assert np.array_equal(result.data, data[8 * y : 8 * y + 8, 8 * x : 8 * x + 8])  # type: ignore[arg-type]
+        assert np.array_equal(result.data, data[8 * y : 8 * y + 8, 8 * x : 8 * x + 8])  # type: ignore[arg-type]  # there is a chunk
 
 
 def test_a_remote_store_is_asked_for_a_plane_at_one_go() -> None:
@@ -632,7 +632,7 @@ def test_many_windows_and_readers_at_once_get_what_is_stored_and_nothing_is_left
 
             def on_chunk(result: ChunkResult, array: Array = array, coming: set[Any] = coming) -> None:
                 place = tuple(slice(i * n, (i + 1) * n) for i, n in zip(result.index, array.chunks, strict=True))
-                if result.index not in coming or not np.array_equal(result.data, data[place]):  # type: ignore[arg-type]
+                if result.index not in coming or not np.array_equal(result.data, data[place]):  # type: ignore[arg-type]  # there is a chunk
                     faults.append(f"{array.path} {result.index} came wrong or twice")
                 coming.discard(result.index)
 

@@ -461,13 +461,13 @@ def test_wherever_it_dies_the_image_is_whole_and_the_rest_is_done_later() -> Non
     deaths = 0
     for left in range(10**6):
         made = image_with_labels(Dying())
-        made.store.left = left  # type: ignore[attr-defined]
+        made.store.left = left  # type: ignore[attr-defined]  # a Dying
         try:
             rebuilt(made, levels=3)
             break
         except Killed:
             deaths += 1
-        made.store.left = 10**9  # type: ignore[attr-defined]
+        made.store.left = 10**9  # type: ignore[attr-defined]  # a Dying
         made = zarrscope.open(made.store, "r+")
         image = image_of(made, "/i")
         assert [level.path for level in image.levels] in (["/i/s0", "/i/s1"], ["/i/s0", "/i/s1-2", "/i/s2"])

@@ -666,8 +666,8 @@ def test_layout_f_is_a_reversal(name: str) -> None:
 @pytest.mark.parametrize("flat", [True, False])
 def test_codecs_are_known_by_every_address(name: str, uri: str, flat: bool) -> None:
     dialect = dialect_named(name)
-    member = dialect.layout.codecs  # type: ignore[attr-defined]
-    key = dialect.layout.codec_name  # type: ignore[attr-defined]
+    member = dialect.layout.codecs  # type: ignore[attr-defined]  # of the drafts alone
+    key = dialect.layout.codec_name  # type: ignore[attr-defined]  # of the drafts alone
     item = {key: uri, "level": 7} if flat else {key: uri, "configuration": {"level": 7}}
     metadata = array(draft(name, "/a", **{member: item if member == "compressor" else [item]}))
     assert metadata.codecs[-1] == CodecSpec("gzip", Configuration({"level": 7}))
@@ -795,7 +795,7 @@ def test_fallbacks_can_be_switched_off_and_must_be_of_the_size_that_the_type_tel
 
 @every_draft
 def test_datetime_extension(name: str) -> None:
-    uri = dialect_named(name).layout.datetime_uri  # type: ignore[attr-defined]
+    uri = dialect_named(name).layout.datetime_uri  # type: ignore[attr-defined]  # of the drafts alone
     metadata = array(draft(name, data_type={"extension": uri, "type": "<M8[ns]", "fallback": "<i8"}, fill_value=None))
     assert metadata.dtype.numpy == np.dtype("M8[ns]")
     assert not metadata.fill.defined

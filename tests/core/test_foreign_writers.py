@@ -30,8 +30,8 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
     "in place": lambda path: path.write_bytes(b"theirs"),
     "appended": lambda path: path.open("ab").write(b"!"),
     "erased": lambda path: path.unlink(),
-    "link": lambda path: (path.unlink(), path.symlink_to("elsewhere")),  # type: ignore[func-returns-value]
-    "folder": lambda path: (path.unlink(), path.mkdir()),  # type: ignore[func-returns-value]
+    "link": lambda path: (path.unlink(), path.symlink_to("elsewhere")),  # type: ignore[func-returns-value]  # called for what they do
+    "folder": lambda path: (path.unlink(), path.mkdir()),  # type: ignore[func-returns-value]  # called for what they do
 }
 
 
@@ -130,7 +130,7 @@ def test_without_an_exchange_the_file_is_looked_at_once_more(
     def late(*arguments: object, **named: bool) -> None:
         while left:
             left.pop()(path)
-        real(*arguments, **named)  # type: ignore[arg-type]
+        real(*arguments, **named)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr("zarrscope.stores.local.write.replace_expected", late)
     with pytest.raises(Conflict):

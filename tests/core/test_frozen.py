@@ -84,15 +84,15 @@ def test_equal_and_hashed_by_what_is_compared() -> None:
         assert one == alike
         assert hash(one) == hash(alike)
         assert one != other
-        assert one != ("a", (1, 2), ["x"])  # type: ignore[comparison-overlap]
-    assert Ours("a") != Theirs("a")  # type: ignore[comparison-overlap]
+        assert one != ("a", (1, 2), ["x"])  # type: ignore[comparison-overlap]  # unequal types are the point
+    assert Ours("a") != Theirs("a")  # type: ignore[comparison-overlap]  # unequal types are the point
 
 
 def test_nothing_can_be_changed() -> None:
     for each in (Ours, Theirs):
         made = each("a")
         with pytest.raises(FrozenInstanceError):
-            made.key = "b"  # type: ignore[misc]
+            made.key = "b"  # type: ignore[misc]  # frozen: the assignment must fail
         with pytest.raises(FrozenInstanceError):
             made.other = "b"
         with pytest.raises(FrozenInstanceError):

@@ -43,7 +43,7 @@ def remade(h: Hierarchy, **options: Any) -> None:
 GONE: dict[str, Callable[[Hierarchy], object]] = {
     "erased": lambda h: h.erase("/a"),
     "moved": lambda h: moving.move(h, "/a", "/b"),
-    "a group": lambda h: (h.erase("/a"), h.create_group("/a")),  # type: ignore[func-returns-value]
+    "a group": lambda h: (h.erase("/a"), h.create_group("/a")),  # type: ignore[func-returns-value]  # called for what they do
     "another type": lambda h: remade(h, dtype="int32"),
     "other chunks": lambda h: remade(h, chunks=(7, 11)),
     "other codecs": lambda h: remade(h, codecs=["gzip", "gzip"] if h.dialect.name == "v3" else []),

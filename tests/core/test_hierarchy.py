@@ -202,7 +202,7 @@ def test_what_is_no_hierarchy_says_which_keys_were_looked_for(tmp_path: Path) ->
     with pytest.raises(zarrscope.NotFound):
         zarrscope.open(tmp_path / "missing")
     with pytest.raises(zarrscope.Refused, match="mode"):
-        zarrscope.open(MemoryStore(), "w")  # type: ignore[arg-type]
+        zarrscope.open(MemoryStore(), "w")  # type: ignore[arg-type]  # refused when run, too
 
 
 def test_a_place_inside_a_hierarchy_is_told_apart(tmp_path: Path) -> None:

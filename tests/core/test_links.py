@@ -136,7 +136,7 @@ def test_a_folder_of_chunks_elsewhere_is_read_and_a_link_to_it_removed_alone(tmp
     with pytest.raises(OutsideLink):
         closed[...]
     hierarchy = zarrscope.open(root, "r+", follow_links=True)
-    assert np.array_equal(hierarchy["a"][...], VALUES)  # type: ignore[arg-type]
+    assert np.array_equal(hierarchy["a"][...], VALUES)  # type: ignore[arg-type]  # an array, not a group
     hierarchy.erase("a")
     assert "a" not in zarrscope.open(root)
     assert len([file for file in (tmp_path / "chunks").rglob("*") if file.is_file()]) == 4

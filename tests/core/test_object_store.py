@@ -131,7 +131,7 @@ def test_of_eight_who_write_one_document_one_wins_each_time(moto: str) -> None:
 
         def attempt(store: ObjectStore, number: int) -> Version | None:
             try:
-                return store.set("n", f"{round_}-{number}".encode(), version)  # noqa: B023
+                return store.set("n", f"{round_}-{number}".encode(), version)  # noqa: B023 - called within the round
             except Conflict:
                 return None
 

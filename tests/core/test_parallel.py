@@ -268,7 +268,7 @@ def test_a_shard_that_is_replaced_while_it_is_read(
     else:
         units = [(n,) for n in range(256)]
         found = {
-            unit: array._stored.decode_chunk(unit, data)  # type: ignore[arg-type]
+            unit: array._stored.decode_chunk(unit, data)  # type: ignore[arg-type]  # no fetch fails here
             for unit, data in array._stored.fetch(units)
             if data is not None
         }

@@ -84,7 +84,7 @@ def test_dask_reads_nothing_until_it_computes_and_each_chunk_once() -> None:
         return original(store, key, *rest)
 
     array = zarrscope.open_array(store, "/0")
-    store._get = counted  # type: ignore[assignment, method-assign]
+    store._get = counted  # type: ignore[assignment, method-assign]  # counts the calls
     lazy = dask.from_array(array, chunks=array.chunks)
     half = lazy[:2, :3]
     assert not asked

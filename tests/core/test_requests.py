@@ -151,7 +151,7 @@ def test_the_tree_is_that_of_the_levels(dialect: str) -> None:
         ("/x.array/y", "array", array),
         ("/x.group", "group", group),
     ):
-        memory.set(h.dialect.documents(path, kind)[0], value or b"")  # type: ignore[arg-type]
+        memory.set(h.dialect.documents(path, kind)[0], value or b"")  # type: ignore[arg-type]  # a kind of node
 
     def levels(path: str) -> dict[str, str | None]:
         found: dict[str, str | None] = {}

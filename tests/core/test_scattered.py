@@ -146,7 +146,7 @@ def test_each_chunk_is_written_once_whatever_number_of_its_elements_change() -> 
         written.append(key)
         return original(store, key, *rest)
 
-    store._set = counted  # type: ignore[assignment, method-assign]
+    store._set = counted  # type: ignore[assignment, method-assign]  # counts the calls
     array.oindex[[0, 3, 5, 7], [0, 2, 3]] = 1
     assert written == ["a/c/0/0"]
     array.vindex[[0, 7, 1, 6], [0, 7, 0, 6]] = 1

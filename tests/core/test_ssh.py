@@ -82,7 +82,7 @@ def test_locks_are_those_of_the_far_machine(tmp_path: Path) -> None:
     here, there = opened(tmp_path), LocalStore(str(tmp_path), writable=True)
     order: list[str] = []
     with here.lock("n"):
-        other = threading.Thread(target=lambda: [there.lock("n").__enter__(), order.append("there")])  # type: ignore[func-returns-value]
+        other = threading.Thread(target=lambda: [there.lock("n").__enter__(), order.append("there")])  # type: ignore[func-returns-value]  # called for what they do
         other.start()
         other.join(0.3)
         order.append("here")

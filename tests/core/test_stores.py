@@ -56,7 +56,7 @@ NUMBERS = itertools.count()
 def bucket(memory: Any, *, plain: bool) -> Any:
     from fsspec.asyn import AsyncFileSystem
 
-    class Bucket(AsyncFileSystem):  # type: ignore[misc]
+    class Bucket(AsyncFileSystem):  # type: ignore[misc]  # fsspec has no types
         cachable = False
 
         async def _info(self, path: str, **kwargs: Any) -> Any:

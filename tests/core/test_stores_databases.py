@@ -34,7 +34,7 @@ class TestMappingOfViews(Writing):
     def empty(self) -> Store:
         class Views(dict[str, Any]):
             def __setitem__(self, key: str, value: bytes) -> None:
-                super().__setitem__(key, memoryview(np.frombuffer(value, np.uint8)))  # type: ignore[arg-type]
+                super().__setitem__(key, memoryview(np.frombuffer(value, np.uint8)))  # type: ignore[arg-type]  # views in place of bytes are the point
 
         return MappingStore(Views())
 

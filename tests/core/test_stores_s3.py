@@ -41,7 +41,7 @@ class _Gate:
 def bucket() -> Iterator[tuple[str, _Gate]]:
     from threading import Thread
 
-    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]
+    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
     from werkzeug.serving import make_server
 
     gate = _Gate(DomainDispatcherApplication(create_backend_app))
@@ -87,7 +87,7 @@ class TestS3OfFsspec(Absence):
 
 
 class TestS3OfObstore(TestS3OfFsspec):
-    def store(self, url: str, **settings: Any) -> ObjectStore:  # type: ignore[override]
+    def store(self, url: str, **settings: Any) -> ObjectStore:  # type: ignore[override]  # another backend, the same calls
         return ObjectStore(url, key="k", secret="s", endpoint=self.url, attempts=1, **settings)
 
     @contextmanager

@@ -90,7 +90,7 @@ def test_shards_of_other_types(dtype: str) -> None:
     array[...] = model
     array[1:3, 1:5] = model[1:3, 1:5]
     found = zarrscope.open(store)["/a"][...]
-    assert found.tolist() == model.tolist() or np.array_equal(found, model, equal_nan=True)  # type: ignore[arg-type]
+    assert found.tolist() == model.tolist() or np.array_equal(found, model, equal_nan=True)  # type: ignore[arg-type]  # an array, not a group
 
 
 def test_a_scalar_array_in_a_shard() -> None:

@@ -332,7 +332,7 @@ def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], 
         signal.alarm(int(seconds) + 60)  # an orphan ends by itself
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", XDG_STATE_HOME=tempfile.gettempdir())
         for number, name in ((1, "stdout"), (2, "stderr")):
-            stream = open(number, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+            stream = open(number, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115 - open as long as the process
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
         try:
@@ -374,7 +374,7 @@ def command_lines(report: Report, lines: list[list[str]]) -> None:
         from zarrscope_app.cli import run
         from zarrscope_app.cli.streams import make_inert
 
-        sys.stdin = open(os.devnull)  # noqa: SIM115
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - open as long as the process
         make_inert()
         for number, arguments in enumerate(lines):
             run(arguments)
@@ -573,13 +573,13 @@ def window(report: Report, stores: list[tuple[Path, list[str]]]) -> None:
         frame.open(str(store))
         session = frame.workspace.current
         assert session is not None
-        settle(10, lambda s=session: s.state.status.value in ("ready", "failed"))  # type: ignore[misc]
+        settle(10, lambda s=session: s.state.status.value in ("ready", "failed"))  # type: ignore[misc]  # mypy does not type the default of a lambda
         for id, row in [(r.id, r) for r in session.tree.flat(0, 100)]:
             if row.expandable:
                 session.tree.expand(id)
         for node in ["/", *nodes]:
             session.select(node)
-            settle(5, lambda s=session, n=node: not s.state.selecting and s.state.path == n)  # type: ignore[misc]
+            settle(5, lambda s=session, n=node: not s.state.selecting and s.state.path == n)  # type: ignore[misc]  # mypy does not type the default of a lambda
             for tab in session.state.tabs:
                 if tab.enabled:
                     session.set_tab(tab.id)
@@ -709,7 +709,7 @@ def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, s
             explorer.session.select(node)
             try:
                 mailbox.run_until(
-                    lambda n=node: explorer.session.state.path == n and not explorer.session.state.selecting,  # type: ignore[misc]
+                    lambda n=node: explorer.session.state.path == n and not explorer.session.state.selecting,  # type: ignore[misc]  # mypy does not type the default of a lambda
                     10,
                 )
             except TimeoutError:

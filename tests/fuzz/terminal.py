@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,7 +190,10 @@ def over_a_terminal(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
     with tempfile.TemporaryDirectory() as folder:
         place = make_store(Path(folder))
         os.environ["XDG_STATE_HOME"] = folder
-        more = lambda: tally.bursts < bursts or time.monotonic() < end  # noqa: E731
+
+        def more() -> bool:
+            return tally.bursts < bursts or time.monotonic() < end
+
         while more():
             terminal, sent = Terminal(place), []
             tally.starts += 1
@@ -231,7 +234,7 @@ def as_keys(written: str) -> list[Message]:
     return [event for part in (written, "") for event in parser.feed(part)]
 
 
-async def _inside(place: str, dice: random.Random, more: object, tally: Tally) -> None:
+async def _inside(place: str, dice: random.Random, more: Callable[[], bool], tally: Tally) -> None:
     from zarrscope_app.tui.app import Explorer
 
     app = Explorer(place, writable=True, grey=False)
@@ -240,7 +243,7 @@ async def _inside(place: str, dice: random.Random, more: object, tally: Tally) -
     async with app.run_test(size=(80, 24)) as pilot:
         for _ in range(200):
             keys = burst(dice)
-            if not more() or app._exit:  # type: ignore[operator]
+            if not more() or app._exit:
                 break
             sent.append(keys)
             tally.keys, tally.bursts = tally.keys + len(keys), tally.bursts + 1

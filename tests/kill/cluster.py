@@ -72,7 +72,7 @@ def main() -> int:
         url = str(Path(folder) / "x.zarr")
         h = zarrscope.open(url, "w-")
         for path, settings in ARRAYS.items():
-            h.create_array(path, shape=(ROWS, COLUMNS), dtype="u4", **settings)  # type: ignore[arg-type]
+            h.create_array(path, shape=(ROWS, COLUMNS), dtype="u4", **settings)  # type: ignore[arg-type]  # each setting has another type
         while killed < asked.rounds:
             with (
                 distributed.LocalCluster(

@@ -162,8 +162,8 @@ class Place:
             raise AssertionError("wrong values")
 
     def at(self, shape: tuple[int, int], most: int) -> tuple[slice, slice]:
-        starts = [self.dice.randrange(n) for n in shape]
-        return tuple(slice(s, s + self.dice.randint(1, most)) for s in starts)  # type: ignore[return-value]
+        row, column = (self.dice.randrange(n) for n in shape)
+        return slice(row, row + self.dice.randint(1, most)), slice(column, column + self.dice.randint(1, most))
 
     def pixel(self) -> None:
         for _ in range(4):

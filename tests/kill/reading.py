@@ -42,7 +42,7 @@ def values(path: Path, dialect: str) -> dict[str, object]:
         elif what == "sized":
             array = h["/sized"]
             found[target] = array.shape[0]
-            if not np.isin(array[...], (0, 7)).all():  # type: ignore[arg-type]
+            if not np.isin(array[...], (0, 7)).all():  # type: ignore[arg-type]  # an array, not a group
                 raise Torn(f"{target} holds {array[...]}")
         elif what == "born":
             try:

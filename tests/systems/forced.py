@@ -74,7 +74,7 @@ _GET_PATH, _FULL_FLUSH = 50, 51
 
 def _windows_error(number: int, path: object = None) -> OSError:
     error = OSError(_WINERRORS[number], _WORDS[number], path)
-    error.winerror = number  # type: ignore[attr-defined,unused-ignore]
+    error.winerror = number  # type: ignore[attr-defined,unused-ignore]  # typed on Windows alone
     return error
 
 
@@ -333,7 +333,7 @@ class Files:
         there = self.real(path)
         if self.system.does("folders have no handle") and os.path.isdir(there):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        opened = open(there, mode, *args, **kwargs)  # noqa: SIM115
+        opened = open(there, mode, *args, **kwargs)  # noqa: SIM115 - the caller closes it
         self.watch(opened.fileno(), os.O_RDONLY if mode.rstrip("bt") == "r" else os.O_RDWR)
         return opened
 

@@ -63,7 +63,7 @@ def trial(folder: Path, reads: int, threads: int = 4) -> dict[str, int]:
             for index in (np.s_[...], part):
                 wrong = failed = 0
                 try:
-                    wrong = int(not np.array_equal(arrays[path][index], values[path][index]))  # type: ignore[arg-type]
+                    wrong = int(not np.array_equal(arrays[path][index], values[path][index]))  # type: ignore[arg-type]  # an array, not a group
                 except zarrscope.ZarrscopeError as error:
                     print(error, file=sys.stderr)
                     failed = 1

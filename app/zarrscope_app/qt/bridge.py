@@ -19,8 +19,7 @@ class Bridge(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._open = True
-        # PyQt6's stubs lack the second argument.
-        self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]
+        self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack the second argument
 
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` on this object's thread, after what was posted before it."""

@@ -194,8 +194,7 @@ class ImageCanvas(QWidget):
             return held[1]
         rgb = tile.rgb
         assert rgb is not None
-        # PyQt6 takes any buffer; its stubs do not say so.
-        image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]
+        image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
         # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
         # the array may go.
         converted: QImage = image.convertToFormat(QImage.Format.Format_RGB32)

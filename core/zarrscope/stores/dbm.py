@@ -69,7 +69,7 @@ class DbmFile(MutableMapping[str, bytes]):
         if self._open is None:
             import dbm
 
-            self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115  # `close` closes it
+            self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115 - `close` closes it
         return self._open
 
     def __getitem__(self, key: str) -> bytes:
@@ -86,7 +86,7 @@ class DbmFile(MutableMapping[str, bytes]):
 
     def __iter__(self) -> Iterator[str]:
         with self._lock:
-            keys = [bytes(key) for key in self._database.keys()]  # noqa: SIM118  # some have no __iter__
+            keys = [bytes(key) for key in self._database.keys()]  # noqa: SIM118 - some have no __iter__
         return iter([key.decode("utf-8", "replace") for key in keys])
 
     def __len__(self) -> int:
