@@ -21,9 +21,8 @@ from machine import keeps_modes, locks_files
 from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import ByteRange, Entry
-from zarrscope.stores.local import linux
+from zarrscope.stores.local import linux, removal
 from zarrscope.stores.local import replace as replacing
-from zarrscope.stores.local import store as local
 from zarrscope.stores.local import temporaries as unfinished
 from zarrscope.stores.local import write as putting
 from zarrscope.stores.local.linux import nameless
@@ -371,7 +370,7 @@ def test_a_prefix_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     store = LocalStore(tmp_path)
     for i in range(5):
         store.set(f"a/b/{i}", b"x")
-    monkeypatch.setattr(local, "remove", lambda path: None)
+    monkeypatch.setattr(removal, "remove", lambda path: None)
     store.erase_prefix("a/b/")
     assert list(store.list()) == []
     assert list(store.list_dir("")) == []
@@ -648,7 +647,7 @@ def test_names_that_windows_takes_as_they_are(name: str) -> None:
 
 
 def test_ranges_of_a_file_larger_than_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "SYSTEM_CALL_BYTES", 7)
+    monkeypatch.setattr("zarrscope.stores.local.store.SYSTEM_CALL_BYTES", 7)
     for positional in (True, False):
         store = LocalStore(tmp_path)
         store._positional = positional and hasattr(os, "pread")

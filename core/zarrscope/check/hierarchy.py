@@ -9,7 +9,6 @@ Specification: reference.md A.1, A.9, F; severities: finding.py.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +17,13 @@ from itertools import islice
 from typing import Any, Protocol
 
 from zarrscope.check.chunks import StoredChunks
+from zarrscope.check.consolidated import copies, stale_copies
 from zarrscope.check.finding import Finding, Severity, descendant, finding_of
 from zarrscope.dialects import Dialect, StoredDocument, dialect_named
 from zarrscope.dialects.protocol import NodeKind
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.executors import executor_for
 from zarrscope.executors.executor import JOURNAL, Executor
-from zarrscope.jsondoc.parse import parse_json
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import ByteRange, never
 from zarrscope.nodes.array import Array
@@ -140,7 +139,7 @@ class _Check:
     def run(self, path: str) -> Iterator[Finding]:
         store = self.given.store
         if self.given.consolidated:
-            self._take_copies()
+            self.consolidated_metadata = copies(self.given)
             if store.listable:
                 dialect = self.given.dialect
                 self.hierarchy = open_hierarchy(
@@ -152,7 +151,7 @@ class _Check:
                 )
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
-            first += self._compared_copies(path)
+            first += stale_copies(self.given, self.consolidated_metadata, path, self.cancelled)
             first += self._left_over(path) if self.chunks else []  # it walks where the chunks lie
             self.journal.reach("", 0, first)
             yield from first
@@ -449,74 +448,3 @@ class _Check:
         for key in sorted(found):
             beneath.setdefault(keys[key], key)
         return [descendant(dialect, path, join_path(path, name), key) for name, key in beneath.items()]
-
-    # ------------------------------------------------------------------ the consolidated copy
-    def _take_copies(self) -> None:
-        store, dialect = self.given.store, self.given.dialect
-        try:
-            self.consolidated_metadata = dialect.consolidated({**fetch(store, dialect.documents("/"))})
-        except ZarrscopeError:
-            self.consolidated_metadata = None  # opening the hierarchy told it
-
-    def _compared_copies(self, path: str) -> list[Finding]:
-        """Findings where consolidated metadata differ from the documents that they copy."""
-        if self.consolidated_metadata is None:
-            return []
-        prefix = self.given.dialect.listing(path)
-        places = {
-            key: self.given.dialect.consolidated_location(key)
-            for key in self.consolidated_metadata
-            if key.startswith(prefix)
-        }
-        keys = sorted(key for key, place in places.items() if place is not None)
-        findings: list[Finding] = []
-        for at in range(0, len(keys), 256):
-            batch = keys[at : at + 256]
-            for i, answer in sorted(
-                self.given.store.get_many([(key, None) for key in batch], self.cancelled), key=lambda pair: pair[0]
-            ):
-                key = batch[i]
-                node = "/" + key.rpartition("/")[0]
-                if isinstance(answer, ZarrscopeError):
-                    findings.append(finding_of(answer, node, key))
-                    continue
-                told, place = self._copy_differs(node, key, self.consolidated_metadata[key], answer), places[key]
-                if told is not None and place is not None:
-                    (code, message), (holder, pointer) = told, place
-                    advice = "Readers that trust the copy see something else. Consolidate the metadata anew."
-                    findings.append(Finding("error", code, node, message, holder, pointer, advice))
-        return findings
-
-    def _copy_differs(self, path: str, key: str, copy: StoredDocument, own: bytes | None) -> tuple[str, str] | None:
-        held = copy if isinstance(copy, Mapping) else parse_json(copy)
-        if own is None:
-            if not held:
-                return None  # no attributes, spelled out in the copy only
-            return "copy-without-node", "The consolidated metadata has a document that is not stored"
-        try:
-            stored = parse_json(own)
-        except ZarrscopeError:
-            return None  # the node's own finding
-        if _plain(held) == _plain(stored) or self._same_node(path, key, held, own):
-            return None
-        return "copy-stale", "The consolidated metadata says something else than the node's own document"
-
-    def _same_node(self, path: str, key: str, held: Any, own: bytes) -> bool:
-        """Both make the same node, though one spells out what the other leaves to the defaults."""
-        try:
-            nodes = [self.given.dialect.parse(path, {key: each}) for each in (held, own)]
-        except ZarrscopeError:
-            return False
-        first, second = nodes
-        return (
-            first is not None
-            and second is not None
-            and (first.metadata == second.metadata and _plain(first.attributes) == _plain(second.attributes))
-        )
-
-
-def _plain(document: Any) -> Any:
-    """The content of a document without consolidated metadata, in a form in which NaN equals NaN."""
-    if isinstance(document, Mapping):
-        document = {name: value for name, value in document.items() if name != "consolidated_metadata"}
-    return json.loads(json.dumps(document, sort_keys=True, default=str), parse_constant=str)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zarrscope.codecs import CodecPipeline
-    from zarrscope.codecs.pipeline import DecodeWindow
+    from zarrscope.codecs.window import DecodeWindow
     from zarrscope.errors import ZarrscopeError
     from zarrscope.model.buffers import Arena
     from zarrscope.model.selection import ChunkIndex

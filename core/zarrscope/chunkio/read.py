@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from zarrscope.chunkio.source import ArraySource
     from zarrscope.codecs import CodecPipeline
-    from zarrscope.codecs.pipeline import DecodeWindow
+    from zarrscope.codecs.window import DecodeWindow
     from zarrscope.model.storage import Buffer
 
 LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()

@@ -7,8 +7,7 @@ kinds, the representation after each codec. Decoding then only decodes. A pipeli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,25 +25,12 @@ from zarrscope.codecs.codec import (
 )
 from zarrscope.codecs.registry import resolve
 from zarrscope.codecs.settings import Budget, Settings
+from zarrscope.codecs.window import DecodeWindow, window_of
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.buffers import Arena, BytesSource, RangeReadable
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.runtime.tuning import TINY_BYTES
-
-
-class DecodeWindow(NamedTuple):
-    """The decoded bytes of a chunk that a selection needs: they hold elements of `shape`, of which it takes `take`.
-
-    `shape` and `take` are in the order of axes in which the elements are stored.
-    """
-
-    start: int
-    stop: int
-    shape: tuple[int, ...]
-    take: tuple[slice, ...]
-    size: int
-
 
 PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 
@@ -264,22 +250,12 @@ class CodecPipeline:
             followed = step.map_selection(followed) if followed is not None else None
         if followed is None:
             return None
-        spec = self._serializer.decoded
-        shape, axis, row = spec.shape, 0, 0
-        low, high = _span(followed[0])
-        while high - low == 1 and axis + 1 < len(shape):
-            row = row * shape[axis] + low
-            axis += 1
-            low, high = _span(followed[axis])
-        length = prod(shape[axis + 1 :]) * self.dtype.itemsize
-        start = (row * shape[axis] + low) * length
-        size = (high - low) * length
+        window = window_of(followed, self._serializer.decoded.shape, self.dtype.itemsize)
         if self._bytes and (
-            not self._bytes[0].decoded.size or not self._bytes[0].supports_partial(start, start + size)
+            not self._bytes[0].decoded.size or not self._bytes[0].supports_partial(window.start, window.stop)
         ):
             return None
-        take = (*(slice(0, 1),) * axis, _shifted(followed[axis], low), *followed[axis + 1 :])
-        return DecodeWindow(start, start + size, ((1,) * axis + (high - low, *shape[axis + 1 :])), take, size)
+        return window
 
     def decode_window(self, source: RangeReadable, window: DecodeWindow, out: Octets) -> Elements:
         """The elements that the window takes, in memory of `out`, which is `window.size` long, or of the source.
@@ -483,19 +459,6 @@ def _naming_codec(error: Exception, codec: Codec) -> ZarrscopeError:
         made = BadChunk(f"{codec.name} cannot decode this chunk: {error}", codec=codec.name)
     made.__cause__ = error
     return made
-
-
-def _span(part: slice) -> tuple[int, int]:
-    """The first index that a slice of a Part takes, and the one behind the last, whatever its direction."""
-    start, step = part.start, part.step
-    stop = -1 if part.stop is None else part.stop
-    last = start + (stop - start - (1 if step > 0 else -1)) // step * step
-    return (start, last + 1) if step > 0 else (last, start + 1)
-
-
-def _shifted(part: slice, by: int) -> slice:
-    stop = None if part.stop is None or part.stop < by else part.stop - by
-    return slice(part.start - by, stop, part.step)
 
 
 def _rebuild(specs: tuple[CodecSpec, ...], spec: ArraySpec) -> CodecPipeline:

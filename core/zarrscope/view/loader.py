@@ -19,13 +19,11 @@ Chunks stay as they were first seen until `invalidate`; arrays call it when they
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum, auto
 from functools import partial
 from itertools import islice, product
 from math import prod
@@ -46,112 +44,22 @@ from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
 from zarrscope.runtime.threads import shared as shared_background
 from zarrscope.runtime.tuning import VIEW_BYTES
 from zarrscope.view.cache import FAILED, FILL, PRESENT, ChunkCache, ChunkResult, ChunkState
+from zarrscope.view.pending import ChunkTicket, Key, PendingChunk, Stage
 
 __all__ = [
     "FAILED", "FILL", "NEARBY", "PRESENT", "VIEW_BYTES", "VISIBLE",
     "ChunkCache", "ChunkLoader", "ChunkResult", "ChunkState", "shared",
 ]  # fmt: skip
 
-Key = tuple[ArrayIdentity, ChunkIndex]
 REMOTE_KEYS, REMOTE_KEYS_AHEAD = 16, 4
 """Keys that one thread fetches together: with one key each, 32 threads would need several round trips for a plane. Not
 more, because they can only be cancelled together."""
-log = logging.getLogger("zarrscope")
 
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
 
 
-class _Stage(Enum):
-    QUEUED = auto()
-    FETCHING = auto()
-    FETCHED = auto()
-    """Its bytes are here and wait to be decoded."""
-    DECODING = auto()
-    DONE = auto()
-
-
-class _PendingChunk:
-    """One chunk under way. All changes happen under the loader's lock."""
-
-    __slots__ = (
-        "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
-    )  # fmt: skip
-
-    def __init__(self, array: Array, index: ChunkIndex) -> None:
-        self.array = array
-        self.index = index
-        self.key: Key = (array._stored.identity, index)
-        self.stage = _Stage.QUEUED
-        self.payload: bytes | memoryview | None = None
-        self.result: ChunkResult | None = None
-        self.priority: int = Priority.IDLE
-        """The most urgent that anybody gave it."""
-        self.wanted_by = 0
-        self.watchers: list[_ChunkTicket] = []
-        self.stale = False
-        """The array was written meanwhile: deliver, but do not keep."""
-
-
 class _PrefetchHold:
     """A reader that waits."""
-
-
-class _ChunkTicket(Ticket):
-    """One request: what has come for it and waits for the owner's thread."""
-
-    def __init__(
-        self,
-        loader: ChunkLoader,
-        owner: Owner,
-        on_chunk: Callable[[ChunkResult], None],
-        on_done: Callable[[], None] | None,
-    ) -> None:
-        super().__init__()
-        self.loader, self.owner = loader, owner
-        self.on_chunk, self.on_done = on_chunk, on_done
-        self.entries: set[_PendingChunk] = set()
-        self.left = 0
-        self.arrived: list[ChunkResult] = []
-        self.posted = False
-
-    @uninterrupted
-    def cancel(self) -> None:
-        if not self._cancelled and not self._finished:
-            self._cancelled = True
-            self.owner.release(self)
-            self.loader._abandon(self)
-            self.loader.background.release_prefetch(self)
-
-    def arrive(self, results: Iterable[ChunkResult]) -> bool:
-        """Under the loader's lock; True when the owner must be told."""
-        self.arrived += results
-        first, self.posted = not self.posted, True
-        return first
-
-    @uninterrupted
-    def _take(self) -> list[ChunkResult]:
-        with self.loader._lock:
-            arrived, self.arrived, self.posted = self.arrived, [], False
-        return arrived
-
-    def deliver(self) -> None:
-        """On the owner's thread."""
-        for result in self._take():
-            if self._cancelled:
-                return
-            self.left -= 1
-            try:
-                self.on_chunk(result)
-            except Exception:  # the other chunks are to come all the same
-                log.exception("A callback for a chunk failed")
-        if not self.left and not self._cancelled and not self._finished:
-            self._finished = True
-            self.owner.release(self)
-            try:
-                if self.on_done is not None:
-                    self.on_done()
-            finally:
-                self.loader.background.release_prefetch(self)
 
 
 class ChunkLoader:
@@ -166,7 +74,7 @@ class ChunkLoader:
 
     def _reset(self) -> None:
         self._lock = threading.Condition(threading.Lock())
-        self._under_way: dict[Key, _PendingChunk] = {}
+        self._under_way: dict[Key, PendingChunk] = {}
         self._viewers: Counter[str] = Counter()
 
     @property
@@ -209,7 +117,7 @@ class ChunkLoader:
         priority: Priority = VISIBLE,
     ) -> Ticket:
         """Each chunk once, on the owner's thread, as it becomes available; then `on_done`. Call it on that thread."""
-        ticket = _ChunkTicket(self, owner, on_chunk, on_done)
+        ticket = ChunkTicket(self, owner, on_chunk, on_done)
         owner.adopt(ticket)
         if ticket.cancelled:
             return ticket
@@ -218,7 +126,7 @@ class ChunkLoader:
         problem = array.problem
         with self._lock:
             at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted] if problem is not None else []
-            begin: list[_PendingChunk] = []
+            begin: list[PendingChunk] = []
             if problem is None:
                 at_hand, begin = self._enter(array, wanted, ticket, priority)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
@@ -229,16 +137,16 @@ class ChunkLoader:
             self._tell(ticket)
         return ticket
 
-    def _tell(self, ticket: _ChunkTicket) -> None:
+    def _tell(self, ticket: ChunkTicket) -> None:
         if not ticket.owner.post(ticket.deliver):
             self.background.release_prefetch(ticket)
 
     def _enter(
-        self, array: Array, wanted: Sequence[ChunkIndex], ticket: _ChunkTicket | None, priority: int
-    ) -> tuple[list[ChunkResult], list[_PendingChunk]]:
+        self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int
+    ) -> tuple[list[ChunkResult], list[PendingChunk]]:
         """Under the lock: what is cached, and the entries of the rest that wait for a thread with less urgency."""
         at_hand: list[ChunkResult] = []
-        begin: list[_PendingChunk] = []
+        begin: list[PendingChunk] = []
         identity = array._stored.identity
         for index, cached in zip(wanted, self.cache.find(identity, wanted), strict=True):
             if cached is not None:
@@ -246,25 +154,25 @@ class ChunkLoader:
                 continue
             entry = self._under_way.get((identity, index))
             if entry is None:
-                entry = _PendingChunk(array, index)
+                entry = PendingChunk(array, index)
                 self._under_way[entry.key] = entry
             entry.wanted_by += 1
             if ticket is not None:
                 entry.watchers.append(ticket)
                 ticket.entries.add(entry)
-            if priority < entry.priority or entry.stage is _Stage.QUEUED:
+            if priority < entry.priority or entry.stage is Stage.QUEUED:
                 entry.priority = min(entry.priority, priority)
                 begin.append(entry)
         return at_hand, begin
 
-    def _submit(self, entries: Sequence[_PendingChunk], priority: int) -> None:
+    def _submit(self, entries: Sequence[PendingChunk], priority: int) -> None:
         """One job for all the chunks of one key: a shard's are fetched together; of a remote store for those of several
         keys, which it asks for side by side. What has been fetched is decoded."""
-        groups: dict[ChunkIndex, list[_PendingChunk]] = {}
+        groups: dict[ChunkIndex, list[PendingChunk]] = {}
         for entry in entries:
-            if entry.stage is _Stage.QUEUED:
+            if entry.stage is Stage.QUEUED:
                 groups.setdefault(entry.array._stored.locator.grid_index(entry.index), []).append(entry)
-            elif entry.stage is _Stage.FETCHED:
+            elif entry.stage is Stage.FETCHED:
                 self._submit_decoding(entry)
         remote = bool(entries) and entries[0].array.store.remote
         background = self.background
@@ -276,16 +184,16 @@ class ChunkLoader:
         while job := [entry for group in islice(keys, together) for entry in group]:
             pool.put(priority, partial(self._fetch, job))
 
-    def _submit_decoding(self, entry: _PendingChunk) -> None:
+    def _submit_decoding(self, entry: PendingChunk) -> None:
         self.background.decode_pool.put(entry.priority, partial(self._decode, entry))
 
     # ------------------------------------------------------------------ working
-    def _fetch(self, group: Sequence[_PendingChunk]) -> None:
+    def _fetch(self, group: Sequence[PendingChunk]) -> None:
         """Fetches those of the group that are still wanted and that no other thread has begun."""
         with self._lock:
-            mine = [entry for entry in group if entry.stage is _Stage.QUEUED and entry.wanted_by > 0]
+            mine = [entry for entry in group if entry.stage is Stage.QUEUED and entry.wanted_by > 0]
             for entry in mine:
-                entry.stage = _Stage.FETCHING
+                entry.stage = Stage.FETCHING
         if not mine:
             return
 
@@ -298,7 +206,7 @@ class ChunkLoader:
             return given_up
 
         left = {entry.index: entry for entry in mine}
-        absent: list[_PendingChunk] | None = []
+        absent: list[PendingChunk] | None = []
         """Until the first chunk is found: where there is none at all, the array may be gone."""
         failure: ZarrscopeError | None = None
         interrupted: Interrupted | None = None
@@ -321,7 +229,7 @@ class ChunkLoader:
                     with self._lock:
                         wanted = entry.wanted_by > 0
                         if wanted:
-                            entry.payload, entry.stage = payload, _Stage.FETCHED
+                            entry.payload, entry.stage = payload, Stage.FETCHED
                             self._lock.notify_all()
                         else:
                             self._forget(entry)
@@ -349,7 +257,7 @@ class ChunkLoader:
                 self._finish(entry, ChunkResult(entry.index, FAILED, error=failure))
                 continue
             with self._lock:  # the fetch was cancelled; somebody may have come to want it since
-                entry.stage = _Stage.QUEUED
+                entry.stage = Stage.QUEUED
                 if not entry.wanted_by:
                     self._forget(entry)
                 self._lock.notify_all()
@@ -358,12 +266,12 @@ class ChunkLoader:
         if interrupted is not None:
             raise interrupted
 
-    def _decode(self, entry: _PendingChunk) -> None:
+    def _decode(self, entry: PendingChunk) -> None:
         """Decodes the entry unless another thread does, or nobody wants it any more."""
         with self._lock:
-            if entry.stage is not _Stage.FETCHED or entry.payload is None:
+            if entry.stage is not Stage.FETCHED or entry.payload is None:
                 return
-            entry.stage = _Stage.DECODING
+            entry.stage = Stage.DECODING
             payload, entry.payload = entry.payload, None
         try:
             data = caches.compact(entry.array._stored.decode_chunk(entry.index, payload))
@@ -375,10 +283,10 @@ class ChunkLoader:
             result = ChunkResult(entry.index, FAILED, error=failure)
         self._finish(entry, result)
 
-    def _finish(self, entry: _PendingChunk, result: ChunkResult) -> None:
-        tell: list[_ChunkTicket] = []
+    def _finish(self, entry: PendingChunk, result: ChunkResult) -> None:
+        tell: list[ChunkTicket] = []
         with self._lock:
-            entry.stage, entry.result = _Stage.DONE, result
+            entry.stage, entry.result = Stage.DONE, result
             self._forget(entry)
             if result.state is not FAILED and not entry.stale:  # what failed may work the next time
                 self.cache.put(entry.array._stored.identity, result)
@@ -391,12 +299,12 @@ class ChunkLoader:
         for ticket in tell:
             self._tell(ticket)
 
-    def _forget(self, entry: _PendingChunk) -> None:
+    def _forget(self, entry: PendingChunk) -> None:
         if self._under_way.get(entry.key) is entry:
             del self._under_way[entry.key]
 
     @uninterrupted
-    def _abandon(self, ticket: _ChunkTicket) -> None:
+    def _abandon(self, ticket: ChunkTicket) -> None:
         with self._lock:
             for entry in ticket.entries:
                 entry.watchers.remove(ticket)
@@ -404,10 +312,10 @@ class ChunkLoader:
             ticket.entries.clear()
             ticket.arrived.clear()
 
-    def _leave(self, entry: _PendingChunk) -> None:
+    def _leave(self, entry: PendingChunk) -> None:
         """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
         entry.wanted_by -= 1
-        if not entry.wanted_by and entry.stage in (_Stage.QUEUED, _Stage.FETCHED):
+        if not entry.wanted_by and entry.stage in (Stage.QUEUED, Stage.FETCHED):
             entry.payload = None
             self._forget(entry)
 
@@ -455,7 +363,7 @@ class ChunkLoader:
             found = [came[index] if result is None else result for index, result in zip(wanted, found, strict=True)]
         return found  # type: ignore[return-value]  # none is missing any more
 
-    def _await(self, array: Array, waiting: dict[ChunkIndex, _PendingChunk]) -> dict[ChunkIndex, ChunkResult]:
+    def _await(self, array: Array, waiting: dict[ChunkIndex, PendingChunk]) -> dict[ChunkIndex, ChunkResult]:
         came: dict[ChunkIndex, ChunkResult] = {}
         chunk_of = array._stored.locator.grid_index
         hold = _PrefetchHold()
@@ -463,16 +371,16 @@ class ChunkLoader:
         try:
             while waiting:
                 for index, entry in [*waiting.items()]:
-                    if entry.stage is _Stage.QUEUED:
+                    if entry.stage is Stage.QUEUED:
                         chunk = chunk_of(index)
                         self._fetch([e for e in waiting.values() if chunk_of(e.index) == chunk])
-                    if entry.stage is _Stage.FETCHED:
+                    if entry.stage is Stage.FETCHED:
                         self._decode(entry)
                     if entry.result is not None:
                         came[index] = entry.result
                         del waiting[index]
                 with self._lock:
-                    while waiting and all(e.stage in (_Stage.FETCHING, _Stage.DECODING) for e in waiting.values()):
+                    while waiting and all(e.stage in (Stage.FETCHING, Stage.DECODING) for e in waiting.values()):
                         self._lock.wait(LOOK_SECONDS)
                         check()
         finally:
@@ -521,7 +429,7 @@ class ChunkLoader:
         for identity in gone:
             self.cache.drop_array(identity)
         for key, entry in list(self._under_way.items()):
-            if key[0] in gone and entry.stage is not _Stage.QUEUED:
+            if key[0] in gone and entry.stage is not Stage.QUEUED:
                 entry.stale = True
                 del self._under_way[key]
 

@@ -17,7 +17,6 @@ import errno
 import os
 import stat
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import islice
@@ -32,8 +31,9 @@ from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
 from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, failure
 from zarrscope.stores.local.locks import folder_lock, key_lock
 from zarrscope.stores.local.paths import extended, file_url, plain, real_path
+from zarrscope.stores.local.removal import removal_at_the_end, remove_folder
 from zarrscope.stores.local.rename import movable, move_folder
-from zarrscope.stores.local.replace import make_folders, patiently, sync_folder
+from zarrscope.stores.local.replace import make_folders, patiently
 from zarrscope.stores.local.spelling import (
     ONE_NAME,
     check_spelling,
@@ -45,21 +45,15 @@ from zarrscope.stores.local.temporaries import (
     is_link,
     is_stale_temporary,
     is_temporary,
-    new_name,
     only_temporaries,
     remove,
-    remove_beneath,
     stale_temporaries,
-    sweep,
 )
 from zarrscope.stores.local.write import put
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
 
 _LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_symlinks else {}
-
-_later = threading.local()
-"""`paths`: what this thread removes for good when it releases its lock."""
 
 
 class LocalStore(Store):
@@ -327,11 +321,8 @@ class LocalStore(Store):
     def _changing(self) -> Iterator[None]:
         """The lock for adding, moving and removing nodes. What its holder removes is deleted for good at its end:
         that may take long."""
-        with ExitStack() as held:
+        with removal_at_the_end(), ExitStack() as held:
             made = self._enter(held)
-            outer: list[str] | None = getattr(_later, "paths", None)
-            if outer is None:
-                _later.paths = []
             try:
                 yield
             finally:
@@ -341,11 +332,6 @@ class LocalStore(Store):
                         for _ in made:
                             os.rmdir(folder)
                             folder = os.path.dirname(folder)
-                held.close()
-                if outer is None:
-                    paths, _later.paths = _later.paths, None
-                    for path in paths:
-                        remove(path)
 
     def _enter(self, held: ExitStack) -> list[str]:
         """Takes the lock of the root, which is made where it is missing; what make_folders gave then."""
@@ -394,47 +380,18 @@ class LocalStore(Store):
             if prefix and is_link(folder):
                 os.unlink(folder)
             elif prefix:
-                self._remove_folder(folder)
+                remove_folder(folder, self._base, sync=self.sync)
             else:
                 with os.scandir(folder) as entries:
                     for entry in list(entries):
                         if entry.is_dir(follow_symlinks=False) and not is_temporary(entry.name):
-                            self._remove_folder(entry.path)
+                            remove_folder(entry.path, self._base, sync=self.sync)
                         elif not is_temporary(entry.name) or is_stale_temporary(entry.path):
                             remove(entry.path)
         except OSError as error:
             if error.errno not in NOTHING_THERE:
                 raise self._failure(error, prefix, "removed") from error
         self._prune(os.path.dirname(folder) if prefix else folder)
-
-    def _remove_folder(self, folder: str) -> None:
-        """Removes a folder so that all of it is gone at once: it is renamed first, to where nobody looks.
-
-        Not beside itself: others take every folder beside a node for a node.
-        """
-        if not os.path.isdir(folder):
-            return
-        sweep(self._base)
-        aside = new_name(self._stem)
-        try:
-            os.mkdir(aside)
-            patiently(lambda: os.rename(folder, os.path.join(aside, "removed")))
-        except OSError as error:  # it may not be renamed, or lies on another disk: file by file then
-            with suppress(OSError):
-                os.rmdir(aside)
-            if sys.platform == "win32" and isinstance(error, PermissionError):
-                raise  # a file in it is open: to remove those around it would leave a part
-            remove_beneath(folder)
-            with suppress(OSError):
-                os.rmdir(folder)
-            return
-        if self.sync:
-            sync_folder(os.path.dirname(folder))
-        later: list[str] | None = getattr(_later, "paths", None)
-        if later is None:
-            remove(aside)
-        else:
-            later.append(aside)
 
     def _size_of(self, key: str) -> int | None:
         path = self._path(key)

@@ -4,9 +4,6 @@ Promises beyond store.py: entries that are not compressed are read by range; nam
 listed and hold nothing (`refused` has them); of two entries with one name the last counts; an entry never inflates
 beyond its declared size nor beyond `limit`; whole entries are checked against their CRC. Safe from any thread.
 
-Where an entry's bytes begin, only its local header tells, which may be longer than the directory lets expect. Of a
-distant archive both are asked for in one range, with some bytes to spare, and many entries at once.
-
 A local archive is written by appending (writing.py): a set, an erase and a flush are each one step that either happened
 or did not. Values that were put wait in memory for one of those, for enough of them, for the end of the program or for
 `close`; other processes find them after that.
@@ -17,73 +14,29 @@ from __future__ import annotations
 import os
 import struct
 import threading
-import zipfile
 import zlib
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
-from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version, never
 from zarrscope.runtime.tuning import ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE
-from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.failures import failure
 from zarrscope.stores.local.locks import key_lock
 from zarrscope.stores.local.paths import file_url
 from zarrscope.stores.local.replace import flush
 from zarrscope.stores.store import Store
-from zarrscope.stores.zip.directory import EMPTY, LOCAL, LOCAL_RECORD, Directory, Member, parse
+from zarrscope.stores.zip.directory import EMPTY, parse
+from zarrscope.stores.zip.entry import Index, Steps, value_of
 from zarrscope.stores.zip.order import arrangement
 from zarrscope.stores.zip.ranges import LocalRanges, Ranges, Span, State, state_of
 from zarrscope.stores.zip.writing import append_entries, changed, create, locked_folder, settle_at_exit
 
 INFLATE_LIMIT = 1 << 28
 READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_ENCRYPTED = 0x1
 _AFTER_SLASH = "0"
 """The character after "/": the first name beyond all those beneath "a/" is "a0"."""
-_TO_SPARE = 64
-"""Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
-_PASSED_OVER = 1 << 16
-"""Bytes before a part that are rather read in vain, with the header, than asked for in two requests."""
-
-Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
-"""Reads one value: yields what it needs of the archive, is sent that, and returns the value."""
-
-
-@dataclass
-class Index:
-    """What the directory of an archive says, for looking up."""
-
-    directory: Directory
-    ranges: Ranges
-    entries: dict[str, Member] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-    refused: tuple[str, ...] = ()
-    duplicates: tuple[str, ...] = ()
-    begins: dict[int, int] = field(default_factory=dict)
-    """Where the bytes of entries begin, by the offset of the entry, as far as read."""
-
-    @classmethod
-    def of(cls, directory: Directory, ranges: Ranges) -> Index:
-        index = cls(directory, ranges)
-        refused, duplicates = [], []
-        for member in directory.members:
-            if member.name.endswith("/"):
-                continue
-            try:
-                check_key(member.name)
-            except Refused:
-                refused.append(member.name)
-                continue
-            if member.name in index.entries:
-                duplicates.append(member.name)
-            index.entries[member.name] = member
-        index.refused, index.duplicates = tuple(refused), tuple(duplicates)
-        index.names = sorted(index.entries)
-        return index
 
 
 class ZipStore(Store):
@@ -211,7 +164,7 @@ class ZipStore(Store):
             if member is None:
                 yield i, None
                 continue
-            steps = self._steps(index, member, part, limit)
+            steps = value_of(index, member, part, limit, self.limit)
             answer, needs = self._step(steps, None, key)
             if needs is None:
                 yield i, answer
@@ -259,88 +212,6 @@ class ZipStore(Store):
             failed = Unreadable(f"The archive's entry cannot be read: {error}", store=self.url, key=key)
             failed.__cause__ = error
             return failed, None
-
-    def _steps(self, index: Index, member: Member, part: ByteRange | None, limit: int | None) -> Steps:
-        if member.flags & _ENCRYPTED:
-            raise Unsupported("The entry is encrypted", feature="zip encryption", advice="Unpack it with its password.")
-        start, stop = (0, member.size) if part is None else part.span(member.size)
-        if limit is not None and stop - start > limit:
-            raise too_large(stop - start, limit)
-        stored = member.method == zipfile.ZIP_STORED
-        if stored and member.packed != member.size:
-            raise Unreadable("The archive is damaged: a stored entry has two sizes")
-        inflate = None if stored else self._inflater(member)
-        first, last = (start, stop) if stored else (0, member.packed)
-        packed = yield from self._packed(index, member, first, last)
-        if inflate is None:
-            if stop - start == member.size:
-                _check_crc(packed, member)
-            return packed
-        value = inflate(packed)
-        _check_crc(value, member)
-        return value[start:stop]
-
-    def _packed(self, index: Index, member: Member, first: int, last: int) -> Steps:
-        """The bytes `first` to `last` of an entry, as they are stored."""
-        ranges, end = index.ranges, index.ranges.size
-        begin = index.begins.get(member.offset)
-        offset, likely = member.offset, member.likely_begin
-        if begin is None and not (offset >= 0 and offset + LOCAL_RECORD.size <= end):
-            raise _misplaced()
-        if begin is None:
-            header = Span(offset, LOCAL_RECORD.size)
-            beyond = min(end, likely + last + _TO_SPARE)
-            if not ranges.remote or last == first:
-                (head,) = yield [header]
-                body, at = b"", 0
-            elif first <= _PASSED_OVER:
-                (body,) = yield [Span(offset, max(LOCAL_RECORD.size, beyond - offset))]
-                head, at = body[: LOCAL_RECORD.size], offset
-            else:
-                at = min(likely + first, end)
-                head, body = yield [header, Span(at, beyond - at)]
-            if head[:4] != LOCAL:
-                raise _misplaced()
-            named, extra = LOCAL_RECORD.unpack(head)[-2:]
-            begin = offset + LOCAL_RECORD.size + named + extra
-            if begin + member.packed > end:
-                raise Unreadable("The archive is damaged: an entry reaches beyond its end")
-            index.begins[offset] = begin
-            if body and at <= begin + first and begin + last <= at + len(body):
-                return body[begin + first - at : begin + last - at]
-        if last == first:
-            return b""
-        (body,) = yield [Span(begin + first, last - first)]
-        return body
-
-    def _inflater(self, member: Member) -> Callable[[bytes], bytes]:
-        if member.size > self.limit:
-            raise Refused(
-                f"The compressed entry would take {member.size:,} bytes; at most {self.limit:,} are unpacked",
-                advice="Store large entries without compression, as .ozx files do.",
-            )
-        inflater: Any
-        if member.method == zipfile.ZIP_DEFLATED:
-            inflater = zlib.decompressobj(-15)
-        elif member.method == zipfile.ZIP_BZIP2:
-            import bz2
-
-            inflater = bz2.BZ2Decompressor()
-        else:
-            name = {14: "LZMA", 93: "Zstandard", 9: "Deflate64"}.get(member.method, f"method {member.method}")
-            raise Unsupported(
-                f"Entries compressed with {name} cannot be read",
-                feature=f"zip method {name}",
-                advice="Pack the archive again without compression.",
-            )
-
-        def inflate(packed: bytes) -> bytes:
-            value: bytes = inflater.decompress(packed, member.size + 1)
-            if len(value) != member.size:
-                raise Unreadable(f"The entry does not unpack to the {member.size:,} bytes that it declares")
-            return value
-
-        return inflate
 
     def _size_of(self, key: str) -> int | None:
         member = self._up_to_date().entries.get(key)
@@ -490,12 +361,3 @@ class ZipStore(Store):
                 ranges.close()
             if self._path is not None:
                 self._index = None
-
-
-def _check_crc(value: bytes, member: Member) -> None:
-    if zlib.crc32(value) != member.crc:
-        raise Unreadable("The archive is damaged: an entry's checksum does not match", advice="Copy it again.")
-
-
-def _misplaced() -> Unreadable:
-    return Unreadable("The archive is damaged: an entry does not begin where its directory says")

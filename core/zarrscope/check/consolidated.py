@@ -1,0 +1,90 @@
+"""Compares the copies in consolidated metadata with the documents that they copy (spec A.8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zarrscope.check.finding import Finding, finding_of
+from zarrscope.dialects import Dialect, StoredDocument
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.nodes.detect import fetch
+from zarrscope.nodes.hierarchy import Hierarchy
+
+
+def copies(hierarchy: Hierarchy) -> Mapping[str, StoredDocument] | None:
+    """The documents that the root's consolidated metadata hold, by key; None where there are none to compare."""
+    store, dialect = hierarchy.store, hierarchy.dialect
+    try:
+        return dialect.consolidated({**fetch(store, dialect.documents("/"))})
+    except ZarrscopeError:
+        return None  # opening the hierarchy told it
+
+
+def stale_copies(
+    hierarchy: Hierarchy, held: Mapping[str, StoredDocument] | None, path: str, cancelled: Callable[[], bool]
+) -> list[Finding]:
+    """Findings where the copies that consolidated metadata hold differ from the documents at `path` and beneath."""
+    if held is None:
+        return []
+    store, dialect = hierarchy.store, hierarchy.dialect
+    prefix = dialect.listing(path)
+    places = {key: dialect.consolidated_location(key) for key in held if key.startswith(prefix)}
+    keys = sorted(key for key, place in places.items() if place is not None)
+    findings: list[Finding] = []
+    for at in range(0, len(keys), 256):
+        batch = keys[at : at + 256]
+        answers = store.get_many([(key, None) for key in batch], cancelled)
+        for i, answer in sorted(answers, key=lambda pair: pair[0]):
+            key = batch[i]
+            node = "/" + key.rpartition("/")[0]
+            if isinstance(answer, ZarrscopeError):
+                findings.append(finding_of(answer, node, key))
+                continue
+            told, place = _difference(dialect, node, key, held[key], answer), places[key]
+            if told is not None and place is not None:
+                (code, message), (holder, pointer) = told, place
+                advice = "Readers that trust the copy see something else. Consolidate the metadata anew."
+                findings.append(Finding("error", code, node, message, holder, pointer, advice))
+    return findings
+
+
+def _difference(
+    dialect: Dialect, path: str, key: str, copy: StoredDocument, own: bytes | None
+) -> tuple[str, str] | None:
+    """(code, message) where a copy says something else than the node's own document."""
+    held = copy if isinstance(copy, Mapping) else parse_json(copy)
+    if own is None:
+        if not held:
+            return None  # no attributes, spelled out in the copy only
+        return "copy-without-node", "The consolidated metadata has a document that is not stored"
+    try:
+        stored = parse_json(own)
+    except ZarrscopeError:
+        return None  # the node's own finding
+    if _plain(held) == _plain(stored) or _same_node(dialect, path, key, held, own):
+        return None
+    return "copy-stale", "The consolidated metadata says something else than the node's own document"
+
+
+def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
+    """Both make the same node, though one spells out what the other leaves to the defaults."""
+    try:
+        nodes = [dialect.parse(path, {key: each}) for each in (held, own)]
+    except ZarrscopeError:
+        return False
+    first, second = nodes
+    return (
+        first is not None
+        and second is not None
+        and (first.metadata == second.metadata and _plain(first.attributes) == _plain(second.attributes))
+    )
+
+
+def _plain(document: Any) -> Any:
+    """The content of a document without consolidated metadata, in a form in which NaN equals NaN."""
+    if isinstance(document, Mapping):
+        document = {name: value for name, value in document.items() if name != "consolidated_metadata"}
+    return json.loads(json.dumps(document, sort_keys=True, default=str), parse_constant=str)

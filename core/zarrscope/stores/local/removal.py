@@ -1,0 +1,61 @@
+"""Removes folders at once: renamed to where nobody looks, and deleted for good when the lock is released."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from zarrscope.stores.local.replace import patiently, sync_folder
+from zarrscope.stores.local.temporaries import new_name, remove, remove_beneath, sweep
+
+_later = threading.local()
+"""`paths`: what this thread removes for good when it releases its lock."""
+
+
+@contextmanager
+def removal_at_the_end() -> Iterator[None]:
+    """What this thread removes within it is deleted for good at its end, which may take long."""
+    outer: list[str] | None = getattr(_later, "paths", None)
+    if outer is not None:
+        yield
+        return
+    _later.paths = []
+    try:
+        yield
+    finally:
+        paths, _later.paths = _later.paths, None
+        for path in paths:
+            remove(path)
+
+
+def remove_folder(folder: str, root: str, *, sync: bool) -> None:
+    """Removes a folder beneath `root` so that all of it is gone at once: it is renamed first, to where nobody looks.
+
+    Not beside itself: others take every folder beside a node for a node. `sync` waits until the disk has it.
+    """
+    if not os.path.isdir(folder):
+        return
+    sweep(root)
+    aside = new_name(root.rstrip(os.sep))
+    try:
+        os.mkdir(aside)
+        patiently(lambda: os.rename(folder, os.path.join(aside, "removed")))
+    except OSError as error:  # it may not be renamed, or lies on another disk: file by file then
+        with suppress(OSError):
+            os.rmdir(aside)
+        if sys.platform == "win32" and isinstance(error, PermissionError):
+            raise  # a file in it is open: to remove those around it would leave a part
+        remove_beneath(folder)
+        with suppress(OSError):
+            os.rmdir(folder)
+        return
+    if sync:
+        sync_folder(os.path.dirname(folder))
+    later: list[str] | None = getattr(_later, "paths", None)
+    if later is None:
+        remove(aside)
+    else:
+        later.append(aside)

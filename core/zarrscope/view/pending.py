@@ -1,0 +1,119 @@
+"""What is under way in a chunk loader: chunks that are fetched and decoded, and the tickets that wait for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import Protocol
+
+from zarrscope.chunkio.watchers import ArrayIdentity
+from zarrscope.model.selection import ChunkIndex
+from zarrscope.nodes.array import Array
+from zarrscope.runtime.interrupts import uninterrupted
+from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
+from zarrscope.view.cache import ChunkResult
+
+Key = tuple[ArrayIdentity, ChunkIndex]
+log = logging.getLogger("zarrscope")
+
+
+class Stage(Enum):
+    QUEUED = auto()
+    FETCHING = auto()
+    FETCHED = auto()
+    """Its bytes are here and wait to be decoded."""
+    DECODING = auto()
+    DONE = auto()
+
+
+class PendingChunk:
+    """One chunk under way. All changes happen under the loader's lock."""
+
+    __slots__ = (
+        "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
+    )  # fmt: skip
+
+    def __init__(self, array: Array, index: ChunkIndex) -> None:
+        self.array = array
+        self.index = index
+        self.key: Key = (array._stored.identity, index)
+        self.stage = Stage.QUEUED
+        self.payload: bytes | memoryview | None = None
+        self.result: ChunkResult | None = None
+        self.priority: int = Priority.IDLE
+        """The most urgent that anybody gave it."""
+        self.wanted_by = 0
+        self.watchers: list[ChunkTicket] = []
+        self.stale = False
+        """The array was written meanwhile: deliver, but do not keep."""
+
+
+class Loader(Protocol):
+    """The loader of a ticket: the lock of all that is under way, and the end of a request."""
+
+    _lock: threading.Condition
+
+    @property
+    def background(self) -> Background: ...
+
+    def _abandon(self, ticket: ChunkTicket) -> None: ...
+
+
+class ChunkTicket(Ticket):
+    """One request: what has come for it and waits for the owner's thread."""
+
+    def __init__(
+        self,
+        loader: Loader,
+        owner: Owner,
+        on_chunk: Callable[[ChunkResult], None],
+        on_done: Callable[[], None] | None,
+    ) -> None:
+        super().__init__()
+        self.loader, self.owner = loader, owner
+        self.on_chunk, self.on_done = on_chunk, on_done
+        self.entries: set[PendingChunk] = set()
+        self.left = 0
+        self.arrived: list[ChunkResult] = []
+        self.posted = False
+
+    @uninterrupted
+    def cancel(self) -> None:
+        if not self._cancelled and not self._finished:
+            self._cancelled = True
+            self.owner.release(self)
+            self.loader._abandon(self)
+            self.loader.background.release_prefetch(self)
+
+    def arrive(self, results: Iterable[ChunkResult]) -> bool:
+        """Under the loader's lock; True when the owner must be told."""
+        self.arrived += results
+        first, self.posted = not self.posted, True
+        return first
+
+    @uninterrupted
+    def _take(self) -> list[ChunkResult]:
+        with self.loader._lock:
+            arrived, self.arrived, self.posted = self.arrived, [], False
+        return arrived
+
+    def deliver(self) -> None:
+        """On the owner's thread."""
+        for result in self._take():
+            if self._cancelled:
+                return
+            self.left -= 1
+            try:
+                self.on_chunk(result)
+            except Exception:  # the other chunks are to come all the same
+                log.exception("A callback for a chunk failed")
+        if not self.left and not self._cancelled and not self._finished:
+            self._finished = True
+            self.owner.release(self)
+            try:
+                if self.on_done is not None:
+                    self.on_done()
+            finally:
+                self.loader.background.release_prefetch(self)
