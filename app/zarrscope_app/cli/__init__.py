@@ -1,5 +1,5 @@
-"""The command line. Verbs: open (the default), ls, tree, info, attrs, read, render, create, resize, remove, move, copy,
-consolidate, check, diff, convert, demo, tui, serve.
+"""The command line. Verbs: open (the default), ls, tree, info, attrs, image, read, render, create, resize, remove,
+move, copy, consolidate, check, diff, convert, demo, tui, serve.
 
 Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
 ASCII; text from files cannot steer the terminal; after `| head` verbs that print end, and
@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 from zarrscope.runtime.interrupts import install
-from zarrscope_app.cli import archive, attributes, check, compare, convert, look, nodes, picture, serve
+from zarrscope_app.cli import archive, attributes, check, compare, convert, image, look, nodes, picture, serve
 from zarrscope_app.cli.console import DefaultGroup, Failed, following, say
 from zarrscope_app.cli.ending import end_process
 from zarrscope_app.cli.streams import make_inert
@@ -74,6 +74,7 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope check cells.zarr              what is wrong with it
       zarrscope render cells.zarr -o a.png    a picture, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
+      zarrscope image cells.zarr --pixel-size z=0.5,y=0.108,x=0.108 --unit um --dry-run
       zarrscope move cells.zarr labels/0 labels/nuclei --dry-run
       zarrscope convert old.zarr new.zarr --to v3 --dry-run
       zarrscope demo                          make a volume to try things on
@@ -90,6 +91,7 @@ def cli(context: click.Context, color: str) -> None:
 for command in (
     *look.COMMANDS,
     attributes.attrs,
+    *image.COMMANDS,
     *picture.COMMANDS,
     *nodes.COMMANDS,
     *convert.COMMANDS,

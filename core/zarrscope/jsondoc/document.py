@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -155,6 +155,24 @@ class Document:
         if found is None:
             return self._insert(pointer, new, None)
         return self._spliced([(found.span.start, found.span.stop, new)])
+
+    def set_texts(self, texts: Mapping[str, str]) -> Document:
+        """With JSON texts at several pointers, none within another: values that are there change in one pass.
+
+        Raises as `set_text` does.
+        """
+        splices: list[Splice] = []
+        later: dict[str, str] = {}
+        for pointer, json_text in texts.items():
+            found = self._find(pointer)
+            if found is None:
+                later[pointer] = json_text
+            else:
+                splices.append((found.span.start, found.span.stop, self._checked(json_text)))
+        document = self._spliced(splices)
+        for pointer, json_text in later.items():
+            document = document.set_text(pointer, json_text)
+        return document
 
     def with_object(self, pointer: str) -> Document:
         """With an empty object there, if nothing is there, or null: for members to be set in it."""

@@ -64,6 +64,27 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Row:
+    """Fields of a section that belong side by side: a size and its unit, a channel's colour, name and contrast."""
+
+    label: str
+    fields: tuple[Field, ...]
+    note: str = ""
+    """What follows from them: "512 pixels · 55.3 µm"."""
+
+
+@dataclass(frozen=True)
+class FormSection:
+    """Fields that mean something together, whatever members they stand for."""
+
+    id: str
+    title: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences about all of it: how the levels follow."""
+
+
+@dataclass(frozen=True)
 class Change:
     """One difference. None: not there."""
 

@@ -1,0 +1,219 @@
+"""`image`: what images state of themselves, and mending it in many of them at once: all are saved, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zarrscope_app.cli.attributes import DRY
+from zarrscope_app.cli.console import Failed, acting, opened, say, show, show_json
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.together import DocumentEdit
+    from zarrscope_app.presenters.form.mending import Asked
+    from zarrscope_app.presenters.form.sections.model import Surroundings
+    from zarrscope_app.presenters.form.view_models import FormSection
+
+
+@click.command("image")
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="Of the finest level; all levels follow by their factors.")
+@click.option("--unit", metavar="UNIT", help="Of all axes in space, or AXIS=UNIT,...; um, nm and s are understood.")
+@click.option("--name", metavar="TEXT", help="Of the image.")
+@click.option(
+    "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="Name, type or unit of one axis; may be repeated."
+)
+@click.option(
+    "--channel", multiple=True, metavar="N:MEMBER=...", help="name, color, window and active of one; may be repeated."
+)
+@click.option("--json", "as_json", is_flag=True, help="What the images state, as sorted JSON.")
+@DRY
+@acting
+def image(
+    urls: tuple[str, ...],
+    pixel_size: str | None,
+    unit: str | None,
+    name: str | None,
+    axis: tuple[str, ...],
+    channel: tuple[str, ...],
+    as_json: bool,
+    dry_run: bool,
+) -> None:
+    """Shows or changes what images state: pixel size, units, axes, channels, name.
+
+    URL leads to the group of an OME-Zarr image, 0.1 to 0.6. A pixel size changes the scale and the translation of every
+    level. Prints the change of each document; with several URLs all are saved, or none.
+
+    \b
+    Examples:
+      zarrscope image cells.zarr
+      zarrscope image cells.zarr --pixel-size z=0.5,y=0.108,x=0.108 --unit um --dry-run
+      zarrscope image a.zarr b.zarr --channel 0:name=DAPI,color=00f,window=100:4000
+      zarrscope image old.zarr --axis 2:name=z,type=space
+    """
+    from zarrscope.jsondoc.parse import parsed_once
+
+    asked = _asked(pixel_size, unit, name, axis, channel)
+    with parsed_once():
+        if not asked:
+            _show(urls, as_json)
+        elif as_json:
+            raise click.UsageError("--json shows what images state; it does not go with a change.")
+        else:
+            _change(urls, asked, dry_run)
+
+
+def _asked(
+    pixel_size: str | None, unit: str | None, name: str | None, axis: Sequence[str], channel: Sequence[str]
+) -> list[Asked]:
+    """Pixel sizes first: they give axes to images that have none."""
+    from zarrscope.errors import Refused
+    from zarrscope_app.presenters.form import mending
+
+    def single(make: Callable[[str], Asked], value: str | None) -> list[Asked]:
+        return [] if value is None else [make(value)]
+
+    try:
+        return [
+            *single(mending.pixel_size_change, pixel_size),
+            *(mending.axis_change(each) for each in axis),
+            *single(mending.unit_change, unit),
+            *single(mending.name_change, name),
+            *(mending.channel_change(each) for each in channel),
+        ]
+    except Refused as mistake:
+        raise click.UsageError(f"{mistake.message}.") from None
+
+
+# ---------------------------------------------------------------------- showing
+def _show(urls: Sequence[str], as_json: bool) -> None:
+    from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters.form.mending import verdict, version_of
+    from zarrscope_app.presenters.form.sections.model import Subject, surroundings_of
+    from zarrscope_app.presenters.form.sections.table import sections_of
+
+    told = []
+    for url in urls:
+        hierarchy, node = opened(url)
+        with hierarchy:
+            subject = Subject(node.attributes, surroundings_of(hierarchy, node))
+            sections = sections_of(subject)
+            if not any(section.rows for section in sections):
+                raise Failed(f"{url} {node.path} states no image: name the group of one.")
+            judged = verdict(node.attributes, version_of(node.attributes))
+        if as_json:
+            told.append({"url": url, "path": node.path, "sections": [_form(each) for each in sections]})
+            continue
+        show("\n".join([strings.clean(f"{url} {node.path}"), *_lines(sections), judged.sentence]))
+    if as_json:
+        show_json(told)
+
+
+def _form(section: FormSection) -> dict[str, Any]:
+    fields = {field.pointer: field.text for row in section.rows for field in row.fields}
+    return {"id": section.id, "fields": fields, "notes": list(section.notes)}
+
+
+def _lines(sections: Sequence[FormSection]) -> list[str]:
+    lines = []
+    for section in sections:
+        lines.append(section.title)
+        for row in section.rows:
+            if not row.label:  # of the form alone
+                continue
+            values = "  ".join(field.summary or "–" for field in row.fields)
+            lines.append("  " + "  ".join(part for part in (f"{row.label:<2}", values, row.note) if part.strip()))
+        lines += [f"  {note}" for note in section.notes]
+    return lines
+
+
+# ---------------------------------------------------------------------- changing
+@dataclass(frozen=True)
+class _Mended:
+    """One image, its document before and after, and what is around it."""
+
+    url: str
+    edit: DocumentEdit
+    around: Surroundings
+    prefix: str
+
+
+def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
+    with ExitStack() as stack:
+        mended = [_mended(url, asked, stack) for url in urls]
+        changed = [each for each in mended if each.edit.after.bytes != each.edit.before.bytes]
+        for each in changed:
+            _tell(each)
+        if not changed:
+            say("Nothing changes.")
+        elif dry_run:
+            _rehearse(changed)
+        else:
+            _save(changed)
+
+
+def _mended(url: str, asked: Sequence[Asked], stack: ExitStack) -> _Mended:
+    from zarrscope.nodes.together import DocumentEdit
+    from zarrscope_app.presenters.form.mending import mended, need_validity
+    from zarrscope_app.presenters.form.sections.model import surroundings_of
+
+    hierarchy, node = opened(url, write=True)
+    stack.enter_context(hierarchy)
+    document, prefix = hierarchy.document(node.path), hierarchy.attributes_pointer(node.path)
+    around = surroundings_of(hierarchy, node)
+    try:
+        after = mended(document, prefix, around, asked)
+        need_validity(document.get(prefix, {}), after.get(prefix, {}))
+    except Exception as error:
+        from zarrscope.errors import ZarrscopeError
+
+        if isinstance(error, ZarrscopeError):
+            raise error.located(store=hierarchy.url, key=document.key) from None
+        raise
+    return _Mended(url, DocumentEdit(hierarchy, node.path, document, after), around, prefix)
+
+
+def _tell(each: _Mended) -> None:
+    from zarrscope_app.presenters.form.line_diff import changed_lines
+    from zarrscope_app.presenters.form.mending import followers, verdict, version_of
+
+    before, after = each.edit.before, each.edit.after
+    name = f"{each.url.rstrip('/')}/{before.key}" if before.key not in each.url else each.url
+    show("\n".join(changed_lines(before.text, after.text, f"{name} (stored)", f"{name} (new)")))
+    attributes = after.get(each.prefix, {})
+    for sentence in (*followers(attributes, each.around), verdict(attributes, version_of(attributes)).sentence):
+        if sentence:
+            say(sentence)
+
+
+def _rehearse(changed: Sequence[_Mended]) -> None:
+    from zarrscope.nodes.together import rehearse_together
+    from zarrscope_app.presenters.tree import operation_text
+
+    for hierarchy, log in rehearse_together([each.edit for each in changed]):
+        for operation in log:
+            say(operation_text.line(operation, hierarchy.url))
+    say("Nothing was written (--dry-run).")
+
+
+def _save(changed: Sequence[_Mended]) -> None:
+    from zarrscope.errors import Conflict
+    from zarrscope.nodes.together import save_together
+
+    known = {warning for each in changed for warning in each.edit.hierarchy.warnings}
+    try:
+        save_together([each.edit for each in changed])
+    except Conflict as conflict:
+        raise Failed(f"{conflict} Nothing was written; run the command again.") from None
+    for each in changed:
+        for warning in each.edit.hierarchy.warnings:
+            if warning not in known:
+                known.add(warning)
+                say(f"Warning: {warning}")
+
+
+COMMANDS = (image,)

@@ -1,0 +1,198 @@
+"""Changes of what images state, asked for in words and made to documents: for the command line, and for many at once.
+
+changes = (pixel_size_change("z=0.5,y=0.108,x=0.108"), unit_change("um"), channel_change("0:name=DAPI,color=00f"))
+edited = mended(document, prefix, around, changes)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
+from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
+from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
+from zarrscope.ome.validate import Violation, check
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.table import sections_of
+
+Asked = Callable[[Subject], Sequence[Edit]]
+"""What is asked for, made to one image. Raises Refused where the image has no such axis or channel."""
+_PART = re.compile(r",(?=(?:name|label|color|colour|window|active|shown)=)")
+_YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+def mended(document: Document, prefix: str, around: Surroundings, changes: Iterable[Asked]) -> Document:
+    """The document with all changes, each made to what the one before it left. Raises Refused."""
+    for change in changes:
+        attributes = document.get(prefix, {})
+        document = apply(document, prefix, change(Subject(attributes, around)))
+    return document
+
+
+# ---------------------------------------------------------------------- what may be asked for
+def pixel_size_change(text: str) -> Asked:
+    """ "z=0.5,y=0.108,x=0.108". Raises Refused for what is not such a list."""
+    asked = _pairs(text, words.EXAMPLE_SIZES)
+
+    def change(subject: Subject) -> Sequence[Edit]:
+        shape_of = subject.around.shapes.get
+        names = [axis.name for axis in pixel_sizes(subject.attributes, 0, shape_of).axes]
+        wanted = {_axis(names, name): size for name, size in asked.items()}
+        return set_pixel_sizes(subject.attributes, wanted, 0, shape_of)
+
+    return change
+
+
+def unit_change(text: str) -> Asked:
+    """ "um", of all axes in space; or "z=um,t=s". Raises Refused."""
+    asked = _pairs(text, words.EXAMPLE_UNITS) if "=" in text else None
+
+    def change(subject: Subject) -> Sequence[Edit]:
+        axes = pixel_sizes(subject.attributes, 0, subject.around.shapes.get).axes
+        names = [axis.name for axis in axes]
+        if asked is None:
+            wanted = {i: text for i, axis in enumerate(axes) if axis.type == "space"}
+        else:
+            wanted = {_axis(names, name): unit for name, unit in asked.items()}
+        return [edit for i, unit in wanted.items() for edit in set_axis(subject.attributes, 0, i, unit=unit)]
+
+    return change
+
+
+def axis_change(text: str) -> Asked:
+    """ "q:name=z,type=space": an axis by its name or its place. Raises Refused."""
+    which, _, members = text.partition(":")
+    asked = _pairs(members, words.EXAMPLE_AXIS)
+    if set(asked) - {"name", "type", "unit"}:
+        raise Refused(words.not_understood(text, words.EXAMPLE_AXIS))
+
+    def change(subject: Subject) -> Sequence[Edit]:
+        stated = axes_at(subject.attributes)[1]
+        names = [str(axis.get("name")) if isinstance(axis, Mapping) else str(axis) for axis in stated]
+        return set_axis(subject.attributes, 0, _axis(names, which), **asked)
+
+    return change
+
+
+def name_change(text: str) -> Asked:
+    """Another name of the image."""
+    return lambda subject: set_name(subject.attributes, 0, text)
+
+
+def channel_change(text: str) -> Asked:
+    """ "0:name=DAPI,color=00f,window=100:4000,active=no". Raises Refused."""
+    which, parted, members = text.partition(":")
+    if not parted or not which.strip().isdecimal():
+        raise Refused(words.not_understood(text, words.EXAMPLE_CHANNEL))
+    asked = {}
+    for part in _PART.split(members):
+        name, equals, value = part.partition("=")
+        name = {"label": "name", "colour": "color", "shown": "active"}.get(name.strip(), name.strip())
+        if not equals or name not in ("name", "color", "window", "active"):
+            raise Refused(words.not_understood(part, words.EXAMPLE_CHANNEL))
+        asked[name] = value
+    start, colon, end = asked.get("window", "").partition(":")
+    active = asked.get("active")
+    if ("window" in asked and not colon) or (active is not None and active.lower() not in _YES):
+        raise Refused(words.not_understood(members, words.EXAMPLE_CHANNEL))
+    told = ChannelEdit(
+        asked.get("name"),
+        asked.get("color"),
+        (start, end) if "window" in asked else None,
+        None if active is None else _YES[active.lower()],
+    )
+
+    def change(subject: Subject) -> Sequence[Edit]:
+        multiscale(subject.attributes)  # only an image has channels
+        around = subject.around
+        return set_channel(subject.attributes, int(which), told, around.channels or None, around.limits)
+
+    return change
+
+
+def _pairs(text: str, example: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not name or not value or name in found:
+            raise Refused(words.not_understood(text, example))
+        found[name] = value
+    return found
+
+
+def _axis(names: Sequence[str], wanted: str) -> int:
+    """The place of an axis that is named, or numbered."""
+    if wanted in names:
+        return names.index(wanted)
+    lower = [name.lower() for name in names]
+    if lower.count(wanted.lower()) == 1:
+        return lower.index(wanted.lower())
+    if wanted.isdecimal() and int(wanted) < len(names):
+        return int(wanted)
+    raise Refused(words.no_axis(wanted, names))
+
+
+# ---------------------------------------------------------------------- what follows
+@dataclass(frozen=True)
+class Verdict:
+    """How attributes agree with the text of OME-Zarr."""
+
+    sentence: str
+    """ "OME-Zarr 0.5: valid · 1 remark: …"; "" where nothing of OME-Zarr is stated."""
+    findings: tuple[Violation, ...] = ()
+
+    @property
+    def broken(self) -> tuple[Violation, ...]:
+        """What the text demands otherwise."""
+        return tuple(finding for finding in self.findings if finding.strength == "must")
+
+
+def verdict(attributes: Any, version: str) -> Verdict:
+    """Judges attributes. Takes long for large ones, and imports ome-zarr-models: not for a host's thread."""
+    if not version:
+        return Verdict("")
+    if version in ("0.1", "0.2", "0.3"):
+        return Verdict(words.not_judged(version))
+    findings = tuple(check(attributes))
+    return Verdict(words.judged(version, [(each.strength, each.pointer, each.message) for each in findings]), findings)
+
+
+def need_validity(before: Any, after: Any) -> None:
+    """Raises Refused where an edit makes attributes break the text of OME-Zarr that did not break it so before."""
+    known = {(each.pointer, each.message) for each in verdict(before, version_of(before)).broken}
+    new = [each for each in verdict(after, version_of(after)).broken if (each.pointer, each.message) not in known]
+    if new and (known or version_of(before) == version_of(after)):
+        raise Refused(words.would_break([each.message for each in new[:3]]), pointer=new[0].pointer)
+
+
+def followers(attributes: Any, around: Surroundings) -> list[str]:
+    """The sentences about the levels of an image."""
+    return [
+        note for section in sections_of(Subject(attributes, around)) if section.id == "pixels" for note in section.notes
+    ]
+
+
+def version_of(attributes: Any) -> str:
+    """The version of OME-Zarr that attributes are of; "" where they are of none."""
+    from zarrscope.ome.metadata import block, multiscales
+
+    if not isinstance(attributes, Mapping):
+        return ""
+    ome, version, _ = block(attributes)
+    if version:
+        return version[:3]
+    found = multiscales(attributes, "/")
+    if found:
+        return found[0].version[:3]
+    for name in ("plate", "well", "image-label"):
+        held = ome.get(name)
+        if isinstance(held, Mapping):
+            stated = held.get("version")
+            return stated[:3] if isinstance(stated, str) else "0.4"
+    return ""

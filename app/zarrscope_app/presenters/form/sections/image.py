@@ -1,0 +1,140 @@
+"""Name, axes and channels of an OME-Zarr image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
+from zarrscope.ome.metadata import block, has_multiscales
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
+from zarrscope_app.presenters.form.view_models import Field, Row
+
+
+def is_image(subject: Subject) -> bool:
+    """Whether the attributes state an image."""
+    return (
+        isinstance(subject.attributes, dict)
+        and has_multiscales(subject.attributes)
+        and isinstance(block(subject.attributes)[0]["multiscales"][0], Mapping)
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# ---------------------------------------------------------------------- name
+def _name_rows(subject: Subject) -> list[Row]:
+    if not is_image(subject):
+        return []
+    name = multiscale(subject.attributes).get("name")
+    return [Row(words.NAME, (make_field("name", words.NAME, _text(name), words.NAME),), "")]
+
+
+def _name_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+    return set_name(subject.attributes, 0, text)
+
+
+def _name_notes(subject: Subject) -> list[str]:
+    more = len(block(subject.attributes)[0]["multiscales"]) - 1 if is_image(subject) else 0
+    return [words.further_images(more)] if more > 0 else []
+
+
+# ---------------------------------------------------------------------- axes
+def _axis_rows(subject: Subject) -> list[Row]:
+    if not is_image(subject):
+        return []
+    rows = []
+    for i, axis in enumerate(axes_at(subject.attributes)[1][:MOST_ROWS]):
+        if isinstance(axis, Mapping):
+            name = _text(axis.get("name"))
+            rows.append(
+                Row(
+                    str(i),
+                    (
+                        make_field(f"axis/{i}/name", words.axis(i), name, words.AXIS_NAME),
+                        make_field(
+                            f"axis/{i}/type",
+                            words.axis_type(name),
+                            _text(axis.get("type")),
+                            words.AXIS_TYPE,
+                            editor="choice",
+                            choices=("space", "time", "channel"),
+                        ),
+                    ),
+                    "",
+                )
+            )
+    return rows
+
+
+def _axis_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+    if parts[2] == "name":
+        return set_axis(subject.attributes, 0, int(parts[1]), name=text)
+    return set_axis(subject.attributes, 0, int(parts[1]), type=text)
+
+
+# ---------------------------------------------------------------------- channels
+def _channel_rows(subject: Subject) -> list[Row]:
+    if not is_image(subject):
+        return []
+    omero = block(subject.attributes)[0].get("omero")
+    stated = omero.get("channels") if isinstance(omero, Mapping) else None
+    listed = stated if isinstance(stated, list) else []
+    if not listed and subject.around.channels < 2:
+        return []
+    count = min(max(len(listed), subject.around.channels), MOST_ROWS)
+    return [Row(str(i), _channel(i, listed[i] if i < len(listed) else None), "") for i in range(count)]
+
+
+def _channel(i: int, held: Any) -> tuple[Field, ...]:
+    channel: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
+    stated = channel.get("window")
+    window: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
+    shown, told = ("false", words.HIDDEN) if channel.get("active") is False else ("true", words.SHOWN)
+    at = f"channel/{i}"
+    return (
+        make_field(f"{at}/color", words.colour_of(i), _text(channel.get("color")), words.COLOUR, editor="colour"),
+        make_field(f"{at}/label", words.channel(i), _text(channel.get("label")), words.CHANNEL_NAME),
+        make_field(f"{at}/start", words.start_of(i), _number(window.get("start")), words.START, kind="number"),
+        make_field(f"{at}/end", words.end_of(i), _number(window.get("end")), words.END, kind="number"),
+        make_field(f"{at}/active", words.shown(i), shown, words.SHOWN, kind="bool", editor="check", summary=told),
+    )
+
+
+def _number(value: Any) -> str:
+    return strings.exact(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _channel_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+    channel, member = int(parts[1]), parts[2]
+    around = subject.around
+    if member == "label":
+        change = ChannelEdit(label=text)
+    elif member == "color":
+        change = ChannelEdit(color=text)
+    elif member == "active":
+        change = ChannelEdit(active=text.strip().lower() == "true")
+    else:
+        change = ChannelEdit(window=_ends(subject, channel, member, text))
+    return set_channel(subject.attributes, channel, change, around.channels or None, around.limits)
+
+
+def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, str]:
+    """The window with one of its ends typed; the other where it is, else the end of the data type."""
+    fields = {field.pointer.rpartition("/")[2]: field.text for field in _channel_rows(subject)[channel].fields}
+    low, high = subject.around.limits or (0.0, 1.0)
+    ends = {"start": fields["start"] or _whole(low), "end": fields["end"] or _whole(high), member: text}
+    return ends["start"], ends["end"]
+
+
+def _whole(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+IMAGE = Section("name", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)
+AXES = Section("axes", words.AXES, _axis_rows, _axis_edits)
+CHANNELS = Section("channels", words.CHANNELS, _channel_rows, _channel_edits)

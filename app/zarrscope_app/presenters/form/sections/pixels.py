@@ -1,0 +1,139 @@
+"""Pixel sizes and units: one number and one unit for each axis, kept consistent over all levels of the pyramid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from zarrscope.ome.edits import Edit, set_axis
+from zarrscope.ome.metadata import has_multiscales
+from zarrscope.ome.pixel_size import PixelSizes, pixel_sizes, set_pixel_sizes, spelled
+from zarrscope.ome.validate import UNITS
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import Section, Subject, make_field
+from zarrscope_app.presenters.form.view_models import Row
+
+PLANE = ("y", "x")
+
+
+def _sizes(subject: Subject) -> PixelSizes | None:
+    if not isinstance(subject.attributes, dict) or not has_multiscales(subject.attributes):
+        return None
+    return pixel_sizes(subject.attributes, 0, subject.around.shapes.get)
+
+
+def _plane(sizes: PixelSizes) -> tuple[int, ...]:
+    """The axes y and x, where both are there."""
+    found = [[axis.name.lower() for axis in sizes.axes].index(name) for name in PLANE if name in _names(sizes)]
+    return tuple(found) if len(found) == 2 else ()
+
+
+def _names(sizes: PixelSizes) -> list[str]:
+    return [axis.name.lower() for axis in sizes.axes]
+
+
+def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
+    """Whether a size typed for y is one of x, too: where they are equal, unless somebody parted them."""
+    plane = _plane(sizes)
+    if not plane:
+        return False
+    equal = sizes.sizes[plane[0]] == sizes.sizes[plane[1]]
+    return equal if subject.linked is None else subject.linked
+
+
+def _rows(subject: Subject) -> list[Row]:
+    sizes = _sizes(subject)
+    if sizes is None or sizes.obstacle:
+        return []
+    rows = []
+    for i, axis in enumerate(sizes.axes):
+        if axis.type == "channel":
+            continue
+        size = sizes.sizes[i]
+        number = make_field(
+            f"size/{i}", axis.name, "" if size is None else _text(size), words.pixel_size_of(axis.name), kind="number"
+        )
+        fields = [number]
+        if not sizes.upgrades:
+            choices = UNITS.get(axis.type, ())
+            told = strings.unit(axis.unit)
+            fields.append(
+                make_field(
+                    f"unit/{i}",
+                    words.unit_of(axis.name),
+                    axis.unit or "",
+                    words.unit_of(axis.name),
+                    editor="choice",
+                    choices=_common_first(choices, axis.type),
+                    summary=strings.joined(axis.unit or words.NO_UNIT, told if told != axis.unit else ""),
+                )
+            )
+        rows.append(Row(axis.name, tuple(fields), _extent(subject, sizes, i)))
+    if _plane(sizes):
+        linked = "true" if is_linked(subject, sizes) else "false"
+        rows.append(
+            Row("", (make_field("linked", words.LINKED, linked, words.LINKED, kind="bool", editor="check"),), "")
+        )
+    return rows
+
+
+def _text(size: Fraction) -> str:
+    return spelled(size, whole=True)
+
+
+_COMMON = {
+    "space": ("nanometer", "micrometer", "millimeter", "centimeter", "meter", "angstrom"),
+    "time": ("microsecond", "millisecond", "second", "minute", "hour"),
+}
+
+
+def _common_first(units: Sequence[str], type: str) -> tuple[str, ...]:
+    first = _COMMON.get(type, ())
+    return (*first, *(unit for unit in units if unit not in first))
+
+
+def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
+    """How long the image is along an axis: "512 pixels, 55.3 µm"."""
+    shape = subject.around.shapes.get(sizes.paths[0]) if sizes.paths else None
+    if shape is None or len(shape) != len(sizes.axes):
+        return ""
+    size = sizes.sizes[axis]
+    pixels = words.pixels(shape[axis], sizes.axes[axis].type)
+    unit = sizes.axes[axis].unit
+    return strings.joined(pixels, strings.length(float(size * shape[axis]), unit) if size is not None and unit else "")
+
+
+def _edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+    sizes = _sizes(subject)
+    if sizes is None:
+        return []
+    axis = int(parts[1])
+    if parts[0] == "unit":
+        return set_axis(subject.attributes, 0, axis, unit=text)
+    plane = _plane(sizes)
+    together = plane if axis in plane and is_linked(subject, sizes) else (axis,)
+    return set_pixel_sizes(subject.attributes, dict.fromkeys(together, text), 0, subject.around.shapes.get)
+
+
+def _notes(subject: Subject) -> list[str]:
+    sizes = _sizes(subject)
+    if sizes is None:
+        return []
+    if sizes.obstacle:
+        return [words.no_pixel_size(sizes.obstacle)]
+    notes = [words.followers([axis.name for axis in sizes.axes], sizes.factors, _shown(sizes))]
+    notes += [
+        words.doubtful(sizes.paths[level], sizes.axes[axis].name, stated, sizes.factors[level][axis])
+        for level, axis, stated in sizes.doubtful[:3]
+    ]
+    if sizes.upgrades:
+        notes.append(words.becomes_04(sizes.upgrades))
+    return [note for note in notes if note]
+
+
+def _shown(sizes: PixelSizes) -> tuple[int, ...]:
+    return tuple(i for i, axis in enumerate(sizes.axes) if axis.type != "channel")
+
+
+PIXELS = Section("pixels", words.PIXEL_SIZE, _rows, _edits, _notes)

@@ -1,0 +1,53 @@
+"""The table of sections: what metadata can mean, in the order in which it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from zarrscope.ome.edits import Edit
+from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
+from zarrscope_app.presenters.form.sections.model import Section, Subject
+from zarrscope_app.presenters.form.sections.pixels import PIXELS
+from zarrscope_app.presenters.form.view_models import Field, FormSection
+
+SECTIONS: tuple[Section, ...] = (PIXELS, CHANNELS, IMAGE, AXES)
+_BY_FIRST_PART = {
+    "size": PIXELS,
+    "unit": PIXELS,
+    "linked": PIXELS,
+    "channel": CHANNELS,
+    "name": IMAGE,
+    "axis": AXES,
+}
+"""Which section a field belongs to, by the first part of its id."""
+
+
+def sections_of(subject: Subject) -> tuple[FormSection, ...]:
+    """The sections that fit, with their fields."""
+    found = []
+    for section in SECTIONS:
+        rows, notes = tuple(section.rows(subject)), tuple(section.notes(subject))
+        if rows or notes:
+            found.append(FormSection(section.id, section.title, rows, notes))
+    return tuple(found)
+
+
+def edits_of(subject: Subject, id: str, text: str) -> Sequence[Edit]:
+    """The edits that a text typed into a field asks for. Raises Refused."""
+    parts = id.split("/")
+    return _BY_FIRST_PART[parts[0]].edits(subject, parts, text)
+
+
+def fields_of(sections: Sequence[FormSection]) -> tuple[Field, ...]:
+    """All fields in one list, each beneath its section: for hosts that paint lines."""
+    found: list[Field] = []
+    for section in sections:
+        notes = " ".join(section.notes)
+        found.append(Field(section.id, section.title, "object", "", notes, 0, title=section.title, editor="none"))
+        found += [
+            replace(field, summary=f"{field.summary}   {row.note}") if row.note and field is row.fields[0] else field
+            for row in section.rows
+            for field in row.fields
+        ]
+    return tuple(found)

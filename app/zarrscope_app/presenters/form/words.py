@@ -1,0 +1,160 @@
+"""The words of the form's sections: titles, names of fields, sentences about what follows from an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from zarrscope_app.presenters.strings import clean, count, counted, short
+
+PIXEL_SIZE = "Pixel size"
+IMAGE_NAME = "Name"
+AXES = "Axes"
+CHANNELS = "Channels"
+NAME = "name"
+AXIS_NAME = "name of axis"
+AXIS_TYPE = "type of axis"
+COLOUR = "colour"
+CHANNEL_NAME = "name of channel"
+START, END = "contrast from", "contrast to"
+SHOWN, HIDDEN = "shown", "hidden"
+NO_UNIT = "no unit"
+LINKED = "y and x alike"
+
+
+def pixel_size_of(axis: str) -> str:
+    return f"pixel size in {clean(axis, 40)}"
+
+
+def unit_of(axis: str) -> str:
+    return f"unit of {clean(axis, 40)}"
+
+
+def axis(i: int) -> str:
+    return f"axis {i}"
+
+
+def axis_type(name: str) -> str:
+    return f"type of {clean(name, 40)}"
+
+
+def channel(i: int) -> str:
+    return f"channel {i}"
+
+
+def colour_of(i: int) -> str:
+    return f"colour of channel {i}"
+
+
+def start_of(i: int) -> str:
+    return f"contrast of channel {i} from"
+
+
+def end_of(i: int) -> str:
+    return f"contrast of channel {i} to"
+
+
+def shown(i: int) -> str:
+    return f"channel {i} is shown"
+
+
+def pixels(n: int, type: str) -> str:
+    """(512, "space") → "512 pixels"; planes of time are counted as such."""
+    return counted(n, "time point") if type == "time" else counted(n, "pixel")
+
+
+def factor(value: Fraction) -> str:
+    """ "×2", "×1.99"."""
+    return f"×{short(float(value))}"
+
+
+def followers(names: Sequence[str], factors: Sequence[Sequence[Fraction]], shown: Sequence[int]) -> str:
+    """ "Levels 1 to 3 follow: ×2, ×4, ×8 in y and x; ×1 in z." — "" for a pyramid of one level."""
+    if len(factors) < 2:
+        return ""
+    groups: dict[tuple[Fraction, ...], list[str]] = {}
+    for axis in shown:
+        groups.setdefault(tuple(level[axis] for level in factors[1:]), []).append(clean(names[axis], 40))
+    told = [
+        f"{_row(row)} in {_and(axes)}"
+        for row, axes in sorted(groups.items(), key=lambda item: item[0] == _same(item[0]))
+    ]
+    levels = "Level 1 follows" if len(factors) == 2 else f"Levels 1 to {len(factors) - 1} follow"
+    return f"{levels}: {'; '.join(told)}." if told else ""
+
+
+def _same(row: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    return (Fraction(1),) * len(row)
+
+
+def _row(row: Sequence[Fraction]) -> str:
+    return factor(row[0]) if len(set(row)) == 1 else ", ".join(factor(each) for each in row)
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def doubtful(path: str, axis: str, stated: Fraction, true: Fraction) -> str:
+    return (
+        f"Level {clean(path, 40)} states {factor(stated)} in {clean(axis, 40)}, its shape says {factor(true)}: "
+        "typing a size mends it."
+    )
+
+
+def becomes_04(version: str) -> str:
+    return f"OME-Zarr {clean(version, 10)} has no place for pixel sizes: a size makes this an image of 0.4."
+
+
+def no_pixel_size(obstacle: str) -> str:
+    return f"The pixel size cannot be told in one number. {clean(obstacle)}."
+
+
+def further_images(n: int) -> str:
+    return f"{counted(n, 'further image')} of this group: see All fields."
+
+
+def levels(n: int) -> str:
+    return f"{count(n)} levels"
+
+
+# ---------------------------------------------------------------------- what was asked for
+EXAMPLE_SIZES = "z=0.5,y=0.108,x=0.108"
+EXAMPLE_UNITS = "um, or z=um,t=s"
+EXAMPLE_AXIS = "z:name=z,type=space,unit=um"
+EXAMPLE_CHANNEL = "0:name=DAPI,color=00f,window=100:4000,active=yes"
+
+
+def not_understood(text: str, example: str) -> str:
+    return f'"{clean(text, 80)}" is not understood. Write it like {example}'
+
+
+def no_axis(wanted: str, names: Sequence[str]) -> str:
+    told = ", ".join(clean(name, 40) for name in names) or "none"
+    return f'There is no axis "{clean(wanted, 40)}": the image has {told}'
+
+
+# ---------------------------------------------------------------------- what the text of OME-Zarr says
+MOST_REMARKS = 3
+
+
+def not_judged(version: str) -> str:
+    return f"OME-Zarr {clean(version, 10)}: shown leniently, for its text was replaced by 0.4."
+
+
+def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
+    """ "OME-Zarr 0.5: valid · 1 remark: the unit should be … (/ome/…)"."""
+    broken = [each for each in findings if each[0] == "must"]
+    name = f"OME-Zarr {clean(version, 10)}"
+    told = broken or list(findings)
+    head = f"{name}: {counted(len(broken), 'error')}" if broken else f"{name}: valid"
+    if not told:
+        return f"{head}."
+    remarks = "; ".join(f"{clean(message, 160)} ({clean(pointer, 120)})" for _, pointer, message in told[:MOST_REMARKS])
+    more = f"; and {len(told) - MOST_REMARKS} more" if len(told) > MOST_REMARKS else ""
+    return f"{head}{'' if broken else ' · ' + counted(len(told), 'remark')}: {remarks}{more}."
+
+
+def would_break(findings: Sequence[str]) -> str:
+    told = "; ".join(clean(each, 160) for each in findings)
+    return f"Edited like this, the image would break the text of OME-Zarr: {told}"

@@ -1,0 +1,37 @@
+"""Several edits made to a document at once, as functions that know no document tell them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol
+
+from zarrscope.jsondoc.document import Document
+
+
+class ValueEdit(Protocol):
+    """A value that comes to a pointer."""
+
+    @property
+    def pointer(self) -> str: ...
+
+    @property
+    def text(self) -> str:
+        """The value as JSON text."""
+
+    @property
+    def fresh(self) -> bool:
+        """It is laid out as its neighbours are, not as `text` is."""
+
+
+def apply(document: Document, prefix: str, edits: Sequence[ValueEdit]) -> Document:
+    """The document with all edits made; their pointers are relative to `prefix`.
+
+    Raises Refused, NotFound and BadMetadata as `Document.set` and `Document.set_text` do.
+    """
+    made = document.with_object(prefix) if edits and prefix else document
+    made = made.set_texts({prefix + edit.pointer: edit.text for edit in edits if not edit.fresh})
+    for edit in edits:
+        if edit.fresh:
+            made = made.set(prefix + edit.pointer, json.loads(edit.text))
+    return made

@@ -1,0 +1,83 @@
+"""Saves edits of several documents, of one hierarchy or of several: all of them, or none.
+
+No store changes several values at once. So every save is rehearsed first; then they are made one after the other, and
+when one fails, those before it are taken back. What cannot be taken back is named in the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import ZarrscopeError
+
+if TYPE_CHECKING:
+    from zarrscope.jsondoc.document import Document
+    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.stores.dry_run import Operation
+
+
+@dataclass(frozen=True)
+class DocumentEdit:
+    """A node's document as it was read, and as it is to be stored."""
+
+    hierarchy: Hierarchy
+    path: str
+    before: Document
+    after: Document
+    allow_nan: bool = False
+
+
+def rehearse_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
+    """What `save_together` would do, for each edit. Raises what it would raise, as far as that can be known before."""
+    told = []
+    for edit in edits:
+        log: list[Operation] = []
+        tried = edit.hierarchy.rehearse(log)
+        tried.save(edit.path, edit.after, allow_nan=edit.allow_nan)
+        told.append((tried, log))
+    return told
+
+
+def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
+    """Saves all edits, or none.
+
+    Parameters
+    ----------
+    edits
+        Documents that differ from what is stored; one for each node.
+
+    Returns
+    -------
+    list of Document
+        The documents as stored, in the order of `edits`.
+
+    Raises
+    ------
+    Conflict, Refused, ReadOnly, NotStandard, BadMetadata, Unreadable
+        What `Hierarchy.save` raises for one of them. The others are as they were, unless the advice names them.
+    """
+    rehearse_together(edits)
+    saved: list[Document] = []
+    try:
+        for edit in edits:
+            saved.append(edit.hierarchy.save(edit.path, edit.after, allow_nan=edit.allow_nan))
+    except ZarrscopeError as error:
+        kept = _take_back(list(zip(edits, saved, strict=False)))
+        if kept:
+            names = ", ".join(f"{edit.hierarchy.url} {edit.path}" for edit in kept)
+            error.advice = f"These were saved and could not be taken back: {names}. Look at them first."
+        raise
+    return saved
+
+
+def _take_back(done: list[tuple[DocumentEdit, Document]]) -> list[DocumentEdit]:
+    """Stores again what was stored before, the latest first; those for which that failed."""
+    kept = []
+    for edit, document in reversed(done):
+        try:
+            edit.hierarchy.save(edit.path, edit.before.read_at(document.version), allow_nan=True)
+        except ZarrscopeError:
+            kept.append(edit)
+    return kept

@@ -1,0 +1,275 @@
+"""Edits that mend OME-Zarr metadata: names, axes, units and channels. Pure: attributes in, edits by JSON pointer out.
+
+The specification: spec E; https://ngff.openmicroscopy.org. Pixel sizes, which concern every level at once, stand in
+`pixel_size`. Nothing is written here: the edits are made to the document that holds the attributes.
+
+    for edit in set_name(group.attributes, 0, "nuclei"):
+        print(edit.pointer, edit.text)        # /ome/multiscales/0/name "nuclei"
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.ome.metadata import block, color, number
+from zarrscope.ome.units import unit_name
+
+NEW_COLOURS = ("00FFFF", "FF00FF", "FFFF00", "00FF00", "FF0000", "0000FF")
+"""Of channels that state none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change. `pointer` (RFC 6901) is relative to the attributes; `text` is the JSON text that comes there."""
+
+    pointer: str
+    text: str
+    fresh: bool = False
+    """An object or a list that is laid out as its neighbours are, not as `text` is."""
+
+
+def edit(pointer: str, value: Any) -> Edit:
+    """An edit that puts a value somewhere."""
+    return Edit(pointer, json.dumps(value, ensure_ascii=False), isinstance(value, dict | list))
+
+
+def base_of(attributes: Mapping[str, Any]) -> str:
+    """Where the OME keys stand: "/ome" since 0.5, "" before."""
+    return "/ome" if block(attributes)[0] is not attributes else ""
+
+
+def multiscale(attributes: Mapping[str, Any], index: int = 0) -> Mapping[str, Any]:
+    """An entry of `multiscales`. Raises Refused where there is none."""
+    entries = block(attributes)[0].get("multiscales")
+    entry = entries[index] if isinstance(entries, list) and index < len(entries) else None
+    if not isinstance(entry, Mapping):
+        raise Refused(
+            "This group states no image: it has no multiscales",
+            pointer=f"{base_of(attributes)}/multiscales",
+            advice="Name the group of an image, such as the one that zarrscope tree shows with levels.",
+        )
+    return entry
+
+
+def set_name(attributes: Mapping[str, Any], index: int, name: str) -> list[Edit]:
+    """The image's name."""
+    multiscale(attributes, index)
+    return [edit(f"{base_of(attributes)}/multiscales/{index}/name", name)]
+
+
+# ---------------------------------------------------------------------- axes
+def axes_at(attributes: Mapping[str, Any], index: int = 0) -> tuple[str, Sequence[Any]]:
+    """(pointer of the list of axes that belongs to the levels, that list); in 0.6 of the intrinsic coordinate system.
+
+    An empty list where the entry states none.
+    """
+    entry, at = multiscale(attributes, index), f"{base_of(attributes)}/multiscales/{index}"
+    systems = entry.get("coordinateSystems")
+    if isinstance(systems, list) and systems:
+        place = _intrinsic(entry, systems)
+        held = systems[place].get("axes") if isinstance(systems[place], Mapping) else None
+        return f"{at}/coordinateSystems/{place}/axes", held if isinstance(held, list) else ()
+    held = entry.get("axes")
+    return f"{at}/axes", held if isinstance(held, list) else ()
+
+
+def _intrinsic(entry: Mapping[str, Any], systems: Sequence[Any]) -> int:
+    """Which coordinate system the levels lead to; the first where they do not tell."""
+    names = [system.get("name") if isinstance(system, Mapping) else None for system in systems]
+    datasets = entry.get("datasets")
+    for dataset in datasets if isinstance(datasets, list) else ():
+        steps = dataset.get("coordinateTransformations") if isinstance(dataset, Mapping) else None
+        step = steps[0] if isinstance(steps, list) and steps else steps
+        output = step.get("output") if isinstance(step, Mapping) else None
+        name = output.get("name") if isinstance(output, Mapping) else output
+        if name in names:
+            return names.index(name)
+    return 0
+
+
+def set_axis(
+    attributes: Mapping[str, Any],
+    index: int,
+    axis: int,
+    *,
+    name: str | None = None,
+    type: str | None = None,
+    unit: str | None = None,
+) -> list[Edit]:
+    """Name, type or unit of one axis. `unit` may be a symbol ("um", "µm"); "" takes the unit out of what is shown.
+
+    Raises Refused where axes are no objects (before 0.4), and for a name that another axis has.
+    """
+    pointer, axes = axes_at(attributes, index)
+    held = axes[axis] if axis < len(axes) else None
+    if not isinstance(held, Mapping):
+        raise Refused(
+            "The axes of this image are not objects, so they have no type and no unit",
+            pointer=pointer,
+            advice="State a pixel size: that makes the image one of OME-Zarr 0.4, whose axes have units.",
+        )
+    if name is not None and any(
+        isinstance(other, Mapping) and other.get("name") == name for i, other in enumerate(axes) if i != axis
+    ):
+        raise Refused(f"Another axis is called {name!r}", pointer=f"{pointer}/{axis}/name")
+    kind = type if type is not None else held.get("type")
+    spelled = None if unit is None else unit_name(unit, kind if isinstance(kind, str) else "")
+    given = {"name": name, "type": type, "unit": spelled}
+    return [edit(f"{pointer}/{axis}/{member}", value) for member, value in given.items() if value is not None]
+
+
+# ---------------------------------------------------------------------- channels
+@dataclass(frozen=True, slots=True)
+class ChannelEdit:
+    """What to change of a channel (omero). None: leave it. `window` is (start, end) as typed."""
+
+    label: str | None = None
+    color: str | None = None
+    window: tuple[str, str] | None = None
+    active: bool | None = None
+
+
+def set_channel(
+    attributes: Mapping[str, Any],
+    channel: int,
+    change: ChannelEdit,
+    count: int | None = None,
+    limits: tuple[float, float] | None = None,
+) -> list[Edit]:
+    """Label, colour, window and visibility of one channel.
+
+    Parameters
+    ----------
+    attributes
+        Of the image's group.
+    channel
+        Its place along the channel axis.
+    change
+        What to change; the colour as "RRGGBB", "RGB", with or without "#".
+    count
+        How many channels the image has. Needed where the metadata list none, or fewer.
+    limits
+        The range of the data type, for the ends of a window that is stated for the first time.
+
+    Raises
+    ------
+    Refused
+        There is no such channel; the colour is none; the window is empty.
+    """
+    ome, at = block(attributes)[0], f"{base_of(attributes)}/omero"
+    omero = ome.get("omero")
+    stated = omero.get("channels") if isinstance(omero, Mapping) else None
+    listed: Sequence[Any] = stated if isinstance(stated, list) else ()
+    total = max(len(listed), count or 0)
+    if not 0 <= channel < total:
+        raise Refused(f"There is no channel {channel}: the image has {total}", pointer=f"{at}/channels/{channel}")
+    members = _members(change)
+    if channel < len(listed) and isinstance(listed[channel], Mapping):
+        return _changed(listed[channel], f"{at}/channels/{channel}", members, change, limits)
+    return _added(omero, listed, at, total, channel, members, change, limits)
+
+
+def _members(change: ChannelEdit) -> dict[str, Any]:
+    """The members that stand beside the window."""
+    found: dict[str, Any] = {}
+    if change.label is not None:
+        found["label"] = change.label
+    if change.color is not None:
+        found["color"] = colour_digits(change.color)
+    if change.active is not None:
+        found["active"] = change.active
+    return found
+
+
+def colour_digits(text: str) -> str:
+    """ "#00f" → "0000FF"; six digits stay as they are typed. Raises Refused."""
+    rgb = color(text)
+    if rgb is None or len(text.strip().removeprefix("#").removeprefix("0x")) == 8:
+        raise Refused(f"{text!r} is not a colour", advice="Use six hexadecimal digits: 00FF7F.")
+    typed = text.strip()
+    return typed if re.fullmatch("[0-9A-Fa-f]{6}", typed) else "".join(f"{part:02X}" for part in rgb)
+
+
+def _changed(
+    held: Mapping[str, Any],
+    at: str,
+    members: Mapping[str, Any],
+    change: ChannelEdit,
+    limits: tuple[float, float] | None,
+) -> list[Edit]:
+    found = [edit(f"{at}/{member}", value) for member, value in members.items()]
+    if change.window is None:
+        return found
+    window = held.get("window")
+    ends = _window(change.window, window if isinstance(window, Mapping) else {}, limits)
+    if not isinstance(window, Mapping):
+        return [*found, edit(f"{at}/window", {name: json.loads(text) for name, text in ends.items()})]
+    return [*found, *(Edit(f"{at}/window/{name}", text) for name, text in ends.items())]
+
+
+def _window(typed: tuple[str, str], held: Mapping[str, Any], limits: tuple[float, float] | None) -> dict[str, str]:
+    """The members of a window that change, as JSON text. Its slider's ends always hold both limits."""
+    start, end = (_finite(text) for text in typed)
+    if not start < end:
+        raise Refused(f"The window {typed[0]} to {typed[1]} is empty", advice="Its start is less than its end.")
+    found = {"start": typed[0].strip(), "end": typed[1].strip()}
+    low, high = number(held.get("min")), number(held.get("max"))
+    least, most = limits if limits is not None else (start, end)
+    if low is None or low > start:
+        found["min"] = found["start"] if low is not None or least > start else _spelled(least)
+    if high is None or high < end:
+        found["max"] = found["end"] if high is not None or most < end else _spelled(most)
+    return found
+
+
+def _finite(text: str) -> float:
+    try:
+        value = number(json.loads(text))
+    except ValueError:
+        value = None
+    if value is None:
+        raise Refused(f"{text!r} is not a number", advice="Use a point, no separators: 0.108 or 1e-3.")
+    return value
+
+
+def _spelled(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _added(
+    omero: Any,
+    listed: Sequence[Any],
+    at: str,
+    total: int,
+    channel: int,
+    members: Mapping[str, Any],
+    change: ChannelEdit,
+    limits: tuple[float, float] | None,
+) -> list[Edit]:
+    """Channels that the metadata do not list yet: all of them are stated, for a reader counts them."""
+    made = [item if isinstance(item, Mapping) else _new_channel(i, limits) for i, item in enumerate(listed)]
+    made += [_new_channel(i, limits) for i in range(len(listed), total)]
+    new = {**made[channel], **members}
+    if change.window is not None:
+        texts = _window(change.window, new.get("window", {}), limits)
+        new["window"] = {**new.get("window", {}), **{name: json.loads(text) for name, text in texts.items()}}
+    made[channel] = new
+    if not isinstance(omero, Mapping):
+        return [edit(at, {"channels": made})]
+    return [edit(f"{at}/channels", made)]
+
+
+def _new_channel(place: int, limits: tuple[float, float] | None) -> dict[str, Any]:
+    low, high = limits if limits is not None else (0.0, 1.0)
+    ends = {"min": low, "start": low, "end": high, "max": high}
+    return {
+        "label": f"channel {place}",
+        "color": NEW_COLOURS[place % len(NEW_COLOURS)],
+        "window": {name: int(value) if value == int(value) else value for name, value in ends.items()},
+        "active": True,
+    }
