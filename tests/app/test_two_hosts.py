@@ -66,13 +66,16 @@ def test_the_second_window_reads_nothing_again(shelf: Shelf) -> None:
 def test_two_hosts_on_two_threads(shelf: Shelf) -> None:
     pictures: dict[str, np.ndarray] = {}
     faults: list[BaseException] = []
+    both = threading.Barrier(2, timeout=2 * SECONDS)
 
     def host(name: str) -> None:
         try:
             session = show(shelf, Mailbox())
             pictures[name] = session.slice.picture(*PIXELS)
+            both.wait()  # the last one that closes takes the chunks with it
             session.close()
         except BaseException as fault:
+            both.abort()
             faults.append(fault)
 
     hosts = [threading.Thread(target=host, args=(name,), name=f"host {name}") for name in ("a", "b")]

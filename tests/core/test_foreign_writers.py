@@ -24,11 +24,16 @@ def renamed(path: Path, text: bytes) -> None:
     os.rename(other, path)
 
 
+def appended(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"!")
+
+
 FOREIGN: dict[str, Callable[[Path], object]] = {
     "rename": lambda path: renamed(path, b"theirs"),
     "as long": lambda path: renamed(path, b"FIRST"),
     "in place": lambda path: path.write_bytes(b"theirs"),
-    "appended": lambda path: path.open("ab").write(b"!"),
+    "appended": appended,
     "erased": lambda path: path.unlink(),
     "link": lambda path: (path.unlink(), path.symlink_to("elsewhere")),  # type: ignore[func-returns-value]  # called for what they do
     "folder": lambda path: (path.unlink(), path.mkdir()),  # type: ignore[func-returns-value]  # called for what they do

@@ -29,11 +29,16 @@ def open_path(url: str, mode: Mode, options: Options) -> Store:
         raise NotFound(f"There is no file or folder {path}", store=url, advice=nearest(path))
     if not folder and path.lower().endswith(ARCHIVES):
         return open_archive(path, url, mode)
-    if mode == "w-" and folder and any(True for _ in os.scandir(path)):
+    if mode == "w-" and folder and not _is_empty(path):
         raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     from zarrscope.stores.local.store import LocalStore
 
     return LocalStore(path, writable=mode != "r")
+
+
+def _is_empty(folder: str) -> bool:
+    with os.scandir(folder) as entries:
+        return next(entries, None) is None
 
 
 def open_archive(path: str, url: str, mode: Mode = "r") -> Store:

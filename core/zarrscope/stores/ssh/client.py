@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
@@ -91,18 +91,24 @@ class _Connection:
     def _receive(self) -> None:
         file = self._process.stdout
         assert file is not None
-        with suppress(OSError, ValueError, ZarrscopeError), file:
-            if _skip_to(file, MAGIC):
-                self._ready.put(read_frame(file))
-                while (frame := read_frame(file)) is not None:
-                    waiting = self._waiting.get(frame.head["id"])
-                    if waiting is not None:
-                        waiting.put(frame)
+        try:
+            with file:
+                self._pass_on(file)
+        except (ZarrscopeError, OSError, ValueError):
+            pass
         with self._guard:
             self.alive = False
             left = [*self._waiting.values()]
         for each in (self._ready, *left):
             each.put(None)
+
+    def _pass_on(self, file: IO[bytes]) -> None:
+        if _skip_to(file, MAGIC):
+            self._ready.put(read_frame(file))
+            while (frame := read_frame(file)) is not None:
+                waiting = self._waiting.get(frame.head["id"])
+                if waiting is not None:
+                    waiting.put(frame)
 
     def ended(self) -> ZarrscopeError:
         try:
