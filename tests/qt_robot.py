@@ -272,6 +272,8 @@ class QtRobot(Robot):
             for words in window.findChildren(kind):
                 yield words.text()
                 yield words.toolTip()
+        for row in window.image.sliders._rows.values():
+            yield f"{row.index.text()} {row.end.text()}"
         for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
             yield widget.toPlainText()
         for index, _ in self._shown():

@@ -150,8 +150,45 @@ def test_the_value_stays_in_the_readout_while_z_steps(shelf: Shelf, show: Any) -
         assert session.slice.probe.index == (z, 20, 30)
     session.slice.leave()
     session.slice.set_index("z", 0)
+    mailbox.run_until(lambda: session.slice.probe.values == (("signal", str(brightness(0))),))
+    assert session.slice.probe.index == (0, 20, 30), "the cursor is on the slider by now"
+    session.slice.unpin()
     mailbox.run()
     assert session.slice.probe.text == ""
+
+
+def test_the_readout_returns_to_the_pinned_pixel(shelf: Shelf, show: Any) -> None:
+    small_image(shelf)
+    session, mailbox = show("/image")
+    whole(session, mailbox)
+    session.slice.pin(20.2, 30.9)
+    assert session.slice.state.pin == (20.5, 30.5)
+    session.slice.hover(1.5, 2.5)
+    assert session.slice.probe.index[1:] == (1, 2)
+    session.slice.leave()
+    assert session.slice.probe.index[1:] == (20, 30)
+    session.slice.pin(-5, 3)
+    assert session.slice.state.pin == (20.5, 30.5), "off the image there is no pixel"
+    session.slice.show("y", "z")
+    assert session.slice.state.pin is None, "the pixel is of no axis that is shown"
+
+
+def test_the_properties_of_a_label_are_in_the_readout(shelf: Shelf, show: Any) -> None:
+    hierarchy = labelled_image(shelf)
+    group = hierarchy["/image/labels/cells"]
+    ome = {**group.attributes["ome"]}
+    stated = [{"label-value": 1, "area": 320, "kind": "mother"}, {"label-value": "x"}, 7]
+    ome["image-label"] = {**ome.get("image-label", {}), "properties": stated}
+    hierarchy.create_group("/other/labels", {"ome": {"version": "0.5", "labels": ["cells"]}})
+    hierarchy.create_group("/other/labels/cells", {"ome": ome})
+    data = hierarchy["/image/labels/cells/0"]
+    copy = hierarchy.create_array("/other/labels/cells/0", shape=data.shape, dtype=data.dtype, chunks=data.chunks)
+    copy[...] = data[...]
+    session, mailbox = show("/other/labels/cells")
+    whole(session, mailbox)
+    session.slice.hover(3.5, 4.5)
+    mailbox.run_until(lambda: not session.slice.probe.pending)
+    assert session.slice.probe.values == (("cells", "1 (area 320, kind mother)"),)
 
 
 @pytest.mark.parametrize("names", [None, ("t", "z", "y", "x")])

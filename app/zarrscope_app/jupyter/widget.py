@@ -39,7 +39,8 @@ CALLS = {
     "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
     "slice": {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
-        "set_visible", "set_color", "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
+        "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
+        "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
              "fold", "save", "resolve", "reload"},

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal
-from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter
+from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
+from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
@@ -22,6 +22,7 @@ from .theme import Role, image_background, mix, quiet, warning
 _ZOOM_STEP = 1.25
 _SETTLE_MS = 120
 _BAR_PIXELS = 140
+_PIN = 7
 
 
 class ImageCanvas(QWidget):
@@ -186,7 +187,28 @@ class ImageCanvas(QWidget):
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
         self._images = seen
+        self._draw_pin(painter)
         self._draw_scale_bar(painter)
+
+    def _draw_pin(self, painter: QPainter) -> None:
+        """The pixel that the readout keeps to: strokes around it, dark beneath light, so that they show anywhere."""
+        assert self._presenter is not None
+        pin = self._presenter.state.pin
+        if pin is None:
+            return
+        y, x = pin
+        pixel = self.to_widget((y - 0.5, x - 0.5, y + 0.5, x + 0.5))
+        grown = pixel.adjusted(-2, -2, 2, 2)
+        strokes = [
+            QLineF(grown.left() - _PIN, grown.center().y(), grown.left(), grown.center().y()),
+            QLineF(grown.right(), grown.center().y(), grown.right() + _PIN, grown.center().y()),
+            QLineF(grown.center().x(), grown.top() - _PIN, grown.center().x(), grown.top()),
+            QLineF(grown.center().x(), grown.bottom(), grown.center().x(), grown.bottom() + _PIN),
+        ]
+        for color, width in ((QColor(0, 0, 0, 170), 3.0), (QColor(255, 255, 255), 1.0)):
+            painter.setPen(QPen(color, width))
+            for stroke in strokes:
+                painter.drawLine(stroke)
 
     def _image(self, tile: Tile) -> QImage:
         held = self._images.get(tile.key)
@@ -283,6 +305,8 @@ class ImageCanvas(QWidget):
                 if tile.state is TileState.FAILED and y0 <= y < y1 and x0 <= x < x1:
                     self._presenter.retry(tile.key)
                     return
+            self._presenter.pin(y, x)
+            self.hovered.emit()
 
     def mouseDoubleClickEvent(self, event: Any) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

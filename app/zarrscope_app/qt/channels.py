@@ -24,12 +24,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import ChannelView, LabelView, SlicePresenter, strings
+from zarrscope_app.presenters import ChannelView, LabelView, Refusal, SlicePresenter, strings
 from zarrscope_app.presenters.commands import LABELS, command
 
 from .contrast import ContrastStrip
 from .text import Label, literal, tip
 from .theme import icon
+from .typed_field import TypedField
 
 _PALETTE = ((0, 255, 255), (255, 0, 255), (255, 255, 0), (0, 255, 0), (255, 0, 0), (0, 0, 255), (255, 255, 255))
 _GAMMAS = (0.5, 1.0, 2.0)
@@ -88,6 +89,13 @@ class ChannelsPanel(QScrollArea):
         """The contrast strip of a channel. Raises IndexError."""
         return self._rows[channel].strip
 
+    def focus_limits(self) -> None:
+        """To the contrast limits of the first channel on show, to be typed over."""
+        shown = self._presenter.state.channels if self._presenter is not None else ()
+        row = next((row for row, channel in zip(self._rows, shown, strict=False) if channel.visible), None)
+        if row is not None:
+            row.limits["lo"].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
@@ -98,7 +106,7 @@ class ChannelsPanel(QScrollArea):
             self._rows.append(row)
             self._channels.addWidget(row)
         for row, channel in zip(self._rows, state.channels, strict=True):
-            row.show_channel(channel, self._presenter)
+            row.show_channel(channel, self._presenter, state.refusal)
         self._auto.setVisible(bool(state.channels))
         self._show_labels(state.labels)
         names = tuple(level.text for level in state.levels)
@@ -162,8 +170,16 @@ class _ChannelRow(QWidget):
         self._eye.setAutoRaise(True)
         self._eye.setCheckable(True)
         self._eye.toggled.connect(self._set_visible)
-        self._text = Label()
-        self._text.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.limits = {end: TypedField("") for end in ("lo", "hi")}
+        for end, field in self.limits.items():
+            field.typed.connect(partial(self._type_limit, end))
+            field.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.limits["lo"].setAlignment(Qt.AlignmentFlag.AlignLeft)
+        self._auto = QToolButton()
+        self._auto.setAutoRaise(True)
+        self._auto.setIcon(icon("contrast"))
+        self._auto.setToolTip(command("auto").label)
+        self._auto.clicked.connect(lambda: self._presenter.auto(self._number))
         self.strip = ContrastStrip()
         self.strip.levels_dragged.connect(self._set_levels)
         self.strip.auto_asked.connect(lambda: self._presenter.auto(self._number))
@@ -173,13 +189,23 @@ class _ChannelRow(QWidget):
         grid.setVerticalSpacing(2)
         grid.addWidget(self._swatch, 0, 0)
         grid.addWidget(self._name, 0, 1)
-        grid.addWidget(self._text, 0, 2)
         grid.addWidget(self._eye, 0, 3)
         grid.addWidget(self.strip, 1, 0, 1, 4)
+        below = QHBoxLayout()
+        below.setContentsMargins(0, 0, 0, 0)
+        below.addWidget(self.limits["lo"])
+        below.addStretch(1)
+        below.addWidget(self._auto)
+        below.addStretch(1)
+        below.addWidget(self.limits["hi"])
+        grid.addLayout(below, 2, 0, 1, 4)
         grid.setColumnStretch(1, 1)
 
-    def show_channel(self, view: ChannelView, presenter: SlicePresenter) -> None:
+    def show_channel(self, view: ChannelView, presenter: SlicePresenter, refusal: Refusal) -> None:
         self._presenter = presenter
+        for end, text in (("lo", view.lo_text), ("hi", view.hi_text)):
+            refused = refusal.sentence if refusal.field == f"{end}:{self._number}" else ""
+            self.limits[end].show_text(text, refused)
         if view == self._view:
             return
         self._view = view
@@ -189,7 +215,10 @@ class _ChannelRow(QWidget):
         self._name.setText(view.label)
         self._name.setToolTip(tip(view.label))
         self._name.setEnabled(view.visible)
-        self._text.setText(view.text)
+        for end, field in self.limits.items():
+            field.setAccessibleName(f"{LABELS[f'limit-{end}']} {view.label}")
+            field.setEnabled(view.lo is not None)
+        self._auto.setAccessibleName(f"{command('auto').label} {view.label}")
         self._eye.blockSignals(True)
         self._eye.setChecked(view.visible)
         self._eye.blockSignals(False)
@@ -211,6 +240,12 @@ class _ChannelRow(QWidget):
 
     def _set_visible(self, visible: bool) -> None:
         self._presenter.set_visible(self._number, visible)
+
+    def _type_limit(self, end: str, text: str) -> None:
+        self._presenter.type_limit(self._number, end, text)
+        state = self._presenter.state
+        if self._number < len(state.channels):
+            self.show_channel(state.channels[self._number], self._presenter, state.refusal)
 
     def _set_levels(self, lo: float, hi: float) -> None:
         self._presenter.set_levels(self._number, lo, hi)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QSize, Qt, QTimer, Signal
+from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import (
     QFrame,
-    QGridLayout,
     QPushButton,
-    QSlider,
     QStackedWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from zarrscope_app.presenters import AxisView, Post, SlicePresenter, strings
-from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters import Post, SlicePresenter, strings
 
+from .axes import AxisSliders
 from .canvas import ImageCanvas
 from .line_plot import LinePlotWidget
 from .text import Label
-from .theme import icon
 
 _TICK_MS = 60
 
@@ -151,112 +147,3 @@ class _Veil(QFrame):
         self.setFixedWidth(max(width, 80))
         self.adjustSize()
         self.move((self._over.width() - self.width()) // 2, (self._over.height() - self.height()) // 2)
-
-
-class AxisSliders(QWidget):
-    """A row for each axis of the role "slider": name, slider, index, physical position, play."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._presenter: SlicePresenter | None = None
-        self._names: tuple[tuple[str, int], ...] = ()
-        self._rows: dict[str, _AxisRow] = {}
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(8, 0, 8, 4)
-        self._grid.setHorizontalSpacing(8)
-        self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(1, 1)
-
-    def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show the axes of `presenter`."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        self._build(())
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
-
-    def slider(self, axis: str) -> QSlider | None:
-        """The slider of an axis, if it has one."""
-        return self._rows[axis].slider if axis in self._rows else None
-
-    def _changed(self) -> None:
-        assert self._presenter is not None
-        state = self._presenter.state
-        shown = tuple(axis for axis in state.axes if axis.role == "slider")
-        if tuple((axis.name, axis.length) for axis in shown) != self._names:
-            self._build(shown)
-        for axis in shown:
-            self._rows[axis.name].show_axis(axis, axis.name == state.current_axis)
-
-    def _build(self, axes: tuple[AxisView, ...]) -> None:
-        for row in self._rows.values():
-            row.remove()
-        self._rows.clear()
-        self._names = tuple((axis.name, axis.length) for axis in axes)
-        for place, axis in enumerate(axes):
-            row = _AxisRow(axis, self)
-            row.slider.valueChanged.connect(lambda value, name=axis.name: self._set(name, value))
-            row.slider.sliderPressed.connect(lambda name=axis.name: self._choose(name))
-            row.play.clicked.connect(lambda _=False, name=axis.name: self._play(name))
-            row.place(self._grid, place)
-            self._rows[axis.name] = row
-
-    def _set(self, name: str, value: int) -> None:
-        if self._presenter is not None:
-            self._presenter.set_index(name, value)
-
-    def _choose(self, name: str) -> None:
-        if self._presenter is not None:
-            self._presenter.choose_axis(name)
-
-    def _play(self, name: str) -> None:
-        if self._presenter is not None:
-            self._presenter.play(name)
-
-
-class _AxisRow:
-    def __init__(self, axis: AxisView, parent: QWidget) -> None:
-        self.name = Label(axis.title, parent)
-        self.slider = QSlider(Qt.Orientation.Horizontal, parent)
-        self.slider.setRange(0, axis.length - 1)
-        self.slider.setPageStep(max(1, min(10, axis.length // 4)))
-        self.slider.setMinimumWidth(80)
-        self.slider.setAccessibleName(axis.title)
-        self.index = Label(parent)
-        self.index.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.position = Label(parent)
-        # Widths that do not jump while the numbers change.
-        metrics = self.index.fontMetrics()
-        self.index.setMinimumWidth(metrics.horizontalAdvance(strings.step(axis.length - 1, axis.length)) + 4)
-        self.position.setMinimumWidth(metrics.horizontalAdvance("0000.00 µm") if axis.position else 0)
-        self.play = QToolButton(parent)
-        self.play.setAutoRaise(True)
-        self.play.setIconSize(QSize(16, 16))
-        self.play.setAccessibleName(f"{command('play').label} {axis.title}")
-        self.play.setToolTip(command("play").label)
-        self._playing: bool | None = None
-
-    def place(self, grid: QGridLayout, row: int) -> None:
-        for column, widget in enumerate((self.name, self.slider, self.index, self.position, self.play)):
-            grid.addWidget(widget, row, column)
-
-    def show_axis(self, axis: AxisView, current: bool) -> None:
-        self.slider.blockSignals(True)
-        self.slider.setValue(axis.index)
-        self.slider.blockSignals(False)
-        self.index.setText(axis.text)
-        self.position.setText(axis.position)
-        if self.name.font().bold() != current:
-            font = self.name.font()
-            font.setBold(current)
-            self.name.setFont(font)
-        if axis.playing != self._playing:
-            self._playing = axis.playing
-            self.play.setIcon(icon("pause" if axis.playing else "play"))
-
-    def remove(self) -> None:
-        for widget in (self.name, self.slider, self.index, self.position, self.play):
-            widget.hide()
-            widget.deleteLater()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QAction, QKeySequence
 from qtpy.QtWidgets import QMainWindow, QMenu
 
@@ -72,7 +73,8 @@ class Menus:
     def plain_command(self, event: Any) -> str | None:
         """The command of a key that nobody else wanted."""
         text = event.text().upper()
-        if text in self._plain and text.strip():
+        held = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+        if text in self._plain and text.strip() and not held:
             return self._plain[text]
         return self._plain.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
 

@@ -243,9 +243,10 @@ class Window(QMainWindow):
         state = session.state
         image = state.tab == "image"
         probe = session.slice.probe
-        said = [part for part in (probe.text, probe.sentence) if part]
+        refused = session.slice.state.refusal.sentence
+        said = [part for part in (refused, probe.text) if part]
         self._probe.setText("   ".join(said) if image else "")
-        self._probe.setToolTip(tip(probe.sentence))
+        self._probe.setToolTip(tip("\n".join(said) if image else ""))
         parts = (self.image.zoom_text() if image else "", state.status_text)
         self._view_text.setText("  ·  ".join(part for part in parts if part))
 
@@ -263,6 +264,8 @@ class Window(QMainWindow):
             "zoom-in": lambda: self.image.zoom_by(_ZOOM),
             "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
             "fit": self.image.fit,
+            "go-to": self.image.sliders.focus_current,
+            "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),
             "review": self._review,
             "keys": self._show_keys,

@@ -250,7 +250,8 @@ class Explorer(App[int]):
             return row.badge or row.sentence
         if s.state.tab == "attributes":
             return s.edit.state.sentence
-        return s.slice.probe.text or s.slice.probe.sentence or (strings.GREY_ONLY if self._grey else "")
+        said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence)
+        return "   ".join(filter(None, said)) or (strings.GREY_ONLY if self._grey else "")
 
     def _foot(self) -> None:
         focused = self.focus_below

@@ -87,6 +87,7 @@ class Keyboard:
         self.app = app
         self.session = app.session
         self._accept: Callable[[str], object] | None = None
+        self._after: Widget | None = None
 
     def key(self, event: events.Key) -> None:
         """Do what a key means now."""
@@ -122,12 +123,12 @@ class Keyboard:
         sheet.answer(event)
 
     # ------------------------------------------------------------------ one line of input
-    def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None:
-        """Ask for a line of text at the bottom of the screen."""
+    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
+        """Ask for a line of text at the bottom of the screen; `after` has the focus next, or else the form."""
         entry = self.app.part("entry", Entry)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.cursor_position = len(text)
-        self._accept = accept
+        self._accept, self._after = accept, after
         self.focus(entry)
 
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
@@ -171,7 +172,7 @@ class Keyboard:
             return
         entry.display = False
         self._accept = None
-        self.focus(self.app.part("attributes", Widget))
+        self.focus(self._after or self.app.part("attributes", Widget))
 
     # ------------------------------------------------------------------ lines that were chosen
     def choose(self, lines: Lines) -> None:
@@ -310,5 +311,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "fit": lambda keys: keys.app.picture.fit(),
     "copy-path": lambda keys: keys.app.copy_to_clipboard(keys.session.state.address),
     "edit": lambda keys: keys._edit(),
+    "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),
+    "limits": lambda keys: keys.ask(LABELS["limits"], "", keys.session.slice.type_limits, keys.app.picture),
 }
 """Commands that are the host's to do; it can these and what `perform` does."""

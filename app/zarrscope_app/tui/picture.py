@@ -186,7 +186,7 @@ class Picture(Guarded, Widget, can_focus=True):
 
     def _probe(self) -> None:
         if self.cursor is None or self.rect is None:
-            self.session.slice.leave()
+            self.session.slice.unpin()
         else:
             self.session.slice.hover(*self._place(*self.cursor))
         self.post_message(self.Probed())

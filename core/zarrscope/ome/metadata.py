@@ -83,6 +83,8 @@ class Multiscale:
     source: str | None = None
     """For a label image: the image it was made from."""
     warnings: tuple[str, ...] = ()
+    properties: Mapping[int, Mapping[str, Any]] | None = None
+    """For a label image: what is said about a label value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> lis
         found.append(
             Multiscale(
                 name, sniffed, axes, datasets, channels, defaults, isinstance(label, Mapping), colors, source,
-                tuple(dict.fromkeys(warnings)),
+                tuple(dict.fromkeys(warnings)), _label_properties(label),
             )
         )  # fmt: skip
     return found
@@ -417,6 +419,21 @@ def _image_label(
     if target is None:
         warnings.append(f"The image these labels belong to, {str(image)[:60]!r}, lies outside this hierarchy.")
     return colors, target
+
+
+def _label_properties(value: Any) -> Mapping[int, Mapping[str, Any]] | None:
+    """`properties` of `image-label` by label value; of a value that stands there twice, all that is said."""
+    stated = value.get("properties") if isinstance(value, Mapping) else None
+    if not isinstance(stated, list):
+        return None
+    found: dict[int, dict[str, Any]] = {}
+    for item in stated:
+        label = item.get("label-value") if isinstance(item, Mapping) else None
+        if isinstance(label, float) and label.is_integer():
+            label = int(label)
+        if isinstance(label, int) and not isinstance(label, bool):
+            found.setdefault(label, {}).update((k, v) for k, v in item.items() if k != "label-value")
+    return found
 
 
 def label_paths(attributes: Mapping[str, Any], path: str) -> tuple[str, ...]:

@@ -98,6 +98,11 @@ class Image:
         """For a label image: label value → (r, g, b, a), as far as the file states them."""
         return (self.multiscale.colors if self.multiscale else None) or {}
 
+    @property
+    def label_properties(self) -> Mapping[int, Mapping[str, Any]]:
+        """For a label image: label value → what the file says about that label, as far as it says anything."""
+        return (self.multiscale.properties if self.multiscale else None) or {}
+
     @cached_property
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
         if self.multiscale is None:

@@ -133,6 +133,7 @@ function render({ model, el: root }) {
     const at = spot(e), click = drag && !drag.moved;
     drag = null;
     if (!click || !shown || !at) return;
+    send("slice.pin", ...at);
     for (const mark of shown.marks || []) {
       if (mark[4] === "failed" && at[0] >= mark[0] && at[0] < mark[2] && at[1] >= mark[1] && at[1] < mark[3]) send("slice.retry", mark[6]);
     }
@@ -170,6 +171,13 @@ function render({ model, el: root }) {
     const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 60);
     if (Math.abs(first - asked) > 40) { asked = first; send("rows", first, first + 200); }
   }
+  // A number to type over; one that is refused stands there, marked, with the reason as its title.
+  function typed(field, of, text, label, take) {
+    const refusal = model.get("view").slice.refusal, refused = refusal.field === `${field}:${of}`;
+    return el("input", { class: "num" + (refused ? " refused" : ""), value: refused ? refusal.text : text, title: refused ? refusal.sentence : label,
+      "aria-label": label, "aria-invalid": String(refused), spellcheck: "false", "data-field": `${field}:${of}`,
+      onfocus: (e) => { e.target.select(); delete e.target.dataset.sent; }, onchange: (e) => { e.target.dataset.sent = "1"; take(e.target.value); } });
+  }
   function paintImage(view) {
     const s = view.slice;
     if (s.kind !== "image") {
@@ -177,23 +185,26 @@ function render({ model, el: root }) {
     }
     if (imagePane.parentNode !== pane) pane.replaceChildren(imagePane);
     const active = document.activeElement;
+    if (controls.contains(active) && active.dataset.field && !active.dataset.sent) { underCursor(); return; }
     if (!controls.contains(active) || active.type !== "range") controls.replaceChildren(...s.axes.filter((a) => a.role === "slider").flatMap((a) => [
       el("span", { class: a.name === s.current_axis ? "cur" : "" }, a.title),
       el("input", { type: "range", min: 0, max: a.length - 1, value: a.index, "aria-label": a.title, "data-axis": a.name,
         oninput: (e) => send("slice.set_index", a.name, +e.target.value), onchange: (e) => e.target.blur() }),
-      el("span", { class: "num", "data-text": a.name }, a.text),
-      el("span", { class: "num zs-quiet", "data-position": a.name }, a.position),
+      typed("index", a.name, a.index_text, view.words.index + " " + a.title, (text) => send("slice.type_index", a.name, text)),
+      el("span", { class: "num zs-quiet" }, a.end_text),
+      a.position ? typed("position", a.name, a.position, view.words.position + " " + a.title, (text) => send("slice.type_position", a.name, text)) : el("span"),
     ]));
-    else for (const a of s.axes) {
-      const t = controls.querySelector(`[data-text="${CSS.escape(a.name)}"]`), p = controls.querySelector(`[data-position="${CSS.escape(a.name)}"]`);
-      if (t) t.textContent = a.text; if (p) p.textContent = a.position;
+    else for (const a of s.axes) for (const [field, text] of [["index", a.index_text], ["position", a.position]]) {
+      const at = controls.querySelector(`[data-field="${field}:${CSS.escape(a.name)}"]`);
+      if (at) at.value = text;
     }
-    if (channels.contains(active) && active.type === "number") return;
+    underCursor();
+    if (channels.contains(active) && active.dataset.field && !active.dataset.sent) return;
     channels.replaceChildren(...s.channels.map((c, i) => el("span", { class: "zs-channel" + (c.visible ? "" : " off") },
       el("input", { type: "color", value: hex(c.color), "aria-label": c.label, onchange: (e) => send("slice.set_color", i, rgb(e.target.value)) }),
       el("label", {}, el("input", { type: "checkbox", checked: c.visible, onchange: (e) => send("slice.set_visible", i, e.target.checked) }), " " + c.label),
-      el("input", { type: "number", step: "any", value: c.lo, "aria-label": c.label, onchange: (e) => send("slice.set_levels", i, +e.target.value, c.hi) }),
-      el("input", { type: "number", step: "any", value: c.hi, "aria-label": c.label, onchange: (e) => send("slice.set_levels", i, c.lo, +e.target.value) }),
+      typed("lo", i, c.lo_text, view.words["limit-lo"] + " " + c.label, (text) => send("slice.type_limit", i, "lo", text)),
+      typed("hi", i, c.hi_text, view.words["limit-hi"] + " " + c.label, (text) => send("slice.type_limit", i, "hi", text)),
     )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
     ...s.labels.map((l) => el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
       onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)));
@@ -306,7 +317,10 @@ function render({ model, el: root }) {
     const view = model.get("view");
     if (view.slice?.axes.some((a) => a.playing)) send("slice.tick");
   }, 100);
-  const underCursor = () => { const p = model.get("probe"); probe.textContent = p.text || p.sentence || ""; };
+  function underCursor() {
+    const p = model.get("probe"), refused = model.get("view").slice?.refusal?.sentence;
+    probe.textContent = [refused, p.text || p.sentence].filter(Boolean).join("   "); probe.title = probe.textContent;
+  }
   model.on("change:probe", underCursor);
   model.on("change:view", update);
   model.on("change:picture", picture);

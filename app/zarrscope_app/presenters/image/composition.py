@@ -75,6 +75,8 @@ def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> 
         strings.step(index, image.shape[axis]),
         playing,
         strings.clean(named.name, 24),
+        str(index),
+        f"/ {strings.count(max(0, image.shape[axis] - 1))}",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from zarrscope.view.image import Image
 from zarrscope.view.render import ChannelDisplay
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDisplay, Measure
 from zarrscope_app.presenters.image.view_models import ChannelView, LabelView
 
@@ -53,6 +54,8 @@ class ChannelStyle:
             self.high,
             self.histogram,
             strings.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else "",
+            words.limit(self.lo) if self.lo is not None else "",
+            words.limit(self.hi) if self.hi is not None else "",
         )
 
 

@@ -19,8 +19,9 @@ from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.image.composition import aspect, axis_view, compose, level_views, scale_bar
+from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
+from zarrscope_app.presenters.image.display import Display
 from zarrscope_app.presenters.image.display_settings import (
     ChannelStyle,
     LabelStyle,
@@ -29,26 +30,27 @@ from zarrscope_app.presenters.image.display_settings import (
     updated,
 )
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
+from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.planning import View, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.saved_view import restore_view, saved_view, shows_the_same
 from zarrscope_app.presenters.image.tile_manager import TileManager
-from zarrscope_app.presenters.image.view_models import AxisView, Frame, LinePlot, Rect, ScaleBar, SliceState
+from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.values import Probe
 
 AHEAD_CHUNKS = 128
 """A next index that costs more is not fetched before it is asked for."""
+READOUT_CHANNELS = 8
+"""Of so many channels the readout tells each; of more, those on show."""
 
 
-class SlicePresenter:
+class SlicePresenter(Navigation, Display):
     """One image of a session. All methods on the host's thread; none waits; each gives a new `state` at once."""
 
     changed = Signal()
     painted = Signal()
     probed = Signal()
-    moved = Signal(int, int)
-    """(axis, index): an index was set."""
     failed = Signal(object, str)
     """(error, path of the array): a chunk could not be shown."""
 
@@ -79,16 +81,13 @@ class SlicePresenter:
         """Shows no picture."""
         self._image: Image | None = None
         self._sentence = sentence
-        self._index: list[int] = []
-        self._y = self._x = -1
+        self._stand_nowhere()
         self._channels: list[ChannelStyle] = []
         self._labels: list[LabelStyle] = []
         self._own: list[LabelStyle] = []
         """A label image that is shown by itself, not over another."""
         self._cursor: tuple[float, float] | None = None
-        self._current = -1
-        self._playing = -1
-        self._travel = (-1, 1)
+        self._pin: tuple[float, float] | None = None
         self._lock: int | None = None
         self._level = 0
         self._blocked = ""
@@ -96,7 +95,6 @@ class SlicePresenter:
         self._pending = False
         self._ahead_of: Any = None
         self._contrast.clear()
-        self._rect = (0.0, 0.0, 0.0, 0.0)
         self._tiles.clear()
         self._line.clear()
         self._prober.clear()
@@ -108,10 +106,7 @@ class SlicePresenter:
         if not image.levels:
             return
         self._image = image
-        self._y, self._x = image.plane
-        self._index = [0] * len(image.axes)
-        for i, axis in enumerate(image.axes):
-            self._index[i] = image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0
+        self._stand_at_defaults(image)
         self._sentence = strings.problem(p).headline if (p := image.levels[0].array.problem) else ""
         if self._y < 0:
             if not self._sentence:
@@ -123,11 +118,8 @@ class SlicePresenter:
         else:
             self._channels = channel_styles(image)
         self._labels = [*self._own, *(LabelStyle(path, found) for path, found in labels.items())]
-        sliders = self._sliders()
-        self._current = next(
-            (i for i in reversed(sliders) if image.axes[i].type == "space"), sliders[-1] if sliders else -1
-        )
-        self._rect = (0.0, 0.0, float(image.shape[self._y]), float(image.shape[self._x]))
+        self._choose_first_slider(image)
+        self._rect = self._whole_rect(image)
         self._refresh()
         self._plan_soon()
 
@@ -155,16 +147,6 @@ class SlicePresenter:
     def image(self) -> Image | None:
         """The image on show, opened; for hosts that hand arrays on (napari)."""
         return self._image
-
-    @property
-    def index(self) -> tuple[int, ...]:
-        """One per axis of the image."""
-        return tuple(self._index)
-
-    def move(self, axis: int, index: int) -> None:
-        """As `set_index`, of an axis by its number; of those with a slider."""
-        if axis in self._sliders() and self._image is not None:
-            self.set_index(self._image.axes[axis].name, index)
 
     def update_image(self, image: Image) -> bool:
         """The same image, of which the file now says something else: shows that, and keeps what the person has set.
@@ -208,22 +190,9 @@ class SlicePresenter:
             f"level: auto ({self._level})" if auto else f"level: {self._level}",
             image.axes[self._current].name if self._current >= 0 else "",
             self._blocked,
+            self._refusal,
+            self._pin,
         )
-
-    def _axis_views(self, image: Image) -> tuple[AxisView, ...]:
-        return tuple(
-            axis_view(image, i, index, self._role(i), i == self._playing) for i, index in enumerate(self._index)
-        )
-
-    def _role(self, axis: int) -> str:
-        assert self._image is not None
-        if axis == self._y:
-            return "y"
-        if axis == self._x:
-            return "x"
-        if axis == self._image.channel_axis:
-            return "channel"
-        return "slider" if self._image.shape[axis] > 1 else "fixed"
 
     def _make_frame(self) -> Frame:
         image = self._image
@@ -247,6 +216,14 @@ class SlicePresenter:
         self._frame = None
         self._changes.soon()
 
+    def _is_whole(self) -> bool:
+        return self._tiles.settled and not self._pending and not self._blocked
+
+    def _moved(self) -> None:
+        self._anyway = False
+        self._refresh()
+        self._plan_soon()
+
     def _repaint(self) -> None:
         self._frame = None  # now, not when the pass ends: somebody may look before
         self._paints.soon()
@@ -256,88 +233,6 @@ class SlicePresenter:
         if self._tiles.settled:
             self._contrast.complete()
             self._look_ahead()
-
-    # ------------------------------------------------------------------ where
-    def _axis(self, name: str) -> int:
-        if self._image is not None:
-            for i, axis in enumerate(self._image.axes):
-                if axis.name == name:
-                    return i
-        return -1
-
-    def _sliders(self) -> list[int]:
-        return [i for i in range(len(self._index)) if self._role(i) == "slider"]
-
-    def set_index(self, axis: str, index: int) -> None:
-        """Clipped to the axis. Requests of the index before are dropped."""
-        at = self._axis(axis)
-        if self._image is None or at < 0:
-            return
-        index = max(0, min(int(index), self._image.shape[at] - 1))
-        if index == self._index[at]:
-            return
-        self._travel = (at, 1 if index > self._index[at] else -1)
-        self._index[at] = index
-        self._moved()
-        self.moved.emit(at, index)
-
-    def _moved(self) -> None:
-        self._anyway = False
-        self._refresh()
-        self._plan_soon()
-
-    def step(self, by: int, axis: str | None = None) -> None:
-        """Moves an axis (None: the current one)."""
-        at = self._current if axis is None else self._axis(axis)
-        if self._image is not None and at >= 0:
-            self.set_index(self._image.axes[at].name, self._index[at] + by)
-
-    def choose_axis(self, axis: str | int) -> None:
-        """The current axis by name, or ±1: the next or the one before, of those with a slider."""
-        sliders = self._sliders()
-        if isinstance(axis, str):
-            self._current = self._axis(axis) if self._axis(axis) in sliders else self._current
-        elif sliders:
-            at = sliders.index(self._current) if self._current in sliders else 0
-            self._current = sliders[(at + axis) % len(sliders)]
-        self._refresh()
-
-    def show(self, y_axis: str, x_axis: str) -> None:
-        """Other axes as height and width. Equal names swap with the axis now there."""
-        y, x = self._axis(y_axis), self._axis(x_axis)
-        if self._image is None or y < 0 or x < 0 or self._y < 0:
-            return
-        if y == x:
-            y, x = (self._x, x) if x == self._y else (y, self._y)
-        if (y, x) == (self._y, self._x) or self._image.channel_axis in (y, x):
-            return
-        for axis in {self._y, self._x} - {y, x}:
-            self._index[axis] = self._image.shape[axis] // 2
-        self._y, self._x = y, x
-        self.leave()
-        sliders = self._sliders()
-        if self._current not in sliders:
-            self._current = sliders[-1] if sliders else -1
-        self._rect = (0.0, 0.0, float(self._image.shape[y]), float(self._image.shape[x]))
-        self._moved()
-
-    def transpose(self) -> None:
-        if self._image is not None and self._y >= 0:
-            axes = self._image.axes
-            self.show(axes[self._x].name, axes[self._y].name)
-
-    def play(self, axis: str | None = None) -> None:
-        """Starts or stops: `tick` then steps to the next index as soon as the picture is whole."""
-        at = self._current if axis is None else self._axis(axis)
-        self._playing = -1 if self._playing == at or at not in self._sliders() else at
-        self._refresh()
-
-    def tick(self) -> None:
-        """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
-        whole = self._tiles.settled and not self._pending and not self._blocked
-        if self._image is not None and self._playing >= 0 and whole:
-            length = self._image.shape[self._playing]
-            self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)
 
     # ------------------------------------------------------------------ how
     def viewport(self, rect: Rect, pixels: tuple[int, int]) -> None:
@@ -360,48 +255,6 @@ class SlicePresenter:
     def _restyle(self) -> None:
         self._refresh()
         self._tiles.restyle(display_settings(self._channels, self._labels))
-
-    def _at(self, channel: int) -> ChannelStyle | None:
-        return self._channels[channel] if 0 <= channel < len(self._channels) else None
-
-    def set_levels(self, channel: int, lo: float, hi: float) -> None:
-        if (at := self._at(channel)) and math.isfinite(lo) and math.isfinite(hi):
-            at.lo, at.hi = min(lo, hi), max(lo, hi)
-            self._restyle()
-
-    def auto(self, channel: int | None = None) -> None:
-        """Contrast limits from the data on show; None: of every visible channel."""
-        self._contrast.fit(channel)
-
-    def set_visible(self, channel: int, visible: bool) -> None:
-        if at := self._at(channel):
-            at.visible = visible
-            self._restyle()
-            self._plan_soon()
-
-    def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
-        if at := self._at(channel):
-            at.color = color
-            self._restyle()
-
-    def set_gamma(self, channel: int, gamma: float) -> None:
-        if (at := self._at(channel)) and 0.01 <= gamma <= 100:
-            at.gamma = gamma
-            self._restyle()
-
-    def set_inverted(self, channel: int, inverted: bool) -> None:
-        if at := self._at(channel):
-            at.inverted = inverted
-            self._restyle()
-
-    def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None:
-        """Shows or hides a label image over the picture."""
-        for label in self._labels:
-            if label.path == path and label.image is not None:
-                label.visible = visible
-                label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
-                self._restyle()
-                self._plan_soon()
 
     # ------------------------------------------------------------------ planning
     def _view(self, index: list[int]) -> View | None:
@@ -450,20 +303,42 @@ class SlicePresenter:
     # ------------------------------------------------------------------ what
     def hover(self, y: float, x: float) -> Probe:
         """The exact values at a place of the plane (level-0 coordinates): at once what is at hand, the rest follows
-        with `probed()`. Off the image: an empty Probe."""
+        with `probed()`. Off the image they stay those of the pixel before."""
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return self.probe
+        if not (0 <= y < image.shape[self._y] and 0 <= x < image.shape[self._x]):
+            return self.probe
         self._cursor = (y, x)
-        channels = tuple((c.label, i) for i, c in enumerate(self._channels) if c.visible)
+        few = len(self._channels) <= READOUT_CHANNELS
+        channels = tuple((c.label, i) for i, c in enumerate(self._channels) if few or c.visible)
         view = View(image, tuple(self._index), self._y, self._x, self._rect, self._pixels)
         return self._prober.at(
             image, self._index, (self._y, self._x), (y, x), channels, label_sources(view, self._labels)
         )
 
     def leave(self) -> None:
-        """The cursor left the picture."""
-        self._cursor = None
+        """The cursor left the picture: the readout stays with the pinned pixel, or the last one."""
+        if self._pin is not None:
+            self.hover(*self._pin)
+            self.probed.emit()
+
+    def pin(self, y: float, x: float) -> None:
+        """The readout returns to this pixel whenever the cursor is elsewhere, whatever axis steps."""
+        self.hover(y, x)
+        if self._cursor == (y, x):
+            self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
+            self._refresh()
+            self.probed.emit()
+
+    def unpin(self) -> None:
+        """No pixel is read out before the cursor moves."""
+        self._pin = self._cursor = None
+        self._prober.clear()
+        self._refresh()
+
+    def _unpin(self) -> None:
+        self._pin = self._cursor = None
         self._prober.clear()
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:

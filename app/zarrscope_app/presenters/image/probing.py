@@ -11,6 +11,7 @@ from zarrscope.runtime.threads import Owner, Ticket
 from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.tile_geometry import Index, Source
 from zarrscope_app.presenters.values import Probe
 
@@ -78,6 +79,7 @@ class Prober:
             if all(i < n for i, n in zip(where, source.image.shape, strict=True)):
                 asked.append((name, source.image.levels[0].array, where))
         values: list[tuple[str, str]] = []
+        about = {source.image.levels[0].array.path: source.image.label_properties for _, source in labels}
         wanted: list[tuple[Any, Index]] = []
         sentence = ""
         for label, array, where in asked:
@@ -85,7 +87,9 @@ class Prober:
             data = self._loader.peek(array, chunk)
             if data is not None:
                 inside = tuple(i - array.edges(axis).span(chunk[axis])[0] for axis, i in enumerate(where))
-                values.append((strings.clean(label, 40), strings.exact(data[inside])))
+                value = data[inside]
+                told = about[array.path].get(int(value)) if array.path in about and data.dtype.kind in "iub" else None
+                values.append((strings.clean(label, 40), words.label_value(strings.exact(value), told)))
             elif (array.path, chunk) in self._failed:
                 sentence = self._failed[array.path, chunk]
                 values.append((strings.clean(label, 40), "–"))

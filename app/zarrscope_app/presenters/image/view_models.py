@@ -83,6 +83,10 @@ class AxisView:
     playing: bool = False
     title: str = ""
     """Clean text."""
+    index_text: str = ""
+    """ "31", to be typed over: `slice.type_index(name, text)`; `position` with `slice.type_position`."""
+    end_text: str = ""
+    """ "/ 63", what follows it."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,9 @@ class ChannelView:
     """Counts over low … high of a coarse sample; empty until known."""
     text: str = ""
     """ "120–3400"."""
+    lo_text: str = ""
+    """To be typed over: `slice.type_limit(channel, "lo", text)`."""
+    hi_text: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,17 @@ class ScaleBar:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What a person typed that is not taken. Hosts mark the field and say the sentence."""
+
+    field: str = ""
+    """ "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), "" for none."""
+    text: str = ""
+    """As it was typed."""
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
 class SliceState:
     """`kind`: "image" paint `frame`; "line" paint `line`; "none" show `sentence`."""
 
@@ -160,3 +178,6 @@ class SliceState:
     current_axis: str = ""
     """The axis that arrow keys step."""
     sentence: str = ""
+    refusal: Refusal = Refusal()
+    pin: tuple[float, float] | None = None
+    """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""

@@ -1,0 +1,212 @@
+"""Which plane of an image is on show: its two axes, the indices of the others, and what plays. By step or as typed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from psygnal import Signal
+
+from zarrscope.view.image import Image
+from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.composition import axis_view
+from zarrscope_app.presenters.image.view_models import AxisView, Rect, Refusal
+
+
+class Navigation(ABC):
+    """The half of a slice presenter that moves. Reads nothing: `_moved` says that another plane is wanted."""
+
+    moved = Signal(int, int)
+    """(axis, index): an index was set."""
+
+    _image: Image | None
+    _index: list[int]
+    _y: int
+    _x: int
+    _current: int
+    """The axis that arrow keys step; -1 for none."""
+    _playing: int
+    _travel: tuple[int, int]
+    """(axis, direction) of the last step."""
+    _rect: Rect
+    _refusal: Refusal
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """A new state is to be told."""
+
+    @abstractmethod
+    def _moved(self) -> None:
+        """Another plane is on show."""
+
+    @abstractmethod
+    def _unpin(self) -> None:
+        """The pixel under the cursor is of no axis that is shown any more."""
+
+    @abstractmethod
+    def _is_whole(self) -> bool:
+        """All of the plane is painted."""
+
+    def _stand_nowhere(self) -> None:
+        self._index = []
+        self._y = self._x = self._current = self._playing = -1
+        self._travel = (-1, 1)
+        self._rect = (0.0, 0.0, 0.0, 0.0)
+        self._refusal = Refusal()
+
+    def _stand_at_defaults(self, image: Image) -> None:
+        """The plane that the file says is to be shown first."""
+        self._y, self._x = image.plane
+        self._index = [
+            image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0 for i, axis in enumerate(image.axes)
+        ]
+
+    def _choose_first_slider(self, image: Image) -> None:
+        sliders = self._sliders()
+        spatial = [i for i in sliders if image.axes[i].type == "space"]
+        self._current = (spatial or sliders or [-1])[-1]
+
+    def _whole_rect(self, image: Image) -> Rect:
+        return (0.0, 0.0, float(image.shape[self._y]), float(image.shape[self._x]))
+
+    # ------------------------------------------------------------------ axes
+    def _axis(self, name: str) -> int:
+        if self._image is not None:
+            for i, axis in enumerate(self._image.axes):
+                if axis.name == name:
+                    return i
+        return -1
+
+    def _role(self, axis: int) -> str:
+        assert self._image is not None
+        if axis == self._y:
+            return "y"
+        if axis == self._x:
+            return "x"
+        if axis == self._image.channel_axis:
+            return "channel"
+        return "slider" if self._image.shape[axis] > 1 else "fixed"
+
+    def _sliders(self) -> list[int]:
+        return [i for i in range(len(self._index)) if self._role(i) == "slider"]
+
+    def _axis_views(self, image: Image) -> tuple[AxisView, ...]:
+        return tuple(
+            axis_view(image, i, index, self._role(i), i == self._playing) for i, index in enumerate(self._index)
+        )
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """One per axis of the image."""
+        return tuple(self._index)
+
+    # ------------------------------------------------------------------ where
+    def set_index(self, axis: str, index: int) -> None:
+        """Clipped to the axis. Requests of the index before are dropped."""
+        at = self._axis(axis)
+        if self._image is None or at < 0:
+            return
+        index = max(0, min(int(index), self._image.shape[at] - 1))
+        if index == self._index[at]:
+            return
+        self._travel = (at, 1 if index > self._index[at] else -1)
+        self._index[at] = index
+        self._refusal = Refusal()
+        self._moved()
+        self.moved.emit(at, index)
+
+    def move(self, axis: int, index: int) -> None:
+        """As `set_index`, of an axis by its number; of those with a slider."""
+        if axis in self._sliders() and self._image is not None:
+            self.set_index(self._image.axes[axis].name, index)
+
+    def type_index(self, axis: str, text: str) -> str:
+        """An index as a person writes it: "31". The sentence that says what is wrong with it; "" when it is set."""
+        at = self._axis(axis)
+        if self._image is None or at < 0:
+            return ""
+        found = words.typed_index(text, axis, self._image.shape[at])
+        return self._take(f"index:{axis}", text, axis, found)
+
+    def type_position(self, axis: str, text: str) -> str:
+        """A physical position as a person writes it, "15.5", "15.5 µm" or "0.0155 mm": the nearest index is shown.
+
+        As `type_index`, it says what is wrong.
+        """
+        at = self._axis(axis)
+        if self._image is None or at < 0:
+            return ""
+        found = words.typed_position(text, axis, self._image, at)
+        return self._take(f"position:{axis}", text, axis, found)
+
+    def type_place(self, text: str) -> str:
+        """An index or a position of the current axis: one with a unit or a fraction is a position."""
+        if self._image is None or self._current < 0:
+            return ""
+        name = self._image.axes[self._current].name
+        return (self.type_index if words.is_index(text) else self.type_position)(name, text)
+
+    def _take(self, field: str, text: str, axis: str, found: int | str) -> str:
+        if isinstance(found, str):
+            self._refuse(Refusal(field, text, found))
+            return found
+        self._refuse(Refusal())
+        self.set_index(axis, found)
+        return ""
+
+    def _refuse(self, refusal: Refusal) -> None:
+        if refusal != self._refusal:
+            self._refusal = refusal
+            self._refresh()
+
+    def step(self, by: int, axis: str | None = None) -> None:
+        """Moves an axis (None: the current one)."""
+        at = self._current if axis is None else self._axis(axis)
+        if self._image is not None and at >= 0:
+            self.set_index(self._image.axes[at].name, self._index[at] + by)
+
+    def choose_axis(self, axis: str | int) -> None:
+        """The current axis by name, or ±1: the next or the one before, of those with a slider."""
+        sliders = self._sliders()
+        if isinstance(axis, str):
+            self._current = self._axis(axis) if self._axis(axis) in sliders else self._current
+        elif sliders:
+            at = sliders.index(self._current) if self._current in sliders else 0
+            self._current = sliders[(at + axis) % len(sliders)]
+        self._refresh()
+
+    def show(self, y_axis: str, x_axis: str) -> None:
+        """Other axes as height and width. Equal names swap with the axis now there."""
+        y, x = self._axis(y_axis), self._axis(x_axis)
+        if self._image is None or y < 0 or x < 0 or self._y < 0:
+            return
+        if y == x:
+            y, x = (self._x, x) if x == self._y else (y, self._y)
+        if (y, x) == (self._y, self._x) or self._image.channel_axis in (y, x):
+            return
+        for axis in {self._y, self._x} - {y, x}:
+            self._index[axis] = self._image.shape[axis] // 2
+        self._y, self._x = y, x
+        self._unpin()
+        sliders = self._sliders()
+        if self._current not in sliders:
+            self._current = sliders[-1] if sliders else -1
+        self._rect = self._whole_rect(self._image)
+        self._moved()
+
+    def transpose(self) -> None:
+        if self._image is not None and self._y >= 0:
+            axes = self._image.axes
+            self.show(axes[self._x].name, axes[self._y].name)
+
+    # ------------------------------------------------------------------ playing
+    def play(self, axis: str | None = None) -> None:
+        """Starts or stops: `tick` then steps to the next index as soon as the picture is whole."""
+        at = self._current if axis is None else self._axis(axis)
+        self._playing = -1 if self._playing == at or at not in self._sliders() else at
+        self._refresh()
+
+    def tick(self) -> None:
+        """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
+        if self._image is not None and self._playing >= 0 and self._is_whole():
+            length = self._image.shape[self._playing]
+            self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)

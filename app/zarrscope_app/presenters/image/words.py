@@ -1,0 +1,125 @@
+"""What a person types beside a picture, and what is said about it. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.view.image import Image
+from zarrscope_app.presenters import strings
+
+METRES = {
+    "am": 1e-18, "fm": 1e-15, "pm": 1e-12, "Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1,
+    "m": 1.0, "hm": 100.0, "km": 1e3, "Mm": 1e6, "Gm": 1e9, "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "mi": 1609.344,
+}  # fmt: skip
+SECONDS = {
+    "as": 1e-18, "fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0,
+    "d": 86400.0,
+}  # fmt: skip
+MOST_PROPERTIES = 8
+_AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
+_NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")
+_WHOLE = re.compile(r"[+-]?\d+")
+
+
+def limit(value: float) -> str:
+    """A contrast limit to be typed over: integers whole, others to seven digits."""
+    if not math.isfinite(value):
+        return strings.exact(value)
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.7g}"
+
+
+def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
+    """A label under the cursor, and what the file says about it: ("17", {"area": 320}) → "17 (area 320)"."""
+    if not properties:
+        return value
+    first = list(properties.items())[:MOST_PROPERTIES]
+    told = [f"{strings.clean(name, 24)} {_property(given)}" for name, given in first]
+    return f"{value} ({', '.join(told)}{', …' if len(properties) > MOST_PROPERTIES else ''})"
+
+
+def _property(value: Any) -> str:
+    return strings.clean(value, 40) if isinstance(value, str) else strings.exact(value, 40)
+
+
+def is_index(text: str) -> bool:
+    """A whole number without a unit."""
+    return _WHOLE.fullmatch(text.split("/")[0].strip().replace(",", "")) is not None
+
+
+def typed_channel(text: str) -> tuple[int, str]:
+    """("2: 120–3400") → the channel that is meant, counted from 0 (-1: the first on show), and the rest."""
+    named = re.fullmatch(r"\s*(\d+)\s*:\s*(.*)", text)
+    return (int(named[1]) - 1, named[2]) if named else (-1, text)
+
+
+def no_channel(number: int, count: int) -> str:
+    """There are not so many channels."""
+    return f"There is no channel {number + 1}: the image has {strings.counted(count, 'channel')}."
+
+
+def typed_index(text: str, axis: str, length: int) -> int | str:
+    """The index that a text names, or the sentence that says why it names none. "31 / 63" is what a slider says."""
+    given = text.split("/")[0].strip().replace(",", "")
+    name = strings.clean(axis, 24)
+    if not _WHOLE.fullmatch(given):
+        return f"{name} needs a whole number from 0 to {strings.count(length - 1)}."
+    index = int(given)
+    if not 0 <= index < length:
+        return f"{name} runs from 0 to {strings.count(length - 1)}; there is no {strings.count(index)}."
+    return index
+
+
+def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
+    """The index nearest to a physical position, or the sentence that says why there is none."""
+    name, own = strings.clean(axis, 24), image.axes[at].unit
+    read = _AMOUNT.fullmatch(text.strip().replace(",", ""))
+    if read is None:
+        return f"{name} needs a position such as {strings.length(image.physical(at, 1), own)}."
+    value, given, unit = float(read["number"]), read["unit"].replace("μ", "µ"), strings.unit(own)
+    given = strings.unit(given) if given not in METRES and given not in SECONDS else given
+    if given == "um":
+        given = "µm"
+    if given and given != unit:
+        table = next((t for t in (METRES, SECONDS) if given in t and unit in t), None)
+        if table is None:
+            return f'"{strings.clean(given, 20)}" is no unit of {name}: it is measured in {unit or "plain numbers"}.'
+        value *= table[given] / table[unit]
+    scale, first = image.levels[0].scale[at], image.levels[0].translation[at]
+    ends = sorted((image.physical(at, 0), image.physical(at, image.shape[at] - 1)))
+    half = abs(scale) / 2
+    if not scale or not ends[0] - half <= value <= ends[1] + half:
+        return f"{name} lies between {strings.length(ends[0], own)} and {strings.length(ends[1], own)}."
+    return min(max(0, round((value - first) / scale)), image.shape[at] - 1)
+
+
+def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tuple[float, float] | str:
+    """Both contrast limits once a text was typed for one of them, or for both; or what is wrong with it."""
+    given = text.strip()
+    if (one := _number(given)) is not None:
+        low, high = (one, hi) if end == "lo" else (lo, one)
+    elif (both := _RANGE.fullmatch(given)) is not None:
+        low, high = _number(both["lo"]), _number(both["hi"])
+        if low is None or high is None:
+            return strings.NOT_A_NUMBER
+    else:
+        return strings.NOT_A_NUMBER
+    low, high = (high if low is None else low), (low if high is None else high)
+    if low is None or high is None:
+        return strings.NOT_A_NUMBER
+    if end == "lo" and low >= high:
+        return f"The lower limit must be less than the upper one, {limit(high)}. Both at once: {limit(low)}–…"
+    if low >= high:
+        return f"The upper limit must be greater than the lower one, {limit(low)}. Both at once: …–{limit(high)}"
+    return low, high
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.strip().replace(",", "").replace("−", "-"))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,210 @@
+"""What a person types beside a picture: indices, positions, contrast limits; taken, or refused with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy import QtTest
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication
+
+from contracts.journeys import PLANES, Shelf, labelled_image, small_image
+from qt_robot import QtRobot
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Background, Mailbox
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter
+from zarrscope_app.presenters.image import words
+
+QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def show(shelf: Shelf) -> Iterator[Callable[[str], SlicePresenter]]:
+    opened: list[Session] = []
+
+    def make(path: str) -> SlicePresenter:
+        mailbox, background = Mailbox(), Background(2, 1)
+        session = Session(shelf.address, mailbox, path=path, background=background, loader=ChunkLoader(background))
+        opened.append(session)
+        mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting, 20)
+        return session.slice
+
+    yield make
+    for session in opened:
+        session.close()
+
+
+def axis(picture: SlicePresenter, name: str) -> Any:
+    return next(a for a in picture.state.axes if a.name == name)
+
+
+@pytest.mark.parametrize(("text", "index"), [("7", 7), (" 40 ", 40), ("0", 0), ("12 / 40", 12), ("+3", 3)])
+def test_an_index_is_taken(shelf: Shelf, show: Any, text: str, index: int) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    assert picture.type_index("z", text) == ""
+    assert picture.index[0] == index
+    assert (axis(picture, "z").index_text, axis(picture, "z").end_text) == (str(index), f"/ {PLANES - 1}")
+    assert picture.state.refusal.sentence == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("41", "z runs from 0 to 40; there is no 41."),
+        ("-1", "z runs from 0 to 40; there is no -1."),
+        ("1.5", "z needs a whole number from 0 to 40."),
+        ("", "z needs a whole number from 0 to 40."),
+        ("ten", "z needs a whole number from 0 to 40."),
+    ],
+)
+def test_an_index_is_refused(shelf: Shelf, show: Any, text: str, sentence: str) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    picture.set_index("z", 5)
+    assert picture.type_index("z", text) == sentence
+    assert picture.index[0] == 5
+    assert (picture.state.refusal.field, picture.state.refusal.text) == ("index:z", text)
+    picture.step(1, "z")
+    assert picture.state.refusal.sentence == "", "another index is on show: nothing is wrong any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [("3", 6), ("3 µm", 6), ("3.2um", 6), ("0.003 mm", 6), ("3000 nm", 6), ("20", 40), ("2e-6 m", 4), ("0", 0)],
+)
+def test_a_position_shows_the_nearest_index(shelf: Shelf, show: Any, text: str, index: int) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    picture.set_index("z", 9)
+    assert picture.type_position("z", text) == ""
+    assert picture.index[0] == index
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("21 µm", "z lies between 0 µm and 20 µm."),
+        ("-1", "z lies between 0 µm and 20 µm."),
+        ("3 s", '"s" is no unit of z: it is measured in µm.'),
+        ("3 cubits", '"cubits" is no unit of z: it is measured in µm.'),
+        ("far", "z needs a position such as 0.5 µm."),
+    ],
+)
+def test_a_position_is_refused(shelf: Shelf, show: Any, text: str, sentence: str) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    assert picture.type_position("z", text) == sentence
+    assert picture.index[0] == 0
+    assert picture.state.refusal.field == "position:z"
+
+
+@pytest.mark.parametrize(("text", "index"), [("7", 7), ("3.5", 7), ("3 µm", 6)])
+def test_one_line_takes_an_index_or_a_position(shelf: Shelf, show: Any, text: str, index: int) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    assert picture.type_place(text) == ""
+    assert picture.index[0] == index
+
+
+@pytest.mark.parametrize(
+    ("end", "text", "limits"),
+    [
+        ("lo", "10", (10, 255)),
+        ("hi", "99.5", (0, 99.5)),
+        ("lo", "-1e3", (-1000, 255)),
+        ("lo", "300–400", (300, 400)),
+        ("hi", "300-400", (300, 400)),
+        ("lo", "-5 - -3", (-5, -3)),
+        ("lo", "1,000 2,000", (1000, 2000)),
+    ],
+)
+def test_contrast_limits_are_taken(shelf: Shelf, show: Any, end: str, text: str, limits: tuple[float, float]) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    assert picture.type_limit(0, end, text) == ""
+    channel = picture.state.channels[0]
+    assert (channel.lo, channel.hi) == limits
+    assert (channel.lo_text, channel.hi_text) == (words.limit(limits[0]), words.limit(limits[1]))
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [("lo", "255"), ("hi", "-1"), ("hi", "0"), ("lo", "nan"), ("lo", "inf"), ("lo", "x"), ("lo", "5–4")],
+)
+def test_contrast_limits_are_refused(shelf: Shelf, show: Any, end: str, text: str) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    assert picture.type_limit(0, end, text)
+    assert (picture.state.channels[0].lo, picture.state.channels[0].hi) == (0, 255)
+    assert picture.state.refusal.field == f"{end}:0"
+
+
+def test_a_limit_that_is_shown_shorter_than_it_is_stays_as_it_is(shelf: Shelf, show: Any) -> None:
+    small_image(shelf)
+    picture = show("/image")
+    picture.set_levels(0, 0.123456789012, 1)
+    assert picture.type_limit(0, "lo", picture.state.channels[0].lo_text) == ""
+    assert picture.state.channels[0].lo == 0.123456789012
+
+
+def test_one_line_takes_the_limits_of_any_channel(shelf: Shelf, show: Any) -> None:
+    array = open_hierarchy(shelf, "a").create_array(
+        "/a", shape=(2, 20, 20), dtype="u1", chunks=(1, 20, 20), dimension_names=("c", "y", "x")
+    )
+    array[...] = np.arange(800, dtype="u2").reshape(2, 20, 20) % 251
+    picture = show("/a")
+    picture.set_visible(0, False)
+    assert picture.type_limits("3–9") == ""
+    assert picture.type_limits("1: 4–5") == ""
+    assert [(c.lo, c.hi) for c in picture.state.channels] == [(4, 5), (3, 9)]
+    assert picture.type_limits("3: 4–5") == "There is no channel 3: the image has 2 channels."
+
+
+# ---------------------------------------------------------------------- in the window
+@pytest.fixture
+def robot(qtbot: Any) -> Iterator[QtRobot]:
+    made = QtRobot(qtbot)
+    yield made
+    made.close()
+
+
+def typed_into(field: Any, text: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, text)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    QApplication.processEvents()
+
+
+def test_typing_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
+    labelled_image(shelf)
+    robot.open(shelf.address)
+    robot.session.select("/image")
+    robot.wait(lambda: robot.window.image.sliders.slider("z") is not None, "the slider of z")
+    row = robot.window.image.sliders._rows["z"]
+    typed_into(row.index, "4")
+    assert robot.session.slice.index[0] == 4
+    typed_into(row.index, "400")
+    assert robot.session.slice.index[0] == 4
+    assert row.index.text() == "400", "it stands there to be mended"
+    robot.wait(lambda: robot.sees("there is no 400."), "the sentence")
+    typed_into(row.position, "1 µm")
+    assert robot.session.slice.index[0] == 2
+    robot.wait(lambda: row.index.text() == "2", "the field follows")
+    QTest.keyClick(row.index, Qt.Key.Key_Up)
+    assert robot.session.slice.index[0] == 3
+    limits = robot.window.channels._rows[0].limits
+    typed_into(limits["hi"], "77")
+    assert robot.session.slice.state.channels[0].hi == 77
+    typed_into(limits["lo"], "1000")
+    robot.wait(lambda: robot.sees("must be less than the upper one, 77"), "the sentence")
