@@ -212,8 +212,7 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
         )
         QApplication.sendEvent(target, event)
 
-    sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
-    ways = {axis.name: there_and_back(axis.length) for axis in sliders}
+    ways = _ways(session)
     while True:
         for _ in range(4):
             wheel(120)
@@ -223,16 +222,26 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
             mouse(QEvent.Type.MouseMove, middle + QPointF(8 * (i % 6), 5 * (i % 6)), Qt.MouseButton.NoButton, left)
             yield
         mouse(QEvent.Type.MouseButtonRelease, middle, left, Qt.MouseButton.NoButton)
-        for axis in sliders:
-            for _ in range(8):
-                session.slice.set_index(axis.name, next(ways[axis.name]))
-                yield
-        for i in range(8):
-            session.slice.set_levels(0, 100 + 20 * i, 2000 + 100 * i)
-            yield
+        yield from _sliders_and_contrast(session, ways)
         for _ in range(4):
             wheel(-120)
             yield
+
+
+def _ways(session: Any) -> dict[str, Iterator[int]]:
+    """The positions that each slider goes through."""
+    sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
+    return {axis.name: there_and_back(axis.length) for axis in sliders}
+
+
+def _sliders_and_contrast(session: Any, ways: dict[str, Iterator[int]]) -> Iterator[None]:
+    for name, way in ways.items():
+        for _ in range(8):
+            session.slice.set_index(name, next(way))
+            yield
+    for i in range(8):
+        session.slice.set_levels(0, 100 + 20 * i, 2000 + 100 * i)
+        yield
 
 
 # ------------------------------------------------------------------------------------------------- Textual
@@ -323,16 +332,9 @@ def tui_inside(url: str, beats: int, told: Path, loaded: bool) -> None:
 
 
 def _tui_gestures(session: Any) -> Iterator[None]:
-    sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
-    ways = {axis.name: there_and_back(axis.length) for axis in sliders}
+    ways = _ways(session)
     while True:
-        for axis in sliders:
-            for _ in range(8):
-                session.slice.set_index(axis.name, next(ways[axis.name]))
-                yield
-        for i in range(8):
-            session.slice.set_levels(0, 100 + 20 * i, 2000 + 100 * i)
-            yield
+        yield from _sliders_and_contrast(session, ways)
 
 
 def main() -> None:

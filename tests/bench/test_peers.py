@@ -20,16 +20,6 @@ from bench.volumes import FORMS, Volumes
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("bench")
-
-
-@pytest.fixture
-def settings(folder: Path) -> Settings:
-    return Settings(folder, rounds=1, quick=True)
-
-
 def done(row: Row) -> Row:
     """A row in which nothing went wrong: whoever read other values than those written has raised before."""
     assert OURS not in row.unable, row

@@ -6,8 +6,6 @@ test_slice_costs.py, with gates.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bench import napari_peer, report, viewing
@@ -15,16 +13,6 @@ from bench.results import OURS, Row
 from bench.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("viewing")
-
-
-@pytest.fixture
-def settings(folder: Path) -> Settings:
-    return Settings(folder, rounds=1, quick=True)
 
 
 def told(row: Row) -> Row:

@@ -241,7 +241,8 @@ def test_a_decode_under_way_ends_in_the_cache_though_nobody_wants_it(
     assert loader.peek(array, (1, 2, 3)) is not None
 
 
-def test_what_is_visible_is_fetched_before_what_is_nearby(values: MemoryStore) -> None:
+def with_a_plane_nearby(values: MemoryStore) -> tuple[Gate, Array, ChunkLoader, Watching]:
+    """One chunk is being fetched by the only thread, and the plane 2 is asked for ahead."""
     gate = Gate(values, chunk_keys)
     array = opened(gate)
     loader = ChunkLoader(Background(1, 1))
@@ -249,6 +250,11 @@ def test_what_is_visible_is_fetched_before_what_is_nearby(values: MemoryStore) -
     loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
     assert gate.waiting(1)
     loader.request(watching.owner, array, plane(2), watching.on_chunk, watching.on_done, NEARBY)
+    return gate, array, loader, watching
+
+
+def test_what_is_visible_is_fetched_before_what_is_nearby(values: MemoryStore) -> None:
+    gate, array, loader, watching = with_a_plane_nearby(values)
     loader.request(watching.owner, array, plane(1), watching.on_chunk, watching.on_done, VISIBLE)
     gate.release()
     watching.until_done(3)
@@ -258,13 +264,7 @@ def test_what_is_visible_is_fetched_before_what_is_nearby(values: MemoryStore) -
 
 
 def test_a_chunk_wanted_nearby_and_then_at_once_goes_first(values: MemoryStore) -> None:
-    gate = Gate(values, chunk_keys)
-    array = opened(gate)
-    loader = ChunkLoader(Background(1, 1))
-    watching = Watching(loader)
-    loader.request(watching.owner, array, [(0, 0, 0)], watching.on_chunk, watching.on_done)
-    assert gate.waiting(1)
-    loader.request(watching.owner, array, plane(2), watching.on_chunk, watching.on_done, NEARBY)
+    gate, array, loader, watching = with_a_plane_nearby(values)
     loader.request(watching.owner, array, [(2, 3, 3)], watching.on_chunk, watching.on_done, VISIBLE)
     gate.release()
     watching.until_done(3)

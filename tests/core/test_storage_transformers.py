@@ -15,6 +15,17 @@ from zarrscope.model.storage import ByteRange, Version
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
 
+ARRAY: dict[str, Any] = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [4],
+    "data_type": "uint8",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    "chunk_key_encoding": {"name": "default"},
+    "fill_value": 0,
+    "codecs": [{"name": "bytes"}],
+}
+
 
 class Over(Store):
     """Passes everything on; its heirs change keys or bytes."""
@@ -71,15 +82,7 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins.forget()
     try:
         store = MemoryStore()
-        form = {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": [4],
-            "data_type": "uint8",
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
-            "chunk_key_encoding": {"name": "default"},
-            "fill_value": 0,
-            "codecs": [{"name": "bytes"}],
+        form = ARRAY | {
             "storage_transformers": ["scrambled", {"name": "elsewhere", "configuration": {"where": "over/there/"}}],
         }
         store.set("a/zarr.json", json.dumps(form).encode())
@@ -97,15 +100,7 @@ def test_two_stacked_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_transformer_is_never_passed_over() -> None:
-    form = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [4],
-        "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
-        "chunk_key_encoding": {"name": "default"},
-        "fill_value": 0,
-        "codecs": [{"name": "bytes"}],
+    form = ARRAY | {
         "storage_transformers": [{"name": "unheard-of"}],
     }
     store = MemoryStore()

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kill.trial import trial as run_trial
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals to one thread")
 
 
 def trial(*options: str) -> dict[str, Any]:
     """In a process of its own: its main thread is struck."""
-    command = [sys.executable, str(Path(__file__).with_name("interrupts.py")), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
-    return told
+    return run_trial("interrupts.py", *options)
 
 
 def test_interrupts_leave_nothing_open_locked_or_wrong() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kill.run import Act, acceptable
+from kill.trial import trial as run_trial
 from kill.writers import WRITTEN
 
 pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="the trials fork")
@@ -18,11 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="t
 
 def trial(*options: str) -> dict[str, Any]:
     """In a process of its own, which has no thread that forking would lose."""
-    command = [sys.executable, str(Path(__file__).with_name("run.py")), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    told: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
-    return told
+    return run_trial("run.py", *options)
 
 
 def test_what_may_be_found_after_a_kill() -> None:

@@ -107,13 +107,18 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
     return tuple(name.strip() for name in value.split(",")) if "," in value else tuple(value)
 
 
+SHARDS = click.option(
+    "--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'."
+)
+
+
 @click.command("convert")
 @click.argument("source")
 @click.argument("destination", required=False)
 @click.option("--to", "dialect", type=DialectName(), help="The dialect to write.")
 @click.option("--node", help="Only this node and what is beneath it; it becomes the new root.")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
-@click.option("--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
+@SHARDS
 @click.option(
     "--codec",
     "codecs",

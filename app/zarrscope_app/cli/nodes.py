@@ -23,7 +23,7 @@ from zarrscope_app.cli.console import (
     show_json,
     storage_options,
 )
-from zarrscope_app.cli.convert import DialectName, axis_lengths, codec_list
+from zarrscope_app.cli.convert import SHARDS, DialectName, axis_lengths, codec_list
 from zarrscope_app.cli.streams import rewrite, steer
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--shape", callback=_shape, metavar="N,N…", help="Makes an array; without it, a group.")
 @click.option("--dtype", help="uint16, float32, string, <u2, …")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
-@click.option("--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'.")
+@SHARDS
 @click.option(
     "--codec",
     "codecs",

@@ -26,6 +26,7 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import ChannelView, LabelView, Refusal, SlicePresenter, strings
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.follow import follow
 
 from .contrast import ContrastStrip
 from .text import Label, literal, tip
@@ -78,12 +79,8 @@ class ChannelsPanel(QScrollArea):
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show the channels of `presenter`."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def strip(self, channel: int) -> ContrastStrip:
         """The contrast strip of a channel. Raises IndexError."""

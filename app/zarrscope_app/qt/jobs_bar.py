@@ -6,6 +6,7 @@ from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
 from zarrscope_app.presenters import JobsPresenter, JobState, strings
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.qt.follow import follow
 
 from .text import Label
 from .theme import icon
@@ -36,13 +37,9 @@ class JobsBar(QWidget):
 
     def attach(self, presenter: JobsPresenter | None) -> None:
         """Show another session's jobs."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
-        else:
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
+        if presenter is None:
             self.hide()
 
     def _changed(self) -> None:

@@ -31,6 +31,7 @@ from zarrscope_app.presenters import (
     strings,
 )
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.follow import follow
 
 from .text import Label, literal, tip
 from .theme import current_palette, fixed_font, icon, quiet
@@ -158,13 +159,9 @@ class ValuesPane(QWidget):
 
     def attach(self, presenter: ValuesPresenter | None) -> None:
         """Show another table."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
+        old, self._presenter = self._presenter, presenter
         self.model.attach(presenter)
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         assert self._presenter is not None
@@ -231,12 +228,8 @@ class InfoPane(QWidget):
 
     def attach(self, presenter: MetadataPresenter | None) -> None:
         """Show another node's."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def changeEvent(self, event: Any) -> None:
         super().changeEvent(event)
@@ -299,12 +292,8 @@ class ProblemsPane(QWidget):
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:
         """Show another session's."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         assert self._presenter is not None

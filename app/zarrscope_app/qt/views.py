@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import VIEWS, Post, Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
+from zarrscope_app.qt.follow import follow
 
 from .form import AttributesPane
 from .image import ImagePane
@@ -118,12 +119,8 @@ class TextPane(QWidget):
 
     def attach(self, presenter: Any) -> None:
         """Show another session's."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         text = self._fault or text_of(self._view, self._presenter)

@@ -11,17 +11,14 @@ import os
 import threading
 from collections.abc import Iterator, MutableMapping
 from typing import Any
-from weakref import WeakValueDictionary
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import Version
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.mapping import MappingStore
+from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
-
-_files: WeakValueDictionary[str, DbmFile] = WeakValueDictionary()
-_files_lock = threading.Lock()
 
 
 class DbmFile(MutableMapping[str, bytes]):
@@ -32,16 +29,6 @@ class DbmFile(MutableMapping[str, bytes]):
         self.writable = False
         self._lock = threading.RLock()
         self._open: Any = None
-
-    @classmethod
-    def at(cls, path: str) -> DbmFile:
-        """The handle of this process for the file."""
-        with _files_lock:
-            place = os.path.realpath(path)
-            found = _files.get(place)
-            if found is None:
-                found = _files[place] = cls(path)
-            return found
 
     def write(self) -> None:
         """From now on it may be written."""
@@ -101,12 +88,15 @@ def _encoded(key: str) -> bytes:
         raise KeyError(key) from None
 
 
+_files = OnePerFile(DbmFile)
+
+
 class DbmStore(MappingStore):
     """A file of dbm. What is stored by `set` is in the file at once, what is `put` after `flush`."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)
-        self.file = DbmFile.at(path)
+        self.file = _files.at(path)
         slash = "" if path.startswith("/") else "/"
         super().__init__(self.file, f"dbm://{slash}{path.replace(os.sep, '/')}")
         self._lock = self.file._lock  # of all stores on the file

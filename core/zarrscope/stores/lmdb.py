@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakValueDictionary
 
 from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.opening import nearest
+from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
 
@@ -27,7 +27,6 @@ PAGE = 1024
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
 """Address space for the values. Windows makes the file as large."""
 
-_environments: WeakValueDictionary[str, Environment] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -37,16 +36,6 @@ class Environment:
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: Any = None
-
-    @classmethod
-    def at(cls, path: str) -> Environment:
-        """That of this process."""
-        with _lock:
-            place = os.path.realpath(path)
-            found = _environments.get(place)
-            if found is None:
-                found = _environments[place] = cls(path)
-            return found
 
     def opened(self) -> Any:
         with _lock:
@@ -74,6 +63,9 @@ class Environment:
                 self._open = None
 
 
+_environments = OnePerFile(Environment)
+
+
 class LMDBStore(Store):
     """The values of an environment. A key takes at most 511 bytes, or what LMDB was built for."""
 
@@ -82,7 +74,7 @@ class LMDBStore(Store):
         slash = "" if path.startswith("/") else "/"
         self.url = f"lmdb://{slash}{path.replace(os.sep, '/')}"
         self.writable = writable
-        self.environment = Environment.at(path)
+        self.environment = _environments.at(path)
 
     @contextmanager
     def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Any]:

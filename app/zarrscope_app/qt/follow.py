@@ -1,0 +1,24 @@
+"""A widget hears one presenter at a time, and paints it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from psygnal import SignalInstance
+
+
+class Changing(Protocol):
+    """A presenter tells by `changed` that there is something new to paint."""
+
+    @property
+    def changed(self) -> SignalInstance: ...
+
+
+def follow(old: Changing | None, new: Changing | None, paint: Callable[[], object]) -> None:
+    """Calls `paint` now, and whenever `new` changes; no longer when `old` does."""
+    if old is not None:
+        old.changed.disconnect(paint)
+    if new is not None:
+        new.changed.connect(paint)
+        paint()
