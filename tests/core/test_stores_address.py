@@ -79,7 +79,7 @@ def test_forms(folder: Path, text: str, value: bytes) -> None:
         ("http://[::1]:80/x.zarr", Address("http://[::1]:80/x.zarr")),
         ("http://[::1]:80/x.zarr::a", Address("http://[::1]:80/x.zarr", "a")),
         ("zip://a::https://host/x.zip", Address("zip://a::https://host/x.zip")),
-        ("https://host/x.zip|zip:a/|zarr2:b", Address("zip://a::https://host/x.zip", "b")),
+        ("https://host/x.zip|zip:a/|zarr2:b", Address("zip://a::https://host/x.zip", "b", "v2")),
         ("memory://m/a/b", Address("memory://m", "a/b")),
         ("zarr://https://host/x", Address("https://host/x")),
     ],
@@ -181,7 +181,8 @@ def test_schemes_that_differ_in_name_only_are_one() -> None:
     ],
 )
 def test_buckets_and_hosts(text: str, store: str, node: str) -> None:
-    assert split_address(text) == Address(store, node)
+    found = split_address(text)
+    assert (found.store_url, found.node_path) == (store, node)
 
 
 def test_what_lies_around_a_bucket_address() -> None:

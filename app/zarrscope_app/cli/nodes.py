@@ -174,7 +174,9 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
         store = open_store(address.store_url, "a", follow_links=follow_links())
         if store.listable and next(iter(store.list_dir("")), None) is not None:
             raise Failed(f"{error} Nothing is made where other things lie.") from None
-        hierarchy = Hierarchy(NodeContext(store, Detected(dialect_named(dialect or new)), {}, writable=True))
+        hierarchy = Hierarchy(
+            NodeContext(store, Detected(dialect_named(dialect or address.dialect or new)), {}, writable=True)
+        )
     if dialect is not None and hierarchy.dialect.name != dialect:
         raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
     return hierarchy if log is None else hierarchy.rehearse(log)

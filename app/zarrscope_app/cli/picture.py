@@ -155,7 +155,7 @@ def demo(folder: str | None, size: Any) -> None:
     from zarrscope_resources.demo import make
 
     def run(progress: Any) -> Any:
-        return make(folder, size, progress) if folder else demo_folder(size, progress)
+        return make(_folder_of(folder), size, progress) if folder else demo_folder(size, progress)
 
     if not sys.stderr.isatty():
         show(str(run(None)))
@@ -164,6 +164,17 @@ def demo(folder: str | None, size: Any) -> None:
     rewrite(" " * 30)
     steer("\r")
     show(str(made))
+
+
+def _folder_of(address: str) -> str:
+    """The path on this computer that an address names."""
+    from zarrscope.stores.address import split_address
+    from zarrscope.stores.local.paths import path_of
+
+    found = split_address(address)
+    if not found.store_url.startswith("file:") or found.node_path:
+        raise Failed(f"The demo volume is made in a folder of this computer, not at {found.public_url}.")
+    return path_of(found.store_url)
 
 
 COMMANDS = (read, render, demo)

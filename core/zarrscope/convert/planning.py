@@ -185,7 +185,7 @@ def plan(
     Raises NotFound, Refused (the destination is the source, or inside it), Unsupported (nothing writes that dialect).
     """
     chosen = dialect_named(dialect)
-    url = destination.url if isinstance(destination, Store) else _url(destination)
+    url = destination.url if isinstance(destination, Store) else _url(destination, chosen)
     if url == source.url or url.startswith(source.url.rstrip("/") + "/"):
         raise Refused("The destination is the source itself, or inside it", store=url, advice="Name a new place.")
     chosen.write("/", GroupMetadata(chosen.name), {})
@@ -218,12 +218,18 @@ def plan_beside(source: Hierarchy, dialect: str) -> Plan:
     return Plan(source, source.url, source.store, planner.dialect, nodes, tuple(planner.losses))
 
 
-def _url(destination: str) -> str:
+def _url(destination: str, chosen: Dialect) -> str:
     from zarrscope.stores.address import split_address
 
     address = split_address(destination)
     if address.node_path:
         raise Refused("A conversion writes a hierarchy of its own, not into another", advice="Name a new place.")
+    if address.dialect and address.dialect != chosen.name:
+        raise Refused(
+            f"The destination's address says {dialect_named(address.dialect).title}, but {chosen.title} is written",
+            store=address.public_url,
+            advice="Leave the format out of the address.",
+        )
     return address.public_url
 
 

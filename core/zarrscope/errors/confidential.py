@@ -18,10 +18,10 @@ from typing import Any
 
 MARK = "***"
 _PUBLIC_PARAMETERS = frozenset(
-    """alt api-version format generation partnumber path prefix raw ref response-content-disposition
-    response-content-type rev revision se snapshot sp spr sr ss st srt sv v version versionid x-amz-algorithm
-    x-amz-checksum-mode x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm x-goog-date x-goog-expires
-    x-goog-signedheaders x-id""".split()
+    """alt anon api-version backend endpoint format generation partnumber path prefix profile raw ref region
+    response-content-disposition response-content-type rev revision se snapshot sp spr sr ss st srt sv v version
+    versionid x-amz-algorithm x-amz-checksum-mode x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm
+    x-goog-date x-goog-expires x-goog-signedheaders x-id""".split()
 )
 """Parameters of queries whose values anybody may see; all others are taken for tokens."""
 _LOCAL = ("file", "memory", "zip")

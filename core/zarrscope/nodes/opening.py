@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Detected, dialect_named
-from zarrscope.errors import Conflict, NotFound, Refused, Unsupported
+from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.context import NodeContext
@@ -21,6 +21,9 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.objects import Given, place_of
 from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import PrefixStore
+
+if TYPE_CHECKING:
+    from zarrscope.stores.address import Address
 
 ASSUMED = "What the server does not give out is taken as missing, for it does not tell one from the other"
 
@@ -106,8 +109,16 @@ def open(
     try:
         store = store_at(address.store_url, mode, storage_options, follow_links=follow_links)
         store.document_limit = document_limit
-        found = _opened(store, mode, dialect, lenient, consolidated, fallbacks)
+        store.remark = ". ".join(each.rstrip(".") for each in (*address.remarks, store.remark) if each)
+        found = _opened(store, mode, dialect or address.dialect or None, lenient, consolidated, fallbacks)
     except NotFound as error:
+        if address.dialect and dialect is None and (other := _found_besides(address, storage_options)):
+            said = dialect_named(address.dialect).title
+            raise NotFound(
+                f"There is no {said} hierarchy, as the address says, but one of {other}",
+                store=address.public_url,
+                advice="Leave the format out of the address.",
+            ) from error
         above = look_above(address) if mode in ("r", "r+") else None
         if above is not None:
             error.advice = above
@@ -220,6 +231,17 @@ def _initial_path(hierarchy: Hierarchy, path: str) -> str:
     if name in METADATA_FILES and path not in hierarchy:
         return above or "/"
     return path or "/"
+
+
+def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
+    """The title of the dialect that is there in place of the one that the address says; "" where none is."""
+    from zarrscope.stores.address import store_at
+
+    try:
+        detected, _ = found_in(store_at(address.store_url, "r", options))
+    except ZarrscopeError:
+        return ""
+    return "" if detected is None else detected.dialect.title
 
 
 def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:

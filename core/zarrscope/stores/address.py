@@ -1,8 +1,8 @@
-"""Parses an address that a person typed, pasted or dropped into a store and a node path.
+"""From the text that a person typed, pasted or dropped to a store and a node path; opening it.
 
-Accepted: a folder or file path, `~`; every scheme of the table in registry.py; a .zip or .ozx, and what follows it
-(`x.zip/a/b`); a metadata file, which means its folder; `store::node` (silx); chains `zip://inner::url` (fsspec);
-pipelines `url|zip:inner|zarr3:node` and prefixes `zarr://url` (Neuroglancer).
+address_text.py has the syntax. Here its parts become an `Address`: what exists on this computer is looked at first, so
+the name of a file is a path, whatever "::", "|", "$" or quotes are in it; archives, databases and metadata files on the
+way are found by looking, too.
 
 An `Address` is a store and a node in it. Where the hierarchy begins within a plain path cannot be told from the text:
 `parents` gives the candidates, the deepest first, and the hierarchy takes the one that has a root.
@@ -14,15 +14,21 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import field
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
+from zarrscope.stores.address_options import cut_options, with_options
 from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, Options, StoreKind, need_kind
 from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
+
+if TYPE_CHECKING:
+    from zarrscope.stores.address_text import Place
 
 METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "attributes.json"})
 
@@ -31,48 +37,59 @@ METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmet
 class Address:
     """`store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root.
 
-    `store_url` is the whole address, passwords and all; `public_url` is what may be shown and written.
+    `store_url` is the whole address, passwords and all; `public_url` is what may be shown and written. `dialect` is the
+    one that the address says ("zarr2://"), else "". `remarks` say how the text was understood, where that is no matter
+    of course.
     """
 
     store_url: str
     node_path: str = ""
+    dialect: str = ""
+    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def public_url(self) -> str:
         return public(self.store_url)
 
     def __repr__(self) -> str:
-        return f"Address({self.public_url!r}, {self.node_path!r})"
+        said = f", {self.dialect!r}" if self.dialect else ""
+        return f"Address({self.public_url!r}, {self.node_path!r}{said})"
 
 
-_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
-_FORMATS = ("zarr", "zarr2", "zarr3", "n5")
-_PIPE = r"\|(?=(?:zip|zarr|zarr2|zarr3|n5|auto|file)(?::|$))"
-_CHAIN = r"::(?![^\[]*\])"
-"""Two colons, but not those of an IPv6 host in brackets."""
 _MOST_PARENTS = 32
+_ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
+"""Matches text that may be split or changed before it is used as a path."""
 
 
 def split_address(text: str) -> Address:
-    """The store and the node that `text` names. Looks at local paths to find an archive among them; else pure.
+    """The store and the node that `text` names. Looks at local paths; else pure.
 
     A path that exists is that path, whatever "::", "|" or spaces are in it. Raises Refused for text that is no address,
     Unsupported for a scheme that nothing here opens.
     """
-    if _odd(text) and "\0" not in text and (found := _path_first(text)) is not None:
+    if not _ODD(text) and text:
+        return _local(text)
+    if text.startswith("file:///") and not _ODD(text, 5):
+        return _local(path_of(text))
+    from zarrscope.stores.address_text import cleaned, parts_of
+
+    if (found := _path_first(text)) is not None:
         return found
-    text = whole_address(text.strip())
-    if not text or "\0" in text:
-        raise Refused("An empty address names nothing" if not text else "An address cannot hold a NUL character")
-    first, *rest = re.split(_PIPE, text) if "|" in text else [text]
-    address = _split_chain(first)
-    for part in rest:
-        kind, _, inner = part.partition(":")
-        if kind == "zip":
-            address = Address(_within_zip(address, _clean(inner)))
-        elif inner:
-            address = Address(address.store_url, _join(address.node_path, _node(inner)))
-    return address
+    given = cleaned(text)
+    if given.text != text and (found := _path_first(given.text)) is not None:
+        return Address(found.store_url, found.node_path, given.dialect, (*given.remarks, *found.remarks))
+    parts = parts_of(given._replace(text=whole_address(given.text)), windows=sys.platform == "win32")
+    address = _placed(parts.place)
+    for step in parts.steps:
+        match step.kind:
+            case "archive":
+                address = Address(_within_zip(address, _clean(step.path)))
+            case "folder":
+                inner = _join(address.node_path, _clean(step.path))
+                address = Address(f"zip://{inner}::{address.store_url}")
+            case _:
+                address = Address(address.store_url, _join(address.node_path, _node(step.path)))
+    return Address(address.store_url, address.node_path, parts.dialect, parts.remarks)
 
 
 def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
@@ -115,7 +132,8 @@ def join_url(url: str, path: str) -> str:
     if _is_archive(url):
         return f"zip://{path}::{url}"
     if _kind(url).form not in ("path", "url"):
-        return f"{url.rstrip('/')}/{path}"
+        bare, options = cut_options(url)
+        return f"{bare.rstrip('/')}/{path}{options}"
     from urllib.parse import quote, urlsplit, urlunsplit
 
     scheme, host, base, query, _ = urlsplit(url)
@@ -123,65 +141,70 @@ def join_url(url: str, path: str) -> str:
 
 
 # ---------------------------------------------------------------------- splitting
-def _split_chain(text: str) -> Address:
-    parts = re.split(_CHAIN, text) if "::" in text else [text]
-    inner: str | None = None
-    while len(parts) > 1:
-        scheme = re.match(_SCHEME, parts[0])
-        kind = scheme.group(1).lower() if scheme else parts[0].lower()
-        if kind == "zip":
-            inner = _join(_clean(parts[0][6:]), inner or "")
-        elif kind not in ("simplecache", "filecache", "blockcache"):
-            break
-        parts.pop(0)
-    first, *nodes = parts
-    address = _plain(first)
-    if inner is not None:
-        address = Address(f"zip://{_join(address.node_path, inner)}::{address.store_url}")
-    return Address(address.store_url, _join(address.node_path, *map(_node, nodes))) if nodes else address
-
-
-def _odd(text: str) -> bool:
-    """Matches text that would be split or changed before it is used as a path."""
-    return "::" in text or "|" in text or text != text.strip()
-
-
 def _path_first(text: str) -> Address | None:
-    """Splits such a text into the longest existing path and the node path after it; None when the text has to be
-    parsed."""
+    """Splits a text into the longest existing path and the node path after it; None when the text has to be parsed."""
+    if "\0" in text or text[:7].lower() == "file://":
+        return None
     parts = text.split("::")
     for n in range(len(parts), 0, -1):
-        place = os.path.expanduser("::".join(parts[:n]))
-        if (n == len(parts) or _odd(place)) and place.strip() and os.path.lexists(place):
+        place = "::".join(parts[:n])
+        if (n == len(parts) or _ODD(place)) and place.strip() and os.path.lexists(place):
             address = _local(place)
-            return Address(address.store_url, _join(address.node_path, *map(_node, parts[n:])))
+            return Address(
+                address.store_url, _join(address.node_path, *map(_node, parts[n:])), remarks=_path_remark(place)
+            )
     return None
 
 
-def _plain(text: str) -> Address:
+def _path_remark(path: str) -> tuple[str, ...]:
+    """A sentence where a path that exists reads like an address, too."""
+    from zarrscope.stores.address_text import cleaned, parts_of
+
+    try:
+        parts = parts_of(cleaned(path), windows=sys.platform == "win32")
+    except (Refused, Unsupported):
+        return ()
+    if parts.place == (path.strip(), True) and not parts.steps:
+        return ()
+    return (f"{path!r} is there under this very name, so it was opened as a path and not as an address",)
+
+
+def _placed(place: Place) -> Address:
     """An address without chains."""
-    found = re.match(_SCHEME, text) if "://" in text else None
-    scheme = found.group(1).lower() if found else ""
-    if scheme in _FORMATS:
-        return split_address(text[found.end() :]) if found else Address(text)
-    if found is None:
-        return _local(os.path.expanduser(text))
-    kind = need_kind(scheme, text)
-    rest = text[found.end() :]
+    from zarrscope.stores.address_text import SCHEME
+
+    if place.is_path:
+        return _local(place.text)
+    found = re.match(SCHEME, place.text)
+    if found is None or (scheme := found[1].lower()) == "file":
+        return _local(path_of(place.text))
+    rest = place.text[found.end() :]
+    if scheme in ("s3+https", "s3+http"):
+        return _other_s3(scheme, rest)
+    kind = need_kind(scheme, place.text)
     match kind.form:
         case "chain":
             raise Refused("A zip:// address names its archive after '::'", advice="Write zip://folder::address.zip")
         case "path":
-            return _local(path_of(text))
+            return _local(path_of(place.text))
         case "name":
             name, _, node = rest.partition("/")
             return Address(f"{scheme}://{name}", _clean(node))
         case "url":
-            return _web(text)
+            return _web(place.text)
         case "file":
             return _file(scheme, kind, rest)
         case _:
             return _bucket(scheme, rest, kind)
+
+
+def _other_s3(scheme: str, rest: str) -> Address:
+    """Neuroglancer's s3+https://host/bucket/key: a server that speaks like S3."""
+    host, _, key = rest.partition("/")
+    bare, options = cut_options(f"s3://{key}")
+    address = _bucket("s3", bare[5:] + options, need_kind("s3", rest))
+    url = with_options(address.store_url, {"endpoint": f"{scheme[3:]}://{host}"})
+    return Address(url, address.node_path)
 
 
 def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
@@ -238,6 +261,8 @@ def _web(text: str) -> Address:
 
 def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
     """s3://bucket/key: nothing in a key is escaped."""
+    rest, options = cut_options(f"{scheme}://{rest}")
+    rest = rest[len(scheme) + 3 :]
     host, *names = [name for name in rest.split("/") if name] or [""]
     if not host:
         raise Refused(f"{scheme}://{rest} names no bucket or host", advice=f"Write {scheme}://bucket/path")
@@ -247,8 +272,8 @@ def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
         names.pop()
     for i, name in enumerate(names[:-1] if kind.archives else ()):
         if name.lower().endswith(ARCHIVES):
-            return Address(f"{scheme}://{_join(host, *names[: i + 1])}", _clean("/".join(names[i + 1 :])))
-    return Address(f"{scheme}://{_join(host, *names)}")
+            return Address(f"{scheme}://{_join(host, *names[: i + 1])}{options}", _clean("/".join(names[i + 1 :])))
+    return Address(f"{scheme}://{_join(host, *names)}{options}")
 
 
 def _kind(url: str) -> StoreKind:
@@ -294,7 +319,7 @@ def _is_archive(url: str) -> bool:
     kind = _kind(url)
     if kind.form != "path" and not kind.archives:
         return False
-    return (url if kind.form == "bucket" else urlsplit(url).path).lower().endswith(ARCHIVES)
+    return (cut_options(url)[0] if kind.form == "bucket" else urlsplit(url).path).lower().endswith(ARCHIVES)
 
 
 def _above(url: str) -> tuple[str, str] | None:
@@ -309,8 +334,9 @@ def _above(url: str) -> tuple[str, str] | None:
     if form in ("name", "file"):
         return None
     if form == "bucket":
-        head, slash, name = url.rpartition("/")
-        return None if _is_archive(url) or head.endswith("/") or not slash else (head, name)
+        bare, options = cut_options(url)
+        head, slash, name = bare.rpartition("/")
+        return None if _is_archive(url) or head.endswith("/") or not slash else (head + options, name)
     from urllib.parse import unquote, urlsplit, urlunsplit
 
     scheme, host, path, query, _ = urlsplit(url)

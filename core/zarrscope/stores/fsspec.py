@@ -23,6 +23,7 @@ from typing import Any
 from zarrscope.errors import Denied, NotFound, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.model.storage import Answer, ByteRange, Entry, Request
+from zarrscope.stores.address_options import split_options
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network, network, others
 from zarrscope.stores.registry import Mode, Options
@@ -43,19 +44,21 @@ class FsspecStore(RemoteStore):
     _disconnected = False
 
     def __init__(self, url: str, **options: Any) -> None:
+        place, told = split_options(url)
         conceal(options)
         self.url = url.rstrip("/")
         self.network = network(options)
-        scheme = url.partition("://")[0]
+        scheme = place.partition("://")[0]
+        asked = _of_file_system(scheme, {**told, **others(options)})
         try:
             import fsspec
 
             with self._naming(""):
                 files, root = fsspec.core.url_to_fs(
-                    url,
+                    place,
                     # paramiko takes every option for one of its own
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
-                    **{**_credentials(scheme), **self._bounded(scheme), **others(options)},
+                    **{**_credentials(scheme, asked), **self._bounded(scheme), **asked},
                 )
         except (ImportError, ValueError) as error:
             raise Unsupported(
@@ -306,13 +309,27 @@ def _limits(part: ByteRange) -> dict[str, int | None]:
     return {"start": part.start, "end": None if part.length is None else part.start + part.length}
 
 
-def _credentials(scheme: str) -> dict[str, Any]:
-    """Options that make a bucket readable for whoever has no credentials for it."""
-    if scheme in ("s3", "s3a"):
+def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Options that make a bucket readable for whoever has no credentials for it, and `asked` for none."""
+    if scheme in ("s3", "s3a") and asked.keys().isdisjoint(("anon", "key", "secret", "token", "profile")):
         home = os.path.expanduser("~/.aws")
         known = any(name.startswith("AWS_") and "REGION" not in name and "ENDPOINT" not in name for name in os.environ)
         return {} if known or os.path.isdir(home) else {"anon": True}
     return {}
+
+
+def _of_file_system(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that addresses and verbs have, by the names of s3fs, gcsfs and adlfs; the others as they are."""
+    found = dict(options)
+    found.pop("backend", None)
+    anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))
+    if anonymous is not None:
+        found |= ({"token": "anon"} if anonymous else {}) if scheme in ("gs", "gcs") else {"anon": anonymous}
+    if endpoint:
+        found["account_host" if scheme in ("abfs", "abfss", "az") else "endpoint_url"] = endpoint
+    if region:
+        found["client_kwargs"] = {**found.get("client_kwargs", {}), "region_name": region}
+    return found
 
 
 def open_bucket(url: str, mode: Mode, options: Options) -> Store:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
+from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, Login, logins
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network, others
@@ -55,12 +56,15 @@ class ObjectStore(RemoteStore):
     listable = True
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
+        place, told = split_options(url)
+        options = {**told, **options}
+        options.pop("backend", None)
         super().__init__(network(options))
         conceal(options)
         self.url = url.rstrip("/")
         self.writable = writable
         self._public_options = {**public_options(others(options)), "writable": writable}
-        self._scheme, _, self._place = url.partition("://")
+        self._scheme, _, self._place = place.partition("://")
         self._service = SERVICES[self._scheme]
         try:
             import obstore as package
@@ -441,7 +445,8 @@ class ObjectStore(RemoteStore):
 def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> RemoteStore:
     """The store at `url`; through its fsspec file system where the option `backend` says so."""
     told = dict(options or {})
-    backend = told.pop("backend", "obstore")
+    backend = {**split_options(url)[1], **told}.get("backend", "obstore")
+    told.pop("backend", None)
     if backend == "fsspec":
         from zarrscope.stores.fsspec import FsspecStore
 

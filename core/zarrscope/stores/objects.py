@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.model.node_path import join_path
-from zarrscope.stores.registry import Mode
+from zarrscope.stores.local.paths import file_url
+from zarrscope.stores.registry import Mode, known_schemes
 from zarrscope.stores.store import Store
 
 _MOST_LAYERS = 32
 """So many wrappers of xarray are looked through."""
+_NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n")
+"""In the text of an address some of these mean more than themselves."""
 _ADVICE = (
     "Give an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
     "a store of obstore, a ZipFile, or what xarray or dask opened from Zarr."
@@ -38,8 +41,10 @@ def place_of(value: Any, mode: Mode) -> Given:
 
     With mode "r" the store refuses writing; with another it is written where the object can be.
     """
-    if isinstance(value, str | os.PathLike):
-        return Given(None, os.fspath(value))
+    if isinstance(value, str):
+        return Given(None, value)
+    if isinstance(value, os.PathLike):
+        return Given(None, path_text(value))
     if isinstance(value, Store):
         return Given(value)
     found = _found(value, mode)
@@ -50,6 +55,15 @@ def place_of(value: Any, mode: Mode) -> Given:
 
         return found._replace(store=ReadOnlyStore(found.store))
     return found
+
+
+def path_text(path: os.PathLike[str]) -> str:
+    """The address of a pathlib.Path: nothing in it is taken for more than a name."""
+    text = os.fspath(path)
+    head = text.replace("\\", "/").partition("/")[0]
+    if head.endswith(":") and head[:-1].lower() in known_schemes() and not os.path.lexists(head):
+        return text  # Path("s3://bucket") has lost a slash; address_text.py says so
+    return file_url(os.path.abspath(text)) if set(text) & _NAMED else text
 
 
 def _found(value: Any, mode: Mode) -> Given | None:

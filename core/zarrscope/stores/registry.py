@@ -231,6 +231,11 @@ def store_kind(scheme: str) -> StoreKind | None:
     return found
 
 
+def known_schemes() -> tuple[str, ...]:
+    """Every scheme, of built-in stores and of other packages."""
+    return (*dict.fromkeys((*_SCHEMES, *registered("stores"))),)
+
+
 def need_kind(scheme: str, address: str) -> StoreKind:
     """As `store_kind`. Raises Unsupported, naming the schemes there are, where nothing opens it."""
     kind = store_kind(scheme)
@@ -239,7 +244,6 @@ def need_kind(scheme: str, address: str) -> StoreKind:
             f"Addresses that begin with {scheme}:// cannot be opened",
             feature=f"scheme {scheme}",
             store=address,
-            advice=f"Known are {', '.join(dict.fromkeys((*_SCHEMES, *registered('stores'))))}. "
-            "Many buckets can be read through their https:// address.",
+            advice=f"Known are {', '.join(known_schemes())}. Many buckets can be read through their https:// address.",
         )
     return kind

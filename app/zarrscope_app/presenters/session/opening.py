@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from zarrscope.errors import Refused
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.stores.objects import place_of
+from zarrscope.stores.objects import path_text, place_of
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def target_of(value: Any, path: str | None = None) -> Target:
     Raises TypeError for anything else.
     """
     if isinstance(value, str | os.PathLike):
-        return Target(os.fspath(value), path)
+        return Target(value if isinstance(value, str) else path_text(value), path)
     hierarchy = value if isinstance(value, Hierarchy) else getattr(value, "hierarchy", None)
     if isinstance(hierarchy, Hierarchy):
         store = hierarchy.store

@@ -1,0 +1,77 @@
+"""Options within the address of a bucket: s3://bucket/x.zarr?profile=lab&endpoint=https://host.
+
+They say where the bucket is and whose credentials are tried, so the address alone opens the place again: in another
+process, from a list of recent places. Passwords and keys are no such options. A key that holds a "?" stays a key: only
+these names, at the end, are options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.errors import Refused
+
+OPTIONS = ("anon", "profile", "endpoint", "region", "backend")
+"""The options that an address may hold."""
+BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
+"""The schemes whose addresses hold options."""
+_NAMES = "|".join(OPTIONS)
+_AT_END = re.compile(rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z")
+
+
+def split_options(url: str) -> tuple[str, dict[str, Any]]:
+    """The address without its options, and these.
+
+    Examples
+    --------
+    >>> split_options("s3://bucket/x.zarr?anon=1&region=eu-west-1")
+    ('s3://bucket/x.zarr', {'anon': True, 'region': 'eu-west-1'})
+    """
+    url, query = cut_options(url)
+    given: dict[str, Any] = {}
+    for name, _, value in (part.partition("=") for part in query[1:].split("&") if part):
+        from urllib.parse import unquote
+
+        given[name] = _truth(value, url) if name == "anon" else unquote(value)
+    return url, given
+
+
+def with_options(url: str, options: Mapping[str, Any]) -> str:
+    """The address with these options in place of its own of the same names; None and "" take one out.
+
+    Examples
+    --------
+    >>> with_options("s3://bucket/x.zarr?anon=1", {"anon": None, "profile": "lab"})
+    's3://bucket/x.zarr?profile=lab'
+    """
+    from urllib.parse import quote
+
+    head, chain, bucket = url.rpartition("::") if url.startswith("zip://") else ("", "", url)
+    bare, own = split_options(bucket)
+    if options and bare.partition("://")[0].lower() not in BUCKETS:
+        raise Refused(
+            f"{', '.join(sorted(options))} {'is' if len(options) == 1 else 'are'} for buckets, not for this address",
+            store=url,
+            advice="Addresses of buckets begin with s3://, gs:// or abfs://.",
+        )
+    merged = {name: value for name, value in {**own, **options}.items() if value not in (None, "", False)}
+    if any("@" in str(value) for value in merged.values()):
+        raise Refused("An endpoint, region or profile holds no '@'", store=bare, advice="Give keys as storage_options.")
+    query = "&".join(
+        f"{name}={'1' if value is True else quote(str(value), safe=':/.-_~')}" for name, value in merged.items()
+    )
+    return head + chain + bare + ("?" + query if query else "")
+
+
+def cut_options(url: str) -> tuple[str, str]:
+    """(address, "?options") of a bucket; "" for an address without."""
+    found = _AT_END.search(url) if "?" in url and url.partition("://")[0].lower() in BUCKETS else None
+    return (url, "") if found is None else (url[: found.start()], found[0])
+
+
+def _truth(value: str, url: str) -> bool:
+    if value.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        return value.lower() in ("1", "true", "yes", "on")
+    raise Refused(f"anon is {value!r}, neither yes nor no", store=url, advice="Write anon=1.")

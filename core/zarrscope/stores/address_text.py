@@ -1,0 +1,223 @@
+"""The syntax of addresses: from the text that a person typed, pasted or dropped to its parts. Looks at nothing.
+
+Accepted, with quotes, `<…>` and blanks around them:
+
+- paths of this system, `~`, `$VAR` (and `%VAR%` on Windows), `file:` addresses
+- `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as scp takes them, for ssh
+- chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
+- `address::node` (silx)
+- the format, said in front or behind: `zarr2://address`, `address|n5:`
+- links to viewers that name a volume (pasted_links.py)
+
+What is no address is Refused or Unsupported by name; it never becomes part of a path. Whether a text that reads like
+one of these is the name of a file is for address.py to look at.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import posixpath
+import re
+from typing import Literal, NamedTuple
+
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.stores.registry import known_schemes
+
+SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
+FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
+"""Neuroglancer's names of formats, and the dialect that each says."""
+_PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|zarr|zarr2|zarr3|n5|auto|file)$)")
+_CHAIN = re.compile(r"::(?![^\[]*\])")
+"""Two colons, but not those of an IPv6 host in brackets."""
+_CACHES = ("simplecache", "filecache", "blockcache")
+_AROUND = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "<": ">"}
+_INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
+_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|$)")
+_FAR = re.compile(r"(?:([\w.+-]+)@)?([A-Za-z0-9_][\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!//)(.*)", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
+
+
+class Step(NamedTuple):
+    """A way into what the place holds: "node" to a node, "archive" to a folder in the archive there, "folder" to one
+    in the archive that the place itself is."""
+
+    kind: Literal["node", "archive", "folder"]
+    path: str
+
+
+class Place(NamedTuple):
+    """Where the store lies: a path of this system, or an address with a scheme."""
+
+    text: str
+    is_path: bool
+
+
+class Parts(NamedTuple):
+    """What a text says. `dialect` is "" where it does not say the format; `remarks` are sentences for the person."""
+
+    place: Place
+    steps: tuple[Step, ...] = ()
+    dialect: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class Cleaned(NamedTuple):
+    """The text without what stands around it: quotes, the viewer of a link, the format in front."""
+
+    text: str
+    dialect: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+def parse(text: str, *, windows: bool = False) -> Parts:
+    """The parts of an address.
+
+    Examples
+    --------
+    >>> parse("'~/x.zarr::images'").steps
+    (Step(kind='node', path='images'),)
+    >>> parse("https://host/x.zip|zip:a|zarr3:b").dialect
+    'v3'
+    """
+    return parts_of(cleaned(text), windows=windows)
+
+
+def cleaned(text: str) -> Cleaned:
+    """The address in a text. Raises Refused for one that holds none."""
+    text, dialect = _bare(text), ""
+    remarks: tuple[str, ...] = ()
+    if text[:4].lower() == "http":
+        from zarrscope.stores.pasted_links import volume_in  # plain paths do without json and urllib
+
+        if (found := volume_in(text)) is not None:
+            text, remarks = _bare(found.address), (found.remark,)
+    while (prefix := re.match(SCHEME, text)) and prefix[1].lower() in FORMATS and prefix[1].lower() != "auto":
+        dialect, text = FORMATS[prefix[1].lower()], _bare(text[prefix.end() :])
+    if not text or "\0" in text:
+        raise Refused("An empty address names nothing" if not text else "An address cannot hold a NUL character")
+    return Cleaned(text, dialect, remarks)
+
+
+def _bare(text: str) -> str:
+    text = text.strip().strip(_INVISIBLE).strip()
+    while len(text) > 1 and _AROUND.get(text[0]) == text[-1]:
+        inner = text[1:-1].strip()
+        text = inner[4:] if text[0] == "<" and inner[:4].upper() == "URL:" else inner
+    return text
+
+
+def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
+    """As `parse`, of a text that `cleaned` made."""
+    first, *pipes = _PIPE.split(given.text) if "|" in given.text else [given.text]
+    place, steps = _chain(first, windows)
+    dialect = given.dialect
+    for pipe in pipes:
+        kind, _, inner = pipe.partition(":")
+        if kind == "zip":
+            steps.append(Step("archive", inner))
+        elif kind == "file" or kind in FORMATS:
+            dialect = FORMATS.get(kind) or dialect
+            steps += [Step("node", inner)] if inner else []
+        else:
+            raise Unsupported(
+                f"|{kind}: is no format or archive that zarrscope opens",
+                feature=f"|{kind}:",
+                advice=f"Known are |zip: and {', '.join(f'|{name}:' for name in FORMATS)}. "
+                "For a file of that name write its file:// address.",
+            )
+    return Parts(place, tuple(steps), dialect, given.remarks)
+
+
+def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
+    parts = _CHAIN.split(text) if "::" in text else [text]
+    folder: str | None = None
+    while len(parts) > 1:
+        scheme = re.match(SCHEME, parts[0])
+        kind = (scheme[1] if scheme else parts[0]).lower()
+        if kind == "zip":
+            folder = "/".join(each for each in (parts[0][6:].strip("/"), folder) if each)
+        elif kind not in _CACHES:
+            break
+        parts.pop(0)
+    first, *nodes = parts
+    if nodes and re.match(SCHEME, nodes[0]) and not re.match(SCHEME, first):
+        raise Unsupported(
+            f"{first}:: is nothing that zarrscope reads through",
+            feature=f"{first}::",
+            advice=f"Known are zip:// and {', '.join(_CACHES)}.",
+        )
+    inside = [] if folder is None else [Step("folder", folder)]
+    return place_in(first, windows=windows), [*inside, *(Step("node", node) for node in nodes)]
+
+
+def place_in(text: str, *, windows: bool = False) -> Place:
+    """Whether a text without chains is a path, and which; else its address. Raises Refused for one that is neither."""
+    if re.match(SCHEME, text):
+        return Place(text, False)
+    if text.lower().startswith("file:"):
+        return Place("file://" + text[5:].replace("\\", "/" if windows else "\\"), False)
+    expanded = _expanded(text, windows)
+    if expanded != text:
+        if re.match(SCHEME, expanded):
+            return Place(expanded, False)
+        return Place(expanded, True)
+    if _DRIVE.match(text) or text.startswith("\\\\"):
+        if windows:
+            return Place(text, True)
+        raise Refused(
+            f"{text!r} is a path of Windows",
+            advice="Write the path that it has on this computer, where the drive or share is mounted.",
+        )
+    far = _FAR.match(text)
+    if far is not None and (found := _far(text, *far.groups())) is not None:
+        return Place(found, False)
+    _check_head(text)
+    return Place(text, True)
+
+
+def _expanded(text: str, windows: bool) -> str:
+    """With the home and the variables in place of their names, as a shell puts them."""
+    rules = ntpath if windows else posixpath
+    if not text.startswith("~") and "$" not in text and not (windows and "%" in text):
+        return text
+    expanded: str = rules.expanduser(rules.expandvars(text))
+    if missing := _VARIABLE.search(expanded):
+        raise Refused(
+            f"The variable {missing[1] or missing[2]} in {text!r} is not set",
+            advice="Set it. For a name with a $ in it write its file:// address, with %24.",
+        )
+    if expanded.startswith("~") and expanded.partition("/")[0] != "~":
+        raise Refused(f"There is no user {expanded[1:].partition('/')[0]!r}", advice="Write the path without ~.")
+    return expanded
+
+
+def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
+    """The ssh address of host:path, as scp takes it; None where it is the name of a file."""
+    if host.lower() in known_schemes():
+        raise Refused(
+            f"Behind {host}: two slashes are missing", advice=f"Write {host.lower()}://{rest.lstrip('/')}, as text."
+        )
+    if rest.startswith("/"):
+        path = rest
+    elif rest.startswith("~/") or user:
+        path = "/~/" + rest.removeprefix("~/")
+    else:
+        return None
+    return f"ssh://{user + '@' if user else ''}{host}{path}"
+
+
+def _check_head(text: str) -> None:
+    """Raises Refused where a path would begin with what is no name: "doi:10/x", "see s3://bucket"."""
+    if within := re.search(SCHEME, text):
+        raise Refused(
+            f"{text[: within.start()]!r} stands before {within[0]}, which is no path and no address",
+            advice="Give the address alone.",
+        )
+    head, slash, _ = text.replace("\\", "/").partition("/")
+    name, colon, rest = head.partition(":")
+    if colon and slash and name:
+        raise Refused(
+            f"{name}: is no scheme that zarrscope opens, in {text!r}",
+            advice=f"Known are {', '.join(f'{scheme}://' for scheme in known_schemes())}. A path of that name is "
+            f"written ./{text}; one on the machine {name} ssh://{name}/~/{rest}…",
+        )

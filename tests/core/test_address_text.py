@@ -1,0 +1,333 @@
+"""The syntax of addresses, as strings, for POSIX and Windows on every system."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.stores.address import split_address
+from zarrscope.stores.address_options import cut_options, split_options, with_options
+from zarrscope.stores.address_text import Step, parse
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.pasted_links import volume_in
+
+BOTH = (False, True)
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/people/ann")
+    monkeypatch.setenv("USERPROFILE", r"C:\Users\ann")
+    monkeypatch.setenv("DATA", "/data")
+    monkeypatch.setenv("BUCKET", "s3://lab")
+    monkeypatch.delenv("NOT_SET", raising=False)
+
+
+@pytest.mark.parametrize("windows", BOTH)
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("x.zarr", "x.zarr"),
+        ("my data/x.zarr", "my data/x.zarr"),
+        ("  x.zarr \n", "x.zarr"),
+        ("'x.zarr'", "x.zarr"),
+        ('"my data/x.zarr"', "my data/x.zarr"),
+        ("“x.zarr”", "x.zarr"),
+        ("<x.zarr>", "x.zarr"),
+        ("`x.zarr`", "x.zarr"),
+        ("\ufeffx.zarr\u200b", "x.zarr"),
+        ("$DATA/x.zarr", "/data/x.zarr"),
+        ("${DATA}/x.zarr", "/data/x.zarr"),
+        ("run:1.zarr", "run:1.zarr"),
+        ("./a:b/x.zarr", "./a:b/x.zarr"),
+        ("cost$5.zarr", "cost$5.zarr"),
+        ("a|b.zarr", "a|b.zarr"),
+    ],
+)
+def test_paths(text: str, place: str, windows: bool) -> None:
+    assert parse(text, windows=windows) == ((place, True), (), "", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "posix", "windows"),
+    [
+        ("~/x.zarr", "/people/ann/x.zarr", "C:\\Users\\ann/x.zarr"),
+        (r"C:\data\x.zarr", None, r"C:\data\x.zarr"),
+        ("C:/data/x.zarr", None, "C:/data/x.zarr"),
+        ('"C:\\my data\\x.zarr"', None, r"C:\my data\x.zarr"),
+        (r"\\server\share\x.zarr", None, r"\\server\share\x.zarr"),
+        ("//server/share/x.zarr", "//server/share/x.zarr", "//server/share/x.zarr"),
+        (r"%DATA%\x.zarr", r"%DATA%\x.zarr", "/data\\x.zarr"),
+        ("/data/x.zarr", "/data/x.zarr", "/data/x.zarr"),
+    ],
+)
+def test_paths_of_one_system(text: str, posix: str | None, windows: str) -> None:
+    assert parse(text, windows=True).place == (windows, True)
+    if posix is None:
+        with pytest.raises(Refused, match="path of Windows"):
+            parse(text)
+    else:
+        assert parse(text).place == (posix, True)
+
+
+@pytest.mark.parametrize("windows", BOTH)
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://host/x.zarr", "https://host/x.zarr"),
+        ("<URL:https://host/x.zarr>", "https://host/x.zarr"),
+        ("<https://host/x.zarr>", "https://host/x.zarr"),
+        ("file:///data/x%20y.zarr", "file:///data/x%20y.zarr"),
+        ("file:/data/x.zarr", "file:///data/x.zarr"),
+        ("'file:///C:/x.zarr'", "file:///C:/x.zarr"),
+        ("s3://bucket/x.zarr", "s3://bucket/x.zarr"),
+        ("$BUCKET/x.zarr", "s3://lab/x.zarr"),
+        ("host:/data/x.zarr", "ssh://host/data/x.zarr"),
+        ("ann@host.example.org:/data/x.zarr", "ssh://ann@host.example.org/data/x.zarr"),
+        ("ann@host:data/x.zarr", "ssh://ann@host/~/data/x.zarr"),
+        ("host:~/x.zarr", "ssh://host/~/x.zarr"),
+        ("[::1]:/data/x.zarr", "ssh://[::1]/data/x.zarr"),
+    ],
+)
+def test_addresses(text: str, url: str, windows: bool) -> None:
+    assert parse(text, windows=windows).place == (url, False)
+
+
+@pytest.mark.parametrize("windows", BOTH)
+@pytest.mark.parametrize(
+    ("text", "place", "steps", "dialect"),
+    [
+        ("x.zarr::a/b", "x.zarr", (Step("node", "a/b"),), ""),
+        ("zip://a/b::s3://bucket/x.zip", "s3://bucket/x.zip", (Step("folder", "a/b"),), ""),
+        ("zip://a::s3://b/x.zip::n", "s3://b/x.zip", (Step("folder", "a"), Step("node", "n")), ""),
+        ("simplecache::https://host/x", "https://host/x", (), ""),
+        ("http://[::1]:80/x.zarr::a", "http://[::1]:80/x.zarr", (Step("node", "a"),), ""),
+        ("zarr://s3://b/x", "s3://b/x", (), ""),
+        ("zarr2://https://host/x", "https://host/x", (), "v2"),
+        ("zarr3://x.zarr", "x.zarr", (), "v3"),
+        ("n5://gs://b/x.n5", "gs://b/x.n5", (), "n5"),
+        ("https://host/x|zarr2:", "https://host/x", (), "v2"),
+        ("https://host/x|zarr3", "https://host/x", (), "v3"),
+        ("https://host/x.zip|zip:a/|n5:b", "https://host/x.zip", (Step("archive", "a/"), Step("node", "b")), "n5"),
+        ("x|auto:", "x", (), ""),
+    ],
+)
+def test_chains_and_formats(text: str, place: str, steps: tuple[Step, ...], dialect: str, windows: bool) -> None:
+    found = parse(text, windows=windows)
+    assert (found.place.text, found.steps, found.dialect) == (place, steps, dialect)
+
+
+@pytest.mark.parametrize("windows", BOTH)
+@pytest.mark.parametrize(
+    ("text", "kind", "says"),
+    [
+        ("", Refused, "empty"),
+        (" '' ", Refused, "empty"),
+        ("a\0b", Refused, "NUL"),
+        ("demo s3://pub/demo", Refused, "'demo ' stands before s3://"),
+        ("s3:/pub/demo", Refused, "two slashes are missing"),
+        ("https:/host/x", Refused, "two slashes are missing"),
+        ("doi:10.5281/zenodo.1", Refused, "doi: is no scheme"),
+        ("$NOT_SET/x.zarr", Refused, "variable NOT_SET .* is not set"),
+        ("x.zip|tar:a", Unsupported, r"\|tar:"),
+        ("x|ocdbt:", Unsupported, r"\|ocdbt:"),
+        ("tar::https://host/x.tar", Unsupported, "tar::"),
+    ],
+)
+def test_what_is_unknown_is_refused_by_name(text: str, kind: type[Exception], says: str, windows: bool) -> None:
+    with pytest.raises(kind, match=says):
+        parse(text, windows=windows)
+
+
+# ---------------------------------------------------------------------- links
+VOLUME = "https://host/a b.zarr?v=1"
+
+
+def state(*layers: object, **more: object) -> str:
+    return "https://neuroglancer-demo.appspot.com/#!" + quote(json.dumps({"layers": list(layers), **more}))
+
+
+@pytest.mark.parametrize(
+    ("link", "address", "viewer"),
+    [
+        *(
+            (f"{page}?{urlencode({name: VOLUME})}", VOLUME, viewer)
+            for page, name, viewer in (
+                ("https://hms-dbmi.github.io/vizarr/", "source", "vizarr"),
+                ("https://avivator.gehlenborglab.org/", "image_url", "Avivator"),
+                ("https://janeliascicomp.github.io/viv/", "image_url", "Avivator"),
+                ("https://ome.github.io/ome-ngff-validator/", "source", "OME-NGFF validator"),
+                ("https://volumeviewer.allencell.org/viewer", "url", "Vol-E"),
+                ("https://our.own.page/viewer/", "source", "the page our.own.page/viewer/"),
+            )
+        ),
+        ("https://ome.github.io/ome-ngff-validator/?source=https://host/x.zarr", "https://host/x.zarr", "validator"),
+        (state({"name": "em", "source": "zarr2://https://host/x"}), "zarr2://https://host/x", "layer 'em'"),
+        (state({"name": "em", "source": {"url": "https://host/x|zarr3:"}}), "https://host/x|zarr3:", "'em'"),
+        (state({"source": ["precomputed://gs://b/x", "n5://gs://b/y"]}), "n5://gs://b/y", "Neuroglancer"),
+        (
+            state({"name": "a", "source": "zarr://s3://b/a"}, {"name": "b", "source": "zarr://s3://b/b"},
+                  selectedLayer={"layer": "b"}),
+            "zarr://s3://b/b",
+            "1 more",
+        ),
+        (
+            state({"name": "a", "source": "zarr://s3://b/a", "visible": False}, {"name": "b", "source": "s3://b/b"}),
+            "s3://b/b",
+            "'b'",
+        ),
+        ("https://host/#!{'layers':{'i_1':{'source':'zarr://gs://a_b/c'_'x':1}}}", "zarr://gs://a_b/c", "i_1"),
+        (
+            "https://bff.allencell.org/app?" + urlencode({"filter": f'{{"name": "File Path", "value": "{VOLUME}"}}'}),
+            VOLUME,
+            "BioFile Finder",
+        ),
+    ],
+)  # fmt: skip
+def test_links_to_viewers(link: str, address: str, viewer: str) -> None:
+    found = volume_in(link)
+    assert found is not None
+    assert found.address == address
+    assert viewer in found.remark
+    assert parse(link).remarks == (found.remark,)
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        (state({"source": "precomputed://gs://x"}), "no Zarr or N5, but precomputed://gs://x"),
+        ("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json", "is not in it"),
+        ("https://neuroglancer-demo.appspot.com/#!{", "no JSON"),
+        ("https://bff.allencell.org/app?" + urlencode({"source": '{"uri": "https://h/t.csv"}'}), "table .* t.csv"),
+        ("https://fileglancer.int.janelia.org/browse/groups_x/a/b.zarr", "page of Fileglancer"),
+    ],
+)  # fmt: skip
+def test_links_without_a_volume_are_refused_by_name(link: str, says: str) -> None:
+    with pytest.raises(Refused, match=says.replace("t.csv", r"https://h/t\.csv") if "table" in says else says):
+        volume_in(link)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://host/x.zarr?url=https://elsewhere/y.zarr",
+        "https://host/x.zip/a?source=s3://b/c",
+        "https://host/folder?X-Amz-Signature=1",
+        "https://fileglancer.int.janelia.org/files/kEy/b.zarr?x=1",
+        "x.zarr?source=https://host/y.zarr",
+    ],
+)
+def test_addresses_are_no_links(text: str) -> None:
+    assert volume_in(text) is None
+
+
+# ---------------------------------------------------------------------- options
+@pytest.mark.parametrize(
+    ("text", "store", "node"),
+    [
+        ("s3://b/x.zarr?anon=1", "s3://b/x.zarr?anon=1", ""),
+        ("s3://b/x.zip/a?anon=1&region=r", "s3://b/x.zip?anon=1&region=r", "a"),
+        ("s3://b/x.zarr/zarr.json?backend=fsspec", "s3://b/x.zarr?backend=fsspec", ""),
+        ("s3://b/x.zarr?profile=lab::a", "s3://b/x.zarr?profile=lab", "a"),
+        ("s3://b/odd?name=1/x.zarr", "s3://b/odd?name=1/x.zarr", ""),
+        ("zarr://s3+https://host:9000/b/x.zarr", "s3://b/x.zarr?endpoint=https://host:9000", ""),
+    ],
+)
+def test_options_in_addresses_of_buckets(text: str, store: str, node: str) -> None:
+    found = split_address(text)
+    assert (found.store_url, found.node_path) == (store, node)
+    assert found.public_url == store or "odd" in store, "options are shown: they are no secrets"
+
+
+def test_options_are_set_and_taken_out() -> None:
+    url = with_options("zip://a::s3://b/x.zip?anon=1", {"anon": None, "endpoint": "http://h:1/p?q=&"})
+    assert url == "zip://a::s3://b/x.zip?endpoint=http://h:1/p%3Fq%3D%26"
+    assert split_options(url[9:]) == ("s3://b/x.zip", {"endpoint": "http://h:1/p?q=&"})
+    assert cut_options("https://host/x?anon=1") == ("https://host/x?anon=1", "")
+    with pytest.raises(Refused, match="anon, region are for buckets"):
+        with_options("https://host/x.zarr", {"anon": True, "region": "r"})
+    with pytest.raises(Refused, match="neither yes nor no"):
+        split_options("s3://b/x?anon=maybe")
+
+
+# ---------------------------------------------------------------------- by looking
+def _volume(path: Path, dialect: str = "v3") -> None:
+    with zarrscope.open(path, "w-", dialect=dialect) as h:
+        h.create_array("/a", shape=(2,), dtype="u1")[...] = np.arange(2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+def test_a_path_that_exists_is_that_path_and_this_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("'quoted'", "$DATA", "x|zip:", "a::b"):
+        _volume(tmp_path / name)
+        with zarrscope.open(name) as h:
+            assert h["/a"].shape == (2,)
+            assert any("under this very name" in warning for warning in h.warnings), name
+    for name in ("plain ~ name:1", "$NOT_SET", "far:"):
+        _volume(tmp_path / name)
+        with zarrscope.open(name) as h:
+            assert not h.warnings, "it can be read one way only"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+def test_a_path_object_is_a_path_whatever_it_reads_like(tmp_path: Path) -> None:
+    for name in ("$NOT_SET", "'a'", "x|zip:", "a::b", "~"):
+        path = tmp_path / name / "new"
+        _volume(path)
+        assert path.is_dir()
+    with pytest.raises(Refused, match="two slashes are missing"):
+        zarrscope.open(Path("s3://bucket/x.zarr"))
+
+
+def test_nothing_unknown_becomes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text in (
+        "demo s3://pub/demo",
+        "s3:/pub/demo",
+        "doi:10.5281/x",
+        "$NOT_SET/x",
+        "x|ocdbt:",
+    ):
+        with pytest.raises((Refused, Unsupported)):
+            zarrscope.open(text, "a")
+    assert not [*tmp_path.iterdir()]
+    zarrscope.open("new.zip", "w-").close()
+    assert (tmp_path / "new.zip").is_file()
+
+
+def test_the_format_is_taken_as_said(tmp_path: Path) -> None:
+    _volume(tmp_path / "two", "v2")
+    assert zarrscope.open(f"zarr2://{tmp_path}/two").dialect.name == "v2"
+    assert zarrscope.open(f"{tmp_path}/two|zarr2:a").initial_path == "a"
+    with pytest.raises(NotFound, match="no Zarr v3 hierarchy, as the address says, but one of Zarr v2"):
+        zarrscope.open(f"zarr3://{tmp_path}/two")
+    assert zarrscope.open(f"n5://{tmp_path}/new", "w-").dialect.name == "n5"
+    _volume(tmp_path / "both", "v2")
+    _volume_over(tmp_path / "both")
+    assert zarrscope.open(f"zarr2://{tmp_path}/both").dialect.name == "v2"
+    assert zarrscope.open(f"zarr3://{tmp_path}/both").dialect.name == "v3"
+
+
+def _volume_over(path: Path) -> None:
+    store = MemoryStore()
+    with zarrscope.open(store, "w-") as h:
+        h.create_array("/a", shape=(2,), dtype="u1")
+    for key in store.list():
+        (path / key).parent.mkdir(parents=True, exist_ok=True)
+        (path / key).write_bytes(store.get(key) or b"")
+
+
+def test_a_link_says_that_it_was_one(tmp_path: Path) -> None:
+    _volume(tmp_path / "x.zarr")
+    layer = {"name": "em", "source": f"zarr3://file://{tmp_path.as_posix()}/x.zarr"}
+    with zarrscope.open("https://host/#!" + quote(json.dumps({"layers": [layer]}))) as h:
+        assert h.dialect.name == "v3"
+        assert any("link to Neuroglancer" in warning for warning in h.warnings)
