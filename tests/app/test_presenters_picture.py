@@ -15,7 +15,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view.render import NOT_A_NUMBER
 from zarrscope_app.presenters import EditStatus, Forgetful, Session, Workspace
-from zarrscope_app.presenters.session.workspace import absolute
+from zarrscope_app.presenters.session.addresses import absolute
 
 PIXELS = (64, 64)
 

@@ -20,6 +20,7 @@ from zarrscope_app.cli.console import (
     show_json,
     summary,
 )
+from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -32,19 +33,32 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: s
 @click.command("open", short_help="Opens URLs in the window (the default verb).")
 @click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
+@STATE
 @MISSING_IS_FILL
 @click.pass_context
 def open_(
-    context: click.Context, urls: tuple[str, ...] = (), write: bool = False, missing_is_fill: bool = False
+    context: click.Context,
+    urls: tuple[str, ...] = (),
+    write: bool = False,
+    view: dict[str, Any] | None = None,
+    missing_is_fill: bool = False,
 ) -> int:
-    """Opens URLs in the window, or in the terminal where there is no display.
+    """Opens URLs in the window, or in the terminal where there is no display. A URL may be a copied view.
 
     \b
     Examples:
       zarrscope cells.zarr
       zarrscope open --write cells.zarr
       zarrscope https://example.org/cells.zarr/0
+      zarrscope open --state zarrscope:eNqrVi...
+      zarrscope open --state zarrscope:eNqrVi... copy-of-cells.zarr
     """
+    if len(urls) == 1 and view is None and is_state(urls[0]):
+        view, urls = decoded(urls[0]), ()
+    if view is not None:
+        if len(urls) > 1:
+            raise click.UsageError("A view is of one place: give one URL beside --state, or none.")
+        urls = (place_of_view(view, urls[0] if urls else None),)
     for url in urls:
         if "://" not in url and "|" not in url:
             opened(url)
@@ -52,14 +66,15 @@ def open_(
     if not no_window:
         from zarrscope_app.qt import main
 
-        return main(urls, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
+        links = follow_links()
+        return main(urls, writable=write, follow_links=links, missing_is_fill=missing_is_fill, view=view)
     if not urls:
         click.echo(context.find_root().get_help())
         return 0
     if has_display():
         say(no_window)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return _terminal(urls[0], write, missing_is_fill)
+        return _terminal(urls[0], write, missing_is_fill, view)
     raise Failed(
         f"{'' if has_display() else no_window + ' '}There is no terminal to draw in. "
         f"Make a picture instead: zarrscope render {urls[0]} -o picture.png"
@@ -90,28 +105,32 @@ def has_display() -> bool:
 
 
 @click.command("tui")
-@click.argument("url")
+@click.argument("url", required=False)
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
+@STATE
 @MISSING_IS_FILL
-def tui(url: str, write: bool, missing_is_fill: bool) -> int:
-    """Explores URL in the terminal.
+def tui(url: str | None, write: bool, view: dict[str, Any] | None, missing_is_fill: bool) -> int:
+    """Explores URL in the terminal. It may be left out where a view names the place.
 
     \b
     Examples:
       zarrscope tui cells.zarr
+      zarrscope tui --state zarrscope:eNqrVi...
       ssh cluster -t zarrscope tui /data/cells.zarr
     """
-    return _terminal(url, write, missing_is_fill)
+    if url is not None and view is None and is_state(url):
+        view, url = decoded(url), None
+    return _terminal(place_of_view(view, url), write, missing_is_fill, view)
 
 
-def _terminal(url: str, write: bool, missing_is_fill: bool) -> int:
+def _terminal(url: str, write: bool, missing_is_fill: bool, view: dict[str, Any] | None) -> int:
     from zarrscope_app.presenters.installation import lacking
 
     if missing := lacking("terminal"):
         raise Failed(missing)
     from zarrscope_app.tui import main
 
-    return main(url, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
+    return main(url, view=view, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
 
 
 @click.command("ls")

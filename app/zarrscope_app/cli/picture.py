@@ -8,7 +8,18 @@ from typing import Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, acting, opened, opening, show, show_json, write_whole
+from zarrscope_app.cli.console import (
+    Failed,
+    acting,
+    follow_links,
+    opened,
+    opening,
+    say,
+    show,
+    show_json,
+    write_whole,
+)
+from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 from zarrscope_app.cli.streams import rewrite, steer
 
 PRINT_LIMIT = 10_000
@@ -91,34 +102,48 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 
 
 @click.command("render", short_help="Draws one plane as a PNG.")
-@click.argument("url")
+@click.argument("url", required=False)
 @click.argument("node", required=False)
 @SELECT
 @click.option("-o", "--output", required=True, help="The .png file to write; - for stdout.")
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
 @click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits --size.")
 @click.option("--labels", is_flag=True, help="Lay the first label image over it.")
+@STATE
 @opening
 def render(
-    url: str,
+    url: str | None,
     node: str | None,
     selection: str | None,
     output: str,
     size: int,
     level: int | None,
     labels: bool,
+    view: dict[str, Any] | None,
     **how: Any,
 ) -> None:
     """Draws one plane as a PNG, all active channels together. Needs no display.
 
     --select counts in the finest level: an index for each axis not shown, a range to crop or to choose channels.
+    --state draws a view as it was copied; URL may then be left out, or name another place that holds the same.
 
     \b
     Examples:
       zarrscope render cells.zarr -o cells.png
       zarrscope render cells.zarr --select "0,:,16" -o plane.png
       zarrscope render cells.zarr 0 --select "0,1,16,200:400,100:300" -o detail.png
+      zarrscope render --state zarrscope:eNqrVi... -o view.png
     """
+    if output != "-" and not output.lower().endswith(".png"):
+        raise click.UsageError("Pictures are written as .png: give the output file that ending.")
+    if url is not None and view is None and is_state(url):
+        view, url = decoded(url), None
+    if view is not None:
+        if node is not None or selection is not None or level is not None or labels:
+            raise click.UsageError("A view tells node, indices, level and labels: leave these out beside --state.")
+        _render_view(view, place_of_view(view, url), output, size, how)
+        return
+    url = place_of_view(view, url)
     from zarrscope.view.image import default_image
     from zarrscope.view.png import png
 
@@ -129,11 +154,23 @@ def render(
         raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
     if image.levels[0].array.problem is not None:
         raise image.levels[0].array.problem
-    if output != "-" and not output.lower().endswith(".png"):
-        raise click.UsageError("Pictures are written as .png: give the output file that ending.")
     from zarrscope_app.cli.drawing import Drawing
 
     picture = Drawing(image, chosen, size, level, labels).paint()
+    write_whole(output, png(picture))
+
+
+def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: dict[str, Any]) -> None:
+    from functools import partial
+
+    from zarrscope.view.png import png
+    from zarrscope_app.presenters.session.opening import open_place
+    from zarrscope_app.presenters.session.painted import painted
+
+    opening = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
+    links, fill = follow_links(), how["missing_is_fill"]
+    picture = painted(url, view, size, told=say, opener=opening, follow_links=links, missing_is_fill=fill)
+    assert picture is not None
     write_whole(output, png(picture))
 
 

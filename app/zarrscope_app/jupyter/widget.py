@@ -3,14 +3,14 @@
 Outgoing traits: `view` (all that is painted but the picture), `picture` (PNG) with `frame` (which part of the plane it
 shows), `probe` (what lies under the cursor).
 Incoming messages: {"do": "slice.set_index", "args": ["z", 3]}, of the calls in `CALLS` only.
-Observable from Python, both ways: `path`, `index`, `clim`.
+Observable from Python, both ways: `path`, `index`, `clim`, `state`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -29,6 +29,7 @@ from zarrscope_app.presenters import CoalescedCall, Session, Settings, strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, is_plain, python_text
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
 from zarrscope_app.presenters.session.opening import target_of
+from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.settings import FileSettings
 
 STATIC = Path(__file__).parent / "static"
@@ -92,6 +93,8 @@ class Explorer(anywidget.AnyWidget):
     """Axis name → index, of the axes with a slider."""
     clim = traitlets.Dict()
     """Channel label → (low, high)."""
+    state = traitlets.Unicode()
+    """The view on show as one text, for window, terminal, napari and `zarrscope render --state`."""
 
     def __init__(
         self,
@@ -102,6 +105,7 @@ class Explorer(anywidget.AnyWidget):
         missing_is_fill: bool = False,
         height: int = 420,
         path: str | None = None,
+        view: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
         post: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
@@ -120,6 +124,8 @@ class Explorer(anywidget.AnyWidget):
         self.session = Session(
             url, self._post, writable=editable, follow_links=follow_links, missing_is_fill=missing_is_fill, path=path
         )
+        if view is not None:
+            self.session.show_view(view)
         if editable:  # nothing else has edits, or may be opened for writing to put them back
             self.session.keep_edits(settings if settings is not None else FileSettings())
         self._publish = CoalescedCall(self._post, self._send_view)
@@ -135,7 +141,7 @@ class Explorer(anywidget.AnyWidget):
         s.slice.painted.connect(self._paint.soon, check_nargs=False)
         s.slice.probed.connect(self._send_probe, check_nargs=False)
         self.on_msg(self._receive)
-        self.observe(self._from_python, names=["path", "index", "clim"])
+        self.observe(self._from_python, names=["path", "index", "clim", "state"])
         self._mirroring = False
         self._publish.soon()
 
@@ -177,6 +183,7 @@ class Explorer(anywidget.AnyWidget):
             self.path = self.session.state.path
             self.index = {a.name: a.index for a in state.axes if a.role == "slider"}
             self.clim = {c.label: (c.lo, c.hi) for c in state.channels if c.lo is not None and c.hi is not None}
+            self.state = self.session.view_text()
         finally:
             self._mirroring = False
 
@@ -276,7 +283,9 @@ class Explorer(anywidget.AnyWidget):
             return
         s = self.session
         self._publish.soon()
-        if change["name"] == "path":
+        if change["name"] == "state":
+            s.go_to(change["new"])
+        elif change["name"] == "path":
             s.select(change["new"])
         elif change["name"] == "index":
             for axis, position in change["new"].items():
@@ -347,13 +356,14 @@ KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, "zoom-in", "zoom-out", "
 
 
 def explore(
-    target: Any,
+    target: Any = None,
     *,
     editable: bool = False,
     follow_links: bool = False,
     missing_is_fill: bool = False,
     height: int = 420,
     path: str | None = None,
+    state: str | None = None,
 ) -> Explorer:
     """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or what else zarrscope.open takes: a
     node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file system, a mapping.
@@ -361,10 +371,14 @@ def explore(
     `editable` opens it for writing (attributes only; a Save and a diff stand before every write; edits that were not
     saved when the kernel ended are offered when the place is explored again). `follow_links`: also links that
     lead out of the folder. `missing_is_fill`: takes as missing what a server does not give out, where it does not tell
-    one from the other. What is opened already keeps to what it was opened with. `height` in pixels.
-    Raises TypeError for any other target.
+    one from the other. What is opened already keeps to what it was opened with. `height` in pixels. `state`: a view
+    that was copied; it may stand in place of the target, too. Raises TypeError for any other target, Refused for a text
+    that is no view.
     """
-    found = target_of(target, path)
+    if isinstance(target, str) and is_view(target):
+        target, state = None, target
+    view = decode_view(state) if state is not None else None
+    found = target_of(view["url"] if target is None and view is not None else target, path)
     shown = Explorer(
         found.url,
         editable=editable,
@@ -372,6 +386,7 @@ def explore(
         missing_is_fill=missing_is_fill or found.missing_is_fill,
         height=height,
         path=found.path,
+        view=view,
     )
     shown.held = found.held
     return shown

@@ -27,8 +27,8 @@ from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.session.addresses import absolute
 from zarrscope_app.presenters.session.opening import target_of
-from zarrscope_app.presenters.session.workspace import absolute
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.text import Label

@@ -20,12 +20,15 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
         "multiscale": len(layer.data) > 1,
         "metadata": {"zarrscope": dict(layer.source)},
     }
+    if layer.opacity is not None:
+        arguments["opacity"] = layer.opacity
     if layer.affine is not None:
         arguments["affine"] = layer.affine
     if layer.kind == "image":
         arguments["rgb"] = False  # napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
         arguments["blending"] = "additive"
+        arguments["gamma"] = layer.gamma
         if layer.color is not None:
             arguments["colormap"] = _colormap(layer.color)
     elif layer.label_colors:

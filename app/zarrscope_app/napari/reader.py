@@ -19,6 +19,8 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[LayerD
     """The reading function, or None at once for what is not ours. Looks at names, and into a folder of another name
     for one of `NAMES`: who chooses zarrscope for it is not refused."""
     first = str(path[0] if isinstance(path, list) else path)
+    if first.startswith("zarrscope:"):
+        return read
     text = first.rstrip("/" + os.sep).lower()
     if text.endswith((".zarr", ".ozx", ".n5", *NAMES)) or "://" in text:
         return read
@@ -31,11 +33,13 @@ def read(path: str | list[str]) -> list[LayerData]:
     from zarrscope_app.napari.layers import as_napari
     from zarrscope_app.napari.planes import hidden_at_first
     from zarrscope_app.presenters.layers import notes, plan
+    from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     layers: list[LayerData] = []
     for address in path if isinstance(path, list) else [path]:
-        hierarchy = zarrscope.open(str(address))
-        planned = plan(hierarchy[hierarchy.initial_path])
+        view = decode_view(str(address)) if is_view(str(address)) else None
+        hierarchy = zarrscope.open(view["url"] if view is not None else str(address))
+        planned = plan(hierarchy[view["path"] if view is not None else hierarchy.initial_path], view)
         for note in notes(planned):
             warnings.warn(note, UserWarning, stacklevel=2)  # napari shows it
         layers += [hidden_at_first(*as_napari(layer)) for layer in planned]

@@ -25,6 +25,8 @@ from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
+from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
 from zarrscope_app.presenters.session.session import Session
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ class Layer:
     affine: np.ndarray[Any, Any] | None = None
     """What is to be applied after scale and translation, such as a rotation: a homogeneous matrix."""
     color: tuple[int, int, int] | None = None
+    gamma: float = 1.0
+    opacity: float | None = None
+    """None: as the viewer shows such layers."""
     contrast: tuple[float, float] | None = None
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
@@ -75,9 +80,12 @@ class _Place:
     warnings: tuple[str, ...] = ()
 
 
-def plan(node: Group | Array) -> list[Layer]:
-    """The layers of a group or an array. Raises NotFound for a node without an image, Unsupported and TooLarge for one
-    that no viewer of images takes, and what opening raises."""
+def plan(node: Group | Array, view: Any = None) -> list[Layer]:
+    """The layers of a group or an array, shown as `view` tells (session/state_text.py).
+
+    Raises NotFound for a node without an image, Unsupported and TooLarge for one that no viewer of images takes, and
+    what opening raises.
+    """
     image = default_image(node)
     if image is None:
         raise NotFound(
@@ -98,8 +106,30 @@ def plan(node: Group | Array) -> list[Layer]:
         except ZarrscopeError as error:
             failed.append(f"The labels {strings.clean(path)} are left out: {strings.problem(error).headline}")
     told = image.multiscale.warnings if image.multiscale is not None and place.extra is not None else ()
+    layers = _as_shown(image, layers, view.get("slice") if isinstance(view, Mapping) else None)
     notes = (*(warning for warning in image.warnings if warning not in told), *failed)
     return [replace(layers[0], warnings=(*map(strings.clean, notes), *layers[0].warnings)), *layers[1:]]
+
+
+def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
+    """The layers with colours, contrast and visibility of a view; a text from elsewhere may hold anything."""
+    if not isinstance(shown, Mapping) or image.plane[0] < 0:
+        return layers
+    styles = Styles(channel_styles(image), [LabelStyle(layer.source["path"], None) for layer in layers])
+    restore_channels(styles, len(styles.channels), shown.get("channels"))
+    restore_labels(styles, shown.get("labels"))
+    found: list[Layer] = []
+    for number, layer in enumerate(layers):
+        if layer.kind == "image" and number < len(styles.channels):
+            style = styles.channels[number]
+            contrast = layer.contrast if style.lo is None or style.hi is None else (style.lo, style.hi)
+            color = layer.color if style.color == (255, 255, 255) and layer.color is None else style.color
+            found.append(replace(layer, visible=style.visible, contrast=contrast, color=color, gamma=style.gamma))
+        elif (label := styles.chosen.get(layer.source["path"])) is not None:
+            found.append(replace(layer, visible=label.visible, opacity=label.opacity))
+        else:
+            found.append(layer)
+    return found
 
 
 def notes(layers: list[Layer]) -> tuple[str, ...]:
@@ -454,7 +484,8 @@ class Layers:
                     session.problems.add(strings.warning(note, path))
                 done(outcome.value)
 
-        self._owner.fetch(lambda: plan(node if node is not None else hierarchy[path]), finished)
+        view = {"slice": session.slice.view()} if session.slice.by_person else None
+        self._owner.fetch(lambda: plan(node if node is not None else hierarchy[path], view), finished)
 
     def close(self) -> None:
         self._owner.close()

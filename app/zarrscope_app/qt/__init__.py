@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zarrscope_app.presenters import Settings
@@ -18,9 +18,13 @@ def main(
     writable: bool = False,
     follow_links: bool = False,
     missing_is_fill: bool = False,
+    view: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> int:
-    """Open `urls` in one window and run until the last window closes. Returns the exit code."""
+    """Open `urls` in one window and run until the last window closes. Returns the exit code.
+
+    `view` is one of the first place (presenters/session/state_text.py).
+    """
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.process import own_process, tune_interpreter
@@ -38,6 +42,8 @@ def main(
     window = open_window(keep)
     for url in urls:
         window.open(url, writable, follow_links, missing_is_fill)
+    if view is not None:
+        window.workspace.show_view(view, urls[0] if urls else None)
     if ours:
         tune_interpreter()
     return int(application.exec())

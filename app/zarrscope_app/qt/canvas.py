@@ -93,6 +93,13 @@ class ImageCanvas(QWidget):
         self._center = (height / 2, width / 2)
         self._set_zoom(min(self.width() / width, self.height() / (height * self._aspect)))
 
+    def look_at(self, rect: Rect) -> None:
+        """This part of the plane, as large as it goes."""
+        y0, x0, y1, x1 = rect
+        self._fitted = False
+        self._center = self._kept((y0 + y1) / 2, (x0 + x1) / 2)
+        self._set_zoom(min(self.width() / (x1 - x0), self.height() / ((y1 - y0) * self._aspect)))
+
     def zoom_by(self, factor: float, at: QPointF | None = None) -> None:
         """Magnify around `at` (widget coordinates; None: the middle), which stays where it is."""
         at = QPointF(self.rect().center()) if at is None else at
@@ -145,6 +152,8 @@ class ImageCanvas(QWidget):
         if frame.shape != self._shape or frame.aspect != self._aspect:
             self._shape, self._aspect = frame.shape, frame.aspect
             self.fit()
+        if self._shape[0] and (rect := self._presenter.take_rect()) is not None:
+            self.look_at(rect)
         self.update()
 
     # ---------------------------------------------------------------- painting

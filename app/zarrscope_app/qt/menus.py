@@ -17,7 +17,7 @@ from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, is_plain
 
 from .theme import icon
 
-_SUBMENUS = ("open-recent",)
+_SUBMENUS = ("open-recent", "bookmarks")
 NEEDS_SESSION = (
     *OFFERS,
     "close",
@@ -28,6 +28,7 @@ NEEDS_SESSION = (
     "copy-path",
     "copy-python",
     "reveal",
+    "copy-view",
 )
 """Commands that do something only where a place is open."""
 

@@ -27,6 +27,7 @@ from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceStat
 from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.state_text import is_view
 
 from .address import AddressLine
 from .bridge import Bridge
@@ -39,6 +40,7 @@ from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
 from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
 from .review import CloseQuestion
+from .saved_views import Views
 from .text import Label, literal, tip
 from .theme import icon
 from .tree import TreePane
@@ -54,6 +56,7 @@ class Window(QMainWindow):
         super().__init__()
         self.bridge = Bridge()
         self.workspace = Workspace(self.bridge.post, settings)
+        self.views = Views(self.workspace, self.tell, self._say)
         self._settings = settings
         self._new_window = new_window
         self._session: Session | None = None
@@ -64,6 +67,7 @@ class Window(QMainWindow):
         self.setAcceptDrops(True)
         self.menus = Menus(self, self.run)
         self.menus.menus["open-recent"].aboutToShow.connect(self._fill_recent)
+        self.menus.menus["bookmarks"].aboutToShow.connect(lambda: self.views.fill(self.menus.menus["bookmarks"]))
         self.menus.menus["window"].aboutToShow.connect(self._fill_window_menu)
         self._build()
         self.workspace.changed.connect(self._workspace_changed)
@@ -131,7 +135,10 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- sessions
     def open(self, url: str, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> None:
-        """Open a place in this window, or bring it to the front."""
+        """Open a place in this window, or bring it to the front; the text of a view opens that."""
+        if is_view(url):
+            self.views.show(url)
+            return
         self.workspace.open(url, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill)
 
     def tell(self, error: BaseException, retry: Callable[[], None] | None = None) -> None:
@@ -270,6 +277,8 @@ class Window(QMainWindow):
             "review": self._review,
             "keys": self._show_keys,
             "about": self._about,
+            "copy-view": self.views.copy,
+            "paste-view": self.views.paste,
         }
         if id in ("save", "review"):
             self.form.commit()

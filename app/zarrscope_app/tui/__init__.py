@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from zarrscope_app.presenters import strings
 
 
-def main(url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> int:
+def main(
+    url: str,
+    *,
+    view: Mapping[str, Any] | None = None,
+    writable: bool = False,
+    follow_links: bool = False,
+    missing_is_fill: bool = False,
+) -> int:
     """Runs the application until the person quits; the exit status: 2 where there is no terminal to draw on, 1 where
-    something failed inside. Raises ImportError without textual."""
+    something failed inside. `view` is what is shown first (presenters/session/state_text.py). Raises ImportError
+    without textual."""
     reason = unfit()
     if reason:
         print(reason, file=sys.stderr)
@@ -23,9 +33,10 @@ def main(url: str, *, writable: bool = False, follow_links: bool = False, missin
     from zarrscope_app.tui.ending import Ending
 
     tune_interpreter()
-    app = Explorer(
-        url, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill, settings=FileSettings()
-    )
+    how = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
+    app = Explorer(url, **how, settings=FileSettings())
+    if view is not None:
+        app.session.show_view(view)
     stderr = sys.stderr  # Textual puts another one in its place
 
     def tell() -> None:

@@ -21,6 +21,7 @@ from textual.widgets import ContentSwitcher, Static
 from zarrscope.errors.visible import visible_lines
 from zarrscope_app.presenters import VIEWS, CoalescedCall, Session, Settings, strings
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
+from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.tui.cells import STEP
 from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.inert import Inert
@@ -85,6 +86,7 @@ class Explorer(App[int]):
         )
         if settings is not None:
             self.session.keep_edits(settings)
+            self.session.looks = LastLooks(settings)
         self.keyboard = Keyboard(self)
         self.event_loop: asyncio.AbstractEventLoop | None = None
         """What the application runs on, once it does."""

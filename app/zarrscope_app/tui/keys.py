@@ -17,6 +17,7 @@ from zarrscope_app.presenters import KINDS, Field, Session
 from zarrscope_app.presenters.commands import COMMANDS, LABELS
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
@@ -109,11 +110,13 @@ class Keyboard:
             app.after_key()
 
     def paste(self, text: str) -> None:
-        """Text that the terminal says was pasted: for an input; elsewhere it is no command."""
+        """Text that the terminal says was pasted: for an input; elsewhere a view is shown, and it is no command."""
         focused = self.app.focus_below
         if isinstance(focused, Entry):
             focused.paste(text)
             self._typed(focused)
+        elif is_view(text):
+            self.session.go_to(text)
 
     # ------------------------------------------------------------------ sheets
     def _sheet_key(self, sheet: Sheet, event: events.Key) -> None:
@@ -313,5 +316,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "edit": lambda keys: keys._edit(),
     "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),
     "limits": lambda keys: keys.ask(LABELS["limits"], "", keys.session.slice.type_limits, keys.app.picture),
+    "copy-view": lambda keys: keys.app.copy_to_clipboard(keys.session.view_text()),
+    "paste-view": lambda keys: keys.ask(LABELS["view-to-paste"], "", keys.session.go_to, keys.app.pane),
 }
 """Commands that are the host's to do; it can these and what `perform` does."""

@@ -67,6 +67,9 @@ class Picture(Guarded, Widget, can_focus=True):
             self._shape, self._path = frame.shape, self.session.state.path
             self.fit()
             return
+        if frame.shape[0] and (asked := self.session.slice.take_rect()) is not None:
+            self.look_at(asked)
+            return
         self._stale = True
         if self._timer is None:
             wait = self._free - time.monotonic()
@@ -126,13 +129,17 @@ class Picture(Guarded, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ where
     def fit(self) -> None:
-        frame, (height, width) = self.session.slice.frame, self.pixels
-        if not frame.shape[0] or not height:
+        frame = self.session.slice.frame
+        if not frame.shape[0] or not self.pixels[0]:
             return
-        tall, wide = frame.shape[0] * frame.aspect, float(frame.shape[1])
-        scale = max(tall / height, wide / width)
-        half_y, half_x = height * scale / frame.aspect / 2, width * scale / 2
-        center_y, center_x = frame.shape[0] / 2, frame.shape[1] / 2
+        self.look_at((0.0, 0.0, float(frame.shape[0]), float(frame.shape[1])))
+
+    def look_at(self, rect: Rect) -> None:
+        """This part of the plane, as large as it goes."""
+        (y0, x0, y1, x1), (height, width), aspect = rect, self.pixels, self.session.slice.frame.aspect
+        scale = max((y1 - y0) * aspect / height, (x1 - x0) / width)
+        half_y, half_x = height * scale / aspect / 2, width * scale / 2
+        center_y, center_x = (y0 + y1) / 2, (x0 + x1) / 2
         self._look((center_y - half_y, center_x - half_x, center_y + half_y, center_x + half_x))
 
     def zoom(self, factor: float) -> None:

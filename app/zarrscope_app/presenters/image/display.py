@@ -30,7 +30,11 @@ class Display(ABC):
     def _refuse(self, refusal: Refusal) -> None:
         """What a person typed is not taken, and why; an empty one: all is well."""
 
+    by_person: bool
+    """Somebody has chosen how a channel is shown."""
+
     def _at(self, channel: int) -> ChannelStyle | None:
+        self.by_person = True
         return self._channels[channel] if 0 <= channel < len(self._channels) else None
 
     # ------------------------------------------------------------------ contrast

@@ -33,7 +33,7 @@ from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.planning import View, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
-from zarrscope_app.presenters.image.saved_view import restore_view, saved_view, shows_the_same
+from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
 from zarrscope_app.presenters.image.tile_manager import TileManager
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -45,7 +45,7 @@ READOUT_CHANNELS = 8
 """Of so many channels the readout tells each; of more, those on show."""
 
 
-class SlicePresenter(Navigation, Display):
+class SlicePresenter(KeepsView, Navigation, Display):
     """One image of a session. All methods on the host's thread; none waits; each gives a new `state` at once."""
 
     changed = Signal()
@@ -95,6 +95,7 @@ class SlicePresenter(Navigation, Display):
         self._pending = False
         self._ahead_of: Any = None
         self._contrast.clear()
+        self._asked_rect, self.by_person = None, False
         self._tiles.clear()
         self._line.clear()
         self._prober.clear()
@@ -359,14 +360,3 @@ class SlicePresenter(Navigation, Display):
     def scale_bar(self, indices: float) -> ScaleBar | None:
         """A bar of a round length that fits into `indices` along x. None without a physical scale."""
         return scale_bar(self._image, self._x, indices) if self._image is not None and self._x >= 0 else None
-
-    # ------------------------------------------------------------------ a view to come back to
-    def view(self) -> dict[str, Any]:
-        """Indices, axes and display settings, as JSON."""
-        if self._image is None or self._y < 0:
-            return {}
-        return saved_view(self._image, self._index, (self._y, self._x), self._channels)
-
-    def restore(self, view: Any) -> None:
-        """What fits of a `view`; a text from elsewhere may hold anything."""
-        restore_view(self, view)

@@ -1,57 +1,267 @@
-"""A view to come back to: indices, axes and display settings as JSON, and what fits of them for an image."""
+"""A view to come back to: indices, axes and display settings as JSON, and what fits of them for an image.
+
+    {"index": {"t": 0, "z": 31}, "show": ["y", "x"], "level": 2, "rect": [0, 0, 512, 512], "crosshair": [100.5, 80.5],
+     "channels": [{"visible": true, "lo": 110, "hi": 1900, "color": [0, 0, 255], "gamma": 1, "inverted": false}],
+     "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
+
+All of it may be left out. "level" is the level that a person chose; "rect" the part of the plane on the screen, where
+that is not the whole plane; "crosshair" the place that values are told of. Both count in indices of the finest level.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from zarrscope.view.image import Image
-from zarrscope_app.presenters.image.display_settings import ChannelStyle
+from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
+from zarrscope_app.presenters.image.view_models import Rect
+from zarrscope_app.presenters.strings import clean, count, counted
+
+MOST_NAMED = 3
+"""So many misfits are told, however many there are."""
 
 
-class Settable(Protocol):
-    """What a view is restored on (presenter.py)."""
-
-    def show(self, y_axis: str, x_axis: str) -> None: ...
-
-    def set_index(self, axis: str, index: int) -> None: ...
+class Stylable(Protocol):
+    """What colours, contrast and visibility are set on."""
 
     def set_visible(self, channel: int, visible: bool) -> None: ...
 
     def set_levels(self, channel: int, lo: float, hi: float) -> None: ...
 
+    def set_color(self, channel: int, color: tuple[int, int, int]) -> None: ...
+
+    def set_gamma(self, channel: int, gamma: float) -> None: ...
+
+    def set_inverted(self, channel: int, inverted: bool) -> None: ...
+
+    def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None: ...
+
+
+class Settable(Stylable, Protocol):
+    """What a view is restored on (presenter.py)."""
+
+    @property
+    def image(self) -> Image | None: ...
+
+    def show(self, y_axis: str, x_axis: str) -> None: ...
+
+    def set_index(self, axis: str, index: int) -> None: ...
+
+    def lock_level(self, level: int | None) -> None: ...
+
+    def look_at(self, rect: Rect) -> None: ...
+
+    def pin(self, y: float, x: float) -> object: ...
+
+
+class KeepsView:
+    """Part of a slice presenter: tells the view on show, and goes back to one."""
+
+    _image: Image | None
+    _index: list[int]
+    _y: int
+    _x: int
+    _channels: list[ChannelStyle]
+    _labels: list[LabelStyle]
+    _lock: int | None
+    _rect: Rect
+    _pixels: tuple[int, int]
+    _cursor: tuple[float, float] | None
+    _pin: tuple[float, float] | None
+    _asked_rect: Rect | None = None
+
+    def _refresh(self) -> None:
+        raise NotImplementedError
+
+    def view(self) -> dict[str, Any]:
+        """Indices, axes, level and display settings, as JSON."""
+        if self._image is None or self._y < 0:
+            return {}
+        plane, rect = (self._y, self._x), self._rect if self._pixels[0] else None
+        return saved_view(
+            self._image, self._index, plane, self._channels, self._labels, self._lock, rect, self._pin or self._cursor
+        )
+
+    def restore(self: Settable, view: Any) -> tuple[str, ...]:
+        """What fits of a `view`; a text from elsewhere may hold anything. Sentences about what does not fit."""
+        return restore_view(self, view)
+
+    def look_at(self, rect: Rect) -> None:
+        """Asks the host to show this part of the plane."""
+        self._asked_rect = rect
+        self._refresh()
+
+    def take_rect(self) -> Rect | None:
+        """The part of the plane that the host is asked to show; None: there is no wish. Told once."""
+        rect, self._asked_rect = self._asked_rect, None
+        return rect
+
 
 def saved_view(
-    image: Image, index: Sequence[int], plane: tuple[int, int], channels: Sequence[ChannelStyle]
+    image: Image,
+    index: Sequence[int],
+    plane: tuple[int, int],
+    channels: Sequence[ChannelStyle],
+    labels: Sequence[LabelStyle] = (),
+    level: int | None = None,
+    rect: Rect | None = None,
+    cursor: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """`plane`: the axes shown as height and width."""
+    """`plane`: the axes shown as height and width. `level`: that of the person's choice."""
     names = [axis.name for axis in image.axes]
-    return {
+    view: dict[str, Any] = {
         "index": {name: index[i] for i, name in enumerate(names) if i not in plane},
         "show": [names[axis] for axis in plane],
-        "channels": [{"visible": c.visible, "lo": c.lo, "hi": c.hi, "color": c.color} for c in channels],
+        "channels": [channel_view(channel) for channel in channels],
+    }
+    if labels:
+        view["labels"] = [{"path": v.path, "visible": v.visible, "opacity": v.opacity} for v in labels if v.image]
+    if level is not None:
+        view["level"] = level
+    height, width = (image.shape[axis] for axis in plane)
+    if rect is not None:
+        seen = (max(0.0, rect[0]), max(0.0, rect[1]), min(float(height), rect[2]), min(float(width), rect[3]))
+        if seen != (0.0, 0.0, height, width) and seen[0] < seen[2] and seen[1] < seen[3]:
+            view["rect"] = [round(edge, 3) for edge in seen]
+    if cursor is not None and 0 <= cursor[0] < height and 0 <= cursor[1] < width:
+        view["crosshair"] = [round(place, 3) for place in cursor]
+    return view
+
+
+def channel_view(channel: ChannelStyle) -> dict[str, Any]:
+    """How a channel is shown. Limits that are not known yet are null."""
+    return {
+        "visible": channel.visible,
+        "lo": channel.lo,
+        "hi": channel.hi,
+        "color": list(channel.color),
+        "gamma": channel.gamma,
+        "inverted": channel.inverted,
     }
 
 
-def restore_view(picture: Settable, view: Any) -> None:
-    """What fits of a view; a text from elsewhere may hold anything."""
-    if not isinstance(view, dict):
-        return
+def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
+    """Sets what fits of a view; a text from elsewhere may hold anything. Sentences about what does not fit."""
+    image = picture.image
+    if not isinstance(view, dict) or image is None:
+        return ()
+    misfits = [*_restore_place(picture, image, view), *_restore_level(picture, image, view.get("level"))]
+    misfits += restore_channels(picture, len(image.channels), view.get("channels"))
+    restore_labels(picture, view.get("labels"))
+    rect, crosshair = _numbers(view.get("rect"), 4), _numbers(view.get("crosshair"), 2)
+    if rect is not None and rect[0] < rect[2] and rect[1] < rect[3]:
+        picture.look_at((rect[0], rect[1], rect[2], rect[3]))
+    if crosshair is not None:
+        picture.pin(crosshair[0], crosshair[1])
+    more = len(misfits) - MOST_NAMED
+    return (*misfits[:MOST_NAMED], *([f"… and {counted(more, 'more part')} of the view."] if more > 0 else []))
+
+
+def _restore_place(picture: Settable, image: Image, view: Mapping[str, Any]) -> Iterator[str]:
+    lengths = {axis.name: image.shape[i] for i, axis in enumerate(image.axes)}
     axes = view.get("show")
     if isinstance(axes, list) and len(axes) == 2 and all(isinstance(a, str) for a in axes):
-        picture.show(*axes)
+        missing = next((name for name in axes if name not in lengths), None)
+        if missing is None:
+            picture.show(*axes)
+        else:
+            yield f"The view shows the axis {clean(missing, 40)}, which this image does not have."
     indices = view.get("index")
     for name, index in indices.items() if isinstance(indices, dict) else ():
-        if isinstance(name, str) and isinstance(index, int):
-            picture.set_index(name, index)
-    channels = view.get("channels")
-    for i, channel in enumerate(channels if isinstance(channels, list) else ()):
-        if isinstance(channel, dict):
-            if isinstance(channel.get("visible"), bool):
-                picture.set_visible(i, channel["visible"])
-            lo, hi = channel.get("lo"), channel.get("hi")
-            if isinstance(lo, int | float) and isinstance(hi, int | float):
-                picture.set_levels(i, lo, hi)
+        if not isinstance(index, int) or isinstance(index, bool):
+            continue
+        if name not in lengths:
+            yield f"The view has an index of the axis {clean(name, 40)}, which this image does not have."
+            continue
+        if not 0 <= index < lengths[name]:
+            asked = count(index) if abs(index) < 10**12 else "a number beyond all arrays"
+            yield f"The view asks for {clean(name, 40)} {asked}; the last one here is {count(lengths[name] - 1)}."
+        picture.set_index(name, index)
+
+
+def _restore_level(picture: Settable, image: Image, level: Any) -> Iterator[str]:
+    if isinstance(level, int) and not isinstance(level, bool):
+        if not 0 <= level < len(image.levels):
+            yield f"The view asks for a level that is not here: the image has {counted(len(image.levels), 'level')}."
+        else:
+            picture.lock_level(level)
+
+
+def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
+    """Sets colours, contrast and visibility, as far as there are such channels; sentences about what does not fit."""
+    if not isinstance(channels, list):
+        return []
+    misfits = []
+    if len(channels) > there:
+        misfits.append(f"The view has {counted(len(channels), 'channel')}; the image has {count(there)}.")
+    for i, channel in enumerate(channels[:there]):
+        if not isinstance(channel, dict):
+            continue
+        if isinstance(channel.get("visible"), bool):
+            picture.set_visible(i, channel["visible"])
+        limits, gamma = _numbers([channel.get("lo"), channel.get("hi")], 2), _numbers([channel.get("gamma")], 1)
+        if limits is not None:
+            picture.set_levels(i, *limits)
+        if gamma is not None:
+            picture.set_gamma(i, *gamma)
+        color = channel.get("color")
+        if isinstance(color, list) and len(color) == 3 and all(type(c) is int and 0 <= c <= 255 for c in color):
+            picture.set_color(i, (color[0], color[1], color[2]))
+        if isinstance(channel.get("inverted"), bool):
+            picture.set_inverted(i, channel["inverted"])
+    return misfits
+
+
+def restore_labels(picture: Stylable, labels: Any) -> None:
+    """Which label images lie over the picture, as far as they are here by now."""
+    for label in labels if isinstance(labels, list) else ():
+        if isinstance(label, dict) and isinstance(label.get("path"), str) and isinstance(label.get("visible"), bool):
+            opacity = _numbers([label.get("opacity")], 1)
+            picture.set_label(label["path"], label["visible"], opacity[0] if opacity is not None else None)
+
+
+class Styles:
+    """Channels and labels to be styled without a picture, for viewers that draw by themselves."""
+
+    def __init__(self, channels: list[ChannelStyle], labels: Sequence[LabelStyle] = ()) -> None:
+        self.channels = channels
+        self.chosen: dict[str, LabelStyle] = {}
+        self._labels = labels
+
+    def set_visible(self, channel: int, visible: bool) -> None:
+        self.channels[channel].visible = visible
+
+    def set_levels(self, channel: int, lo: float, hi: float) -> None:
+        self.channels[channel].lo, self.channels[channel].hi = min(lo, hi), max(lo, hi)
+
+    def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
+        self.channels[channel].color = color
+
+    def set_gamma(self, channel: int, gamma: float) -> None:
+        self.channels[channel].gamma = max(0.01, min(100.0, gamma))
+
+    def set_inverted(self, channel: int, inverted: bool) -> None:
+        self.channels[channel].inverted = inverted
+
+    def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None:
+        for label in self._labels:
+            if label.path == path:
+                label.visible = visible
+                label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
+                self.chosen[path] = label
+
+
+def _numbers(values: Any, many: int) -> list[float] | None:
+    """So many finite numbers; None for anything else."""
+    if not isinstance(values, list) or len(values) != many:
+        return None
+    try:
+        found = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    except OverflowError:
+        return None
+    return found if len(found) == many and all(map(math.isfinite, found)) else None
 
 
 def shows_the_same(one: Image, other: Image) -> bool:

@@ -30,6 +30,7 @@ from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_d
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
+from zarrscope_app.presenters.session.kept_views import KeepsViews
 from zarrscope_app.presenters.session.opening import Opening, open_place
 from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 
-class Session(KeepsEdits):
+class Session(KeepsViews, KeepsEdits):
     """`Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`."""
 
     changed = Signal()
@@ -74,6 +75,8 @@ class Session(KeepsEdits):
         self._hierarchy: Any = None
         self._held: str | None = None
         self._closed = False
+        self.error: BaseException | None = None
+        """Why the place, or the last node that was selected and failed, could not be read."""
         self._status = SessionStatus.OPENING
         self._path = path or "/"
         self._node: Group | Array | None = None
@@ -117,6 +120,7 @@ class Session(KeepsEdits):
         def done(outcome: JobResult[tuple[Any, str, Any]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
+                self.error = outcome.error
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError())
                 self._status = SessionStatus.FAILED
                 self.tree.fail(self._shown_problem.headline)
@@ -175,7 +179,7 @@ class Session(KeepsEdits):
             self._wanted = self._path
         node = self._node
         if node is not None:
-            self._view = (self._path, self.slice.view())
+            self._view = (self._path, self._settings_on_show())
         if node is not None:
             for array in self._arrays(node):
                 self.loader.invalidate(array)
@@ -257,6 +261,7 @@ class Session(KeepsEdits):
     def close(self) -> None:
         """Gives back every request; nothing is called afterwards."""
         self._closed = True
+        self.keep_look()
         self.keep_unsaved()
         self.owner.close()
         self.slice.clear()
@@ -284,6 +289,8 @@ class Session(KeepsEdits):
         self._select(path)
 
     def _select(self, path: str) -> None:
+        if self._node is not None:
+            self.keep_look()
         self._wanted, self._path, self._node = path, path, None
         self.tree.reveal(path)
         self.edit.expect(path)
@@ -298,6 +305,7 @@ class Session(KeepsEdits):
         def done(outcome: JobResult[NodeDetails]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
+                self.error = outcome.error
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError(), path)
                 info = Info(path, problem=self._shown_problem.headline)
                 self.tabs.show(NodeDetails(hierarchy, None, info))
@@ -325,10 +333,12 @@ class Session(KeepsEdits):
         self._version = found.image.version if found.image is not None else ""
         self.tabs.show(found)
         if found.image is not None and found.has_picture:
-            if found.labels is None:
+            self._labels_come = found.labels is None
+            if self._labels_come:
                 self._show_labels(node, found.image)
             for axis, index in enumerate(self.slice.index if node.kind == "array" else ()):
                 self.values.move(axis, index)
+            self._last_look()
             self._restore_view()
         self._view = None
 
@@ -355,7 +365,7 @@ class Session(KeepsEdits):
             self.metadata.show_node(found)
             self.tabs.show_again(found)
             if found.image is None or not self.slice.update_image(found.image):
-                view = self.slice.view()
+                view = self._settings_on_show()
                 view.pop("channels", None)
                 self._show(found)
                 self.slice.restore(view)
@@ -367,8 +377,10 @@ class Session(KeepsEdits):
         hierarchy = self._hierarchy
 
         def done(outcome: JobResult[dict[str, Image | None]]) -> None:
-            if self._node is node and outcome.value:
-                self.slice.set_labels(outcome.value)
+            if self._node is node:
+                if outcome.value:
+                    self.slice.set_labels(outcome.value)
+                self._labels_came()
 
         self.owner.fetch(lambda: labels_of(hierarchy, image), done)
 
@@ -477,18 +489,3 @@ class Session(KeepsEdits):
         if state != self._told:  # a picture that is painted changes nothing here, as a rule
             self._told = state
             self.changed.emit()
-
-    # ------------------------------------------------------------------ a view to come back to
-    def view(self) -> dict[str, Any]:
-        """Place and display settings, as JSON."""
-        return {"url": self.url, "path": self._path, "slice": self.slice.view()}
-
-    def restore(self, view: Any) -> None:
-        """Display settings to use once the picture is there."""
-        self._view = ("", view)
-
-    def _restore_view(self) -> None:
-        """Display settings that were kept of the node on show, or asked for."""
-        if self._view is not None and self._view[0] in ("", self._path):
-            self.slice.restore(self._view[1])
-        self._view = None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +12,10 @@ from psygnal import Signal
 from zarrscope.errors.confidential import public, without_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.session.addresses import absolute
+from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.session.state_text import decode_view
 
 
 class Settings(Protocol):
@@ -53,20 +55,16 @@ class Recent:
     label: str
 
 
-def absolute(text: str) -> str:
-    """An address that means the same from every folder: a local path from the root on, all else as it is."""
-    if "://" in text or not text.strip():
-        return text
-    path, sign, rest = text, "", ""
-    for mark in ("::", "|"):  # a node within, or a pipeline
-        if mark in text and not os.path.exists(text):
-            path, sign, rest = text.partition(mark)
-            break
-    return os.path.abspath(os.path.expanduser(path)) + sign + rest
+@dataclass(frozen=True)
+class Bookmark:
+    """A view that somebody wants to come back to; `text` for `Workspace.restore`."""
+
+    label: str
+    text: str
 
 
 MAX_RECENT = 12
-VIEW_VERSION = 1
+MAX_BOOKMARKS = 100
 
 
 class Workspace:
@@ -120,6 +118,7 @@ class Workspace:
         chosen = {name: True for name, wanted in how.items() if wanted}
         session = self._make(url, self._post, writable=writable, **chosen)
         session.keep_edits(self._settings)
+        session.looks = LastLooks(self._settings)
         self._sessions.append(session)
         self._current = session
         self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
@@ -153,22 +152,46 @@ class Workspace:
         self._remember([])
 
     def view_text(self) -> str:
-        """The current view (place, indices, axes, contrast) as JSON text, "" for an empty window."""
-        if self._current is None:
-            return ""
-        return json.dumps({"zarrscope": VIEW_VERSION, **self._current.view()})
+        """The current view (place, indices, axes, contrast) as one text, "" for an empty window; see state_text.py."""
+        return self._current.view_text() if self._current is not None else ""
 
-    def restore(self, text: str) -> Session | None:
-        """Opens what `view_text` described. None for a text that is none of ours."""
-        try:
-            view: Any = json.loads(text)
-        except ValueError:
-            return None
-        if not isinstance(view, dict) or "zarrscope" not in view or not isinstance(view.get("url"), str):
-            return None
-        session = self.open(view["url"])
-        session.restore(view.get("slice"))
-        path = view.get("path")
-        if isinstance(path, str):
-            session.select(path)
+    def restore(self, text: str, url: str | None = None) -> Session:
+        """Opens what `view_text` told; `url`: at another place. Raises Refused, in words, for any other text."""
+        return self.show_view(decode_view(text), url)
+
+    def show_view(self, view: Mapping[str, Any], url: str | None = None) -> Session:
+        """Opens a view that was decoded."""
+        known = (*(session.url for session in self._sessions), *self._recent)
+        place = url or next((found for found in known if without_numbers(found) == view["url"]), view["url"])
+        session = self.open(place)
+        session.show_view(view)
         return session
+
+    # ------------------------------------------------------------------ bookmarks
+    @property
+    def bookmarks(self) -> tuple[Bookmark, ...]:
+        """Oldest first. What is no view any more is left out."""
+        try:
+            found = json.loads(self._settings.load("bookmarks") or "[]")
+        except (ValueError, RecursionError):
+            return ()
+        return tuple(
+            Bookmark(strings.clean(item["label"], 90), item["text"])
+            for item in (found if isinstance(found, list) else ())
+            if isinstance(item, dict) and all(isinstance(item.get(name), str) for name in ("label", "text"))
+        )[:MAX_BOOKMARKS]
+
+    def add_bookmark(self) -> None:
+        """Keeps the view on show; a bookmark of the same name makes room for it."""
+        if self._current is not None:
+            label = self._current.bookmark_label
+            kept = [found for found in self.bookmarks if found.label != label]
+            self._keep_bookmarks([*kept, Bookmark(label, self.view_text())][-MAX_BOOKMARKS:])
+
+    def remove_bookmark(self, label: str) -> None:
+        self._keep_bookmarks([found for found in self.bookmarks if found.label != label])
+
+    def _keep_bookmarks(self, bookmarks: list[Bookmark]) -> None:
+        told = [{"label": found.label, "text": found.text} for found in bookmarks]
+        self._settings.store("bookmarks", json.dumps(told))
+        self.changed.emit()

@@ -1,0 +1,164 @@
+"""What a session does with views: tells the one on show, goes to another, remembers how an image was shown last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors.confidential import without_numbers
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.saved_view import restore_labels
+from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.addresses import absolute
+from zarrscope_app.presenters.session.state_text import decode_view, encode_view
+from zarrscope_app.presenters.session.view_models import crumbs, place_name
+
+MOST_IMAGES = 200
+"""So many images are remembered; those that were shown longest ago are forgotten."""
+
+
+class Store(Protocol):
+    """Small private texts by name, which outlive the process."""
+
+    def load(self, name: str) -> str | None: ...
+
+    def store(self, name: str, text: str) -> None: ...
+
+
+class LastLooks:
+    """How images were shown last, where somebody chose it: channels and labels, by place and node."""
+
+    NAME = "looks"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _all(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._store.load(self.NAME) or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @staticmethod
+    def _key(url: str, path: str) -> str:
+        return blake2b(f"{without_numbers(url)}\n{path}".encode(), digest_size=12).hexdigest()
+
+    def keep(self, url: str, path: str, look: Mapping[str, Any]) -> None:
+        """The newest comes last."""
+        found, key = self._all(), self._key(url, path)
+        if found.get(key) == look:
+            return
+        found.pop(key, None)
+        found[key] = dict(look)
+        self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
+
+    def of(self, url: str, path: str) -> Any:
+        """None where nothing was kept."""
+        return self._all().get(self._key(url, path))
+
+
+class KeepsViews:
+    """Part of a session."""
+
+    url: str
+    slice: SlicePresenter
+    problems: ProblemsPresenter
+    looks: LastLooks | None = None
+    _path: str
+    _view: tuple[str, Any] | None
+    _labels_wanted: Any = None
+    """Of a view: how label images are shown that are not found yet."""
+    _labels_come = False
+    _shown_problem: strings.Problem
+
+    def select(self, path: str) -> None:
+        raise NotImplementedError
+
+    def _refresh(self) -> None:
+        raise NotImplementedError
+
+    def report(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+    def view(self) -> dict[str, Any]:
+        """Place and display settings, as JSON."""
+        return {"url": without_numbers(absolute(self.url)), "path": self._path, "slice": self.slice.view()}
+
+    def view_text(self) -> str:
+        """The view on show as one text; see state_text.py."""
+        return encode_view(self.view())
+
+    @property
+    def bookmark_label(self) -> str:
+        """ "cells.zarr ▸ 0 · t 0 z 31": a name for the view on show."""
+        place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path))
+        sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
+        return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
+
+    def restore(self, view: Any) -> None:
+        """Display settings to use once the picture is there."""
+        self._view = ("", view)
+
+    def go_to(self, text: str) -> bool:
+        """Shows the view that a text tells, where it is one of this place; else says why not. True: it is."""
+        try:
+            view = decode_view(text)
+            if without_numbers(absolute(view["url"])) != without_numbers(absolute(self.url)):
+                raise Refused(
+                    f"This view is one of another place, {strings.clean(view['url'], 200)}",
+                    advice="Open it with zarrscope open and the text.",
+                )
+        except ZarrscopeError as error:
+            self.report(error)
+            return False
+        self.show_view(view)
+        return True
+
+    def show_view(self, view: Mapping[str, Any]) -> None:
+        """Goes to the node of a decoded view of this place, and shows it so."""
+        self.restore(view.get("slice"))
+        self.select(str(view["path"]))
+
+    def _settings_on_show(self) -> dict[str, Any]:
+        """As `view`, for a host that shows the same part of the plane still."""
+        return {name: told for name, told in self.slice.view().items() if name not in ("rect", "crosshair")}
+
+    def _restore_view(self) -> None:
+        """Display settings that were kept of the node on show, or asked for; what does not fit is said."""
+        asked, self._view, self._labels_wanted = self._view, None, None
+        if asked is None or asked[0] not in ("", self._path):
+            return
+        misfits = self.slice.restore(asked[1])
+        if isinstance(asked[1], dict):
+            self._labels_wanted = asked[1].get("labels") if self._labels_come else None
+        for sentence in misfits:
+            told = self.problems.add(strings.warning(sentence, self._path))
+            if not self._shown_problem.headline:
+                self._shown_problem = told
+
+    @property
+    def labels_known(self) -> bool:
+        """No label image of the view is still to come."""
+        return self._labels_wanted is None
+
+    def _labels_came(self) -> None:
+        """Label images that were found after the picture was shown."""
+        restore_labels(self.slice, self._labels_wanted)
+        self._labels_wanted = None
+
+    def keep_look(self) -> None:
+        """Remembers how the image on show is shown, where somebody chose it."""
+        if self.looks is not None and self.slice.by_person and (view := self.slice.view()):
+            self.looks.keep(self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view})
+
+    def _last_look(self) -> None:
+        """Shows the image as it was shown last."""
+        look = self.looks.of(self.url, self._path) if self.looks is not None else None
+        if isinstance(look, dict):
+            self.slice.restore({"channels": look.get("channels"), "labels": look.get("labels")})
+            self._labels_wanted = look.get("labels") if self._labels_come else None

@@ -1,0 +1,118 @@
+"""A view painted without a window, as the window would paint it: for the command line and for export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope.errors import TooLarge, Unreadable, Unsupported
+from zarrscope.model.storage import never
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.view_models import Rect
+from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.session.view_models import SessionStatus
+
+PATIENCE = 600.0
+"""Seconds without any answer before a picture is given up."""
+
+
+def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
+    """(height, width) of a picture of a part of a plane, whose longer side has so many pixels."""
+    tall, wide = (rect[2] - rect[0]) * aspect, rect[3] - rect[1]
+    scale = longest / max(tall, wide)
+    return max(1, round(tall * scale)), max(1, round(wide * scale))
+
+
+def painted(
+    url: str,
+    view: Mapping[str, Any],
+    longest: int,
+    *,
+    cancelled: Callable[[], bool] = never,
+    told: Callable[[str], object] = lambda sentence: None,
+    **how: Any,
+) -> npt.NDArray[np.uint8] | None:
+    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has so many pixels; None when
+    cancelled. `told` gets what does not fit; `how` goes to Session.
+
+    Raises the error of a place or a chunk that cannot be read, Unsupported where there is no picture, TooLarge where it
+    would take too much. Blocks.
+    """
+    mailbox = Mailbox()
+    session = Session(url, mailbox, path=str(view["path"]), **how)
+    try:
+        session.restore(view.get("slice"))
+        _wait(mailbox, lambda: cancelled() or (_answered(session) and session.labels_known))
+        if not cancelled():
+            _need_picture(session)
+            for problem in session.problems.items:
+                told(problem.headline)
+            return _paint(session.slice, mailbox, longest, cancelled)
+        return None
+    finally:
+        session.close()
+        mailbox.run()
+
+
+def _answered(session: Session) -> bool:
+    status = session.state.status
+    return status is SessionStatus.FAILED or (status is SessionStatus.READY and not session.state.selecting)
+
+
+def _need_picture(session: Session) -> None:
+    state = session.state
+    if session.node is None:
+        raise session.error or Unreadable(state.sentence, store=state.url)
+    if session.slice.state.kind != "image":
+        problem = getattr(session.node, "problem", None)
+        raise problem or Unsupported(
+            f"{state.path} has no picture to draw", feature="picture", advice="Name an image, or an array of two axes."
+        )
+
+
+def _paint(
+    picture: SlicePresenter, mailbox: Mailbox, longest: int, cancelled: Callable[[], bool]
+) -> npt.NDArray[np.uint8] | None:
+    errors: list[BaseException] = []
+    picture.failed.connect(lambda error, path: errors.append(error))
+    height, width = picture.frame.shape
+    rect = picture.take_rect() or (0.0, 0.0, float(height), float(width))
+    pixels = pixels_of(rect, picture.frame.aspect, longest)
+    picture.viewport(rect, pixels)
+
+    def whole() -> bool:
+        frame, channels = picture.frame, picture.state.channels
+        known = all(channel.lo is not None for channel in channels if channel.visible)
+        return bool(frame.blocked or errors or (frame.tiles and not frame.loading and known))
+
+    _wait(mailbox, lambda: cancelled() or whole())
+    mailbox.run()  # what the last tile still has to tell
+    if cancelled():
+        return None
+    if errors:
+        raise errors[0]
+    if picture.frame.blocked:
+        raise TooLarge(
+            f"This view takes too much to draw at once ({picture.frame.blocked.partition(':')[0]})",
+            size=0,
+            limit=0,
+            advice="Zoom in, or choose a coarser level.",
+        )
+    _wait(mailbox, lambda: cancelled() or whole())
+    return picture.picture(*pixels)
+
+
+def _wait(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
+    """As `run_until`, looking now and then whether somebody has cancelled."""
+    waited = 0.0
+    while not happened():
+        try:
+            mailbox.run_until(happened, 0.5)
+        except TimeoutError:
+            waited += 0.5
+            if waited > PATIENCE:
+                raise Unreadable(f"Nothing came for {PATIENCE:.0f} seconds") from None

@@ -1,0 +1,75 @@
+"""A view as one text to copy, send and paste: "zarrscope:eNqrVi…".
+
+The text is one word of letters, digits, "-" and "_": mail, chats and shells leave it as it is. Within is JSON,
+compressed, with a checksum that tells a text that was cut. The JSON itself is taken, too, so that scripts can write it:
+
+    {"zarrscope": 1, "url": "/data/cells.zarr", "path": "/", "slice": {"index": {"z": 31}}}
+
+"slice" is explained in image/saved_view.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from zarrscope.errors import Refused
+
+VERSION = 1
+SIGN = "zarrscope:"
+MOST_CHARACTERS = 1 << 18
+MOST_BYTES = 1 << 20
+"""What a text may hold: a view of a thousand channels is a tenth of it."""
+
+
+def is_view(text: str) -> bool:
+    """Whether a text claims to be a view: for lines that take addresses, too."""
+    start = text.lstrip()[:80]
+    return start.startswith(SIGN) or (start.startswith("{") and '"zarrscope"' in text[:MOST_CHARACTERS])
+
+
+def encode_view(view: Mapping[str, Any]) -> str:
+    """A view as text. Raises ValueError where it holds a number that JSON does not have."""
+    told = json.dumps({"zarrscope": VERSION, **view}, separators=(",", ":"), allow_nan=False)
+    return SIGN + base64.urlsafe_b64encode(zlib.compress(told.encode(), 9)).decode().rstrip("=")
+
+
+def decode_view(text: str) -> dict[str, Any]:
+    """The view that a text tells, of which "url" and "path" are texts. Raises Refused, in words for a person."""
+    if len(text) > MOST_CHARACTERS:
+        raise _refused("is too long")
+    told = text.strip()
+    if told.startswith(SIGN):
+        told = _unpacked("".join(told[len(SIGN) :].split()))  # mail may have broken it into lines
+    try:
+        view = json.loads(told)
+    except (ValueError, RecursionError):
+        raise _refused("is no view of zarrscope") from None
+    if not isinstance(view, dict) or not isinstance(version := view.get("zarrscope"), int):
+        raise _refused("is no view of zarrscope")
+    if version > VERSION:
+        raise Refused(
+            "This view was copied from a newer zarrscope", advice="Update zarrscope, or ask for the address itself."
+        )
+    if not isinstance(view.get("url"), str) or not view["url"] or not isinstance(view.setdefault("path", "/"), str):
+        raise _refused("names no place")
+    return view
+
+
+def _unpacked(word: str) -> str:
+    try:
+        packed = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True)
+        unpacking = zlib.decompressobj()
+        told = unpacking.decompress(packed, MOST_BYTES)
+        if not unpacking.eof:
+            raise ValueError
+        return told.decode()
+    except (ValueError, zlib.error):
+        raise _refused("was cut or changed on its way") from None
+
+
+def _refused(why: str) -> Refused:
+    return Refused(f"This text {why}", advice="Copy the view again, and paste all of it.")

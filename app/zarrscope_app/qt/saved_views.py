@@ -1,0 +1,77 @@
+"""Views in a window: copied to the clipboard, pasted, bookmarked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QInputDialog, QLineEdit, QMenu
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope_app.presenters import Workspace
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.session.state_text import is_view
+
+from .text import literal
+from .theme import icon
+
+
+class Views:
+    """Of one workspace. `failed(error)` tells what is no view, `say(sentence)` what was done."""
+
+    def __init__(
+        self, workspace: Workspace, failed: Callable[[BaseException], None], say: Callable[[str], None]
+    ) -> None:
+        self._workspace, self._failed, self._say = workspace, failed, say
+
+    def copy(self) -> None:
+        """The view on show to the clipboard."""
+        clipboard = QGuiApplication.clipboard()
+        text = self._workspace.view_text()
+        if clipboard is not None and text:
+            clipboard.setText(text)
+            self._say(LABELS["view-copied"])
+
+    def paste(self) -> None:
+        """The view on the clipboard; where there is none, asks for one."""
+        clipboard = QGuiApplication.clipboard()
+        text = clipboard.text() if clipboard is not None else ""
+        if not is_view(text):
+            title = command("paste-view").label.rstrip("…")
+            text, given = QInputDialog.getText(None, title, LABELS["view-to-paste"], QLineEdit.EchoMode.Normal)
+            if not given:
+                return
+        self.show(text)
+
+    def show(self, text: str) -> None:
+        """Opens what a text tells."""
+        try:
+            self._workspace.restore(text)
+        except ZarrscopeError as error:
+            self._failed(error)
+
+    def fill(self, menu: QMenu) -> None:
+        """The bookmarks, and what can be done with them."""
+        menu.clear()
+        add = menu.addAction(LABELS["bookmark-add"])
+        assert add is not None
+        add.setEnabled(self._workspace.current is not None)
+        add.triggered.connect(self._workspace.add_bookmark)
+        menu.addSeparator()
+        bookmarks = self._workspace.bookmarks
+        for bookmark in bookmarks:
+            action = menu.addAction(icon("recent"), literal(bookmark.label))
+            assert action is not None
+            action.triggered.connect(lambda _=False, text=bookmark.text: self.show(text))
+        if bookmarks:
+            menu.addSeparator()
+            below = menu.addMenu(LABELS["bookmark-remove"])
+            assert below is not None
+            for bookmark in bookmarks:
+                action = below.addAction(literal(bookmark.label))
+                assert action is not None
+                action.triggered.connect(partial(self._remove, bookmark.label))
+
+    def _remove(self, label: str, _: bool = False) -> None:
+        self._workspace.remove_bookmark(label)

@@ -1,0 +1,366 @@
+"""A view as one text: told by any host, shown by all of them, refused in words where it is none or does not fit."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.journeys import Shelf, labelled_image, small_image
+from zarrscope.errors import Refused
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app import cli
+from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters.layers import plan
+from zarrscope_app.presenters.session.painted import painted
+from zarrscope_app.presenters.session.state_text import SIGN, decode_view, encode_view, is_view
+
+SIZE = 48
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An OME-Zarr 0.5 image of two channels and two levels in a folder, c z y x uint16."""
+    folder = tmp_path_factory.mktemp("state") / "two channels.zarr"
+    axes = [{"name": "c", "type": "channel"}] + [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+    datasets = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 0.5 * 2**k, 0.5 * 2**k]}]}
+        for k in (0, 1)
+    ]
+    channels = [{"label": label, "color": color, "active": True} for label, color in (("a", "FF0000"), ("b", "00FF00"))]
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}], "omero": {"channels": channels}}
+    with zarrscope.open(str(folder), "w-") as h:
+        h["/"].attrs["ome"] = ome
+        values = np.arange(2 * 5 * 64 * 96, dtype="u2").reshape(2, 5, 64, 96) % 4001
+        h.create_array("/0", shape=values.shape, dtype="u2", chunks=(1, 1, 32, 32))[...] = values
+        h.create_array("/1", shape=(2, 5, 32, 48), dtype="u2", chunks=(1, 1, 32, 32))[...] = values[..., ::2, ::2]
+    return str(folder)
+
+
+def shown(session: Session) -> None:
+    """What a person does before copying the view."""
+    picture = session.slice
+    picture.set_index("z", 3)
+    picture.set_levels(0, 100, 3000)
+    picture.set_levels(1, 7, 4000.5)
+    picture.set_color(1, (1, 2, 255))
+    picture.set_gamma(0, 1.5)
+    picture.set_inverted(1, True)
+    picture.lock_level(1)
+    picture.viewport((8.0, 16.0, 40.0, 64.0), (32, 48))
+    picture.hover(20.5, 30.5)
+
+
+@pytest.fixture
+def text(place: str, mailbox: Mailbox) -> str:
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.open(place)
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.channels))
+    shown(session)
+    text = workspace.view_text()
+    workspace.close_all()
+    return text
+
+
+def told(text: str) -> dict[str, Any]:
+    """Without the part of the plane: hosts show it in a frame of another form."""
+    view = decode_view(text)
+    view["slice"].pop("rect", None)
+    return view
+
+
+def drawn(url: str, text: str) -> np.ndarray[Any, Any]:
+    """The picture of a view, without a window."""
+    found = painted(url, decode_view(text), SIZE)
+    assert found is not None, "nobody cancelled"
+    return found
+
+
+def test_the_text_tells_all_of_a_view_in_one_word(place: str, text: str) -> None:
+    assert text.startswith(SIGN)
+    assert " " not in text
+    view = decode_view(text)
+    assert (view["url"], view["path"]) == (place, "/")
+    assert view["slice"] == {
+        "index": {"c": 0, "z": 3},
+        "show": ["y", "x"],
+        "channels": [
+            {"visible": True, "lo": 100, "hi": 3000, "color": [255, 0, 0], "gamma": 1.5, "inverted": False},
+            {"visible": True, "lo": 7, "hi": 4000.5, "color": [1, 2, 255], "gamma": 1.0, "inverted": True},
+        ],
+        "level": 1,
+        "rect": [8, 16, 40, 64],
+        "crosshair": [20.5, 30.5],
+    }
+
+
+def test_a_round_trip_through_the_presenter_and_other_axes(place: str, text: str, mailbox: Mailbox) -> None:
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.restore("\n ".join(text[i : i + 60] for i in range(0, len(text), 60)))  # as mail breaks it
+    mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
+    rect = session.slice.take_rect()
+    assert rect is not None
+    session.slice.viewport(rect, (32, 48))
+    assert decode_view(workspace.view_text()) == decode_view(text)
+    session.slice.show("z", "x")
+    again = decode_view(workspace.view_text())
+    assert again["slice"]["show"] == ["z", "x"]
+    session.slice.show("y", "x")
+    workspace.restore(json.dumps(again))
+    assert decode_view(workspace.view_text())["slice"]["show"] == ["z", "x"]
+    workspace.close_all()
+
+
+def test_painted_as_the_presenter_paints(place: str, text: str, mailbox: Mailbox) -> None:
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.restore(text)
+    mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
+    rect = session.slice.take_rect()
+    assert rect is not None
+    assert rect == (8, 16, 40, 64)
+    session.slice.viewport(rect, (32, 48))
+    mailbox.run_until(lambda: bool(session.slice.frame.tiles) and not session.slice.frame.loading)
+    expected = session.slice.picture(32, 48)
+    workspace.close_all()
+    found = drawn(place, text)
+    assert np.array_equal(found, expected)
+    assert found.std() > 10
+
+
+def test_render_draws_it_and_names_what_does_not_fit(
+    place: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    out = tmp_path / "view.png"
+    assert cli.run(["render", "--state", text, "-o", str(out), "--size", str(SIZE)]) == 0
+    with pillow.open(out) as found:
+        assert np.array_equal(np.asarray(found.convert("RGB")), drawn(place, text))
+    assert cli.run(["render", text, "-o", str(out)]) == 0, "a view in place of the URL"
+    stale = json.dumps({"zarrscope": 1, "url": place, "path": "/", "slice": {"index": {"z": 99, "q": 1}, "level": 7}})
+    capsys.readouterr()
+    assert cli.run(["render", "--state", stale, "-o", str(out), "--size", "32"]) == 0
+    said = capsys.readouterr().err
+    assert "asks for z 99; the last one here is 4." in said
+    assert "the axis q, which this image does not have" in said
+    assert "the image has 2 levels" in said
+    assert cli.run(["render", "--state", text, "--level", "1", "-o", str(out)]) == 2
+    assert cli.run(["render", "--state", text[:-9], "-o", str(out)]) == 1
+    assert "was cut or changed on its way. Copy the view again" in capsys.readouterr().err
+    gone = encode_view({"url": place, "path": "/nothing", "slice": {}})
+    assert cli.run(["render", "--state", gone, "-o", str(out)]) == 3
+    assert "/nothing" in capsys.readouterr().err
+
+
+def test_the_same_view_of_another_place(place: str, text: str, tmp_path: Path) -> None:
+    other = tmp_path / "copy.zarr"
+    shutil.copytree(place, other)
+    found = drawn(str(other), text)
+    assert np.array_equal(found, drawn(place, text))
+
+
+def test_layers_of_napari_are_shown_so(place: str, text: str) -> None:
+    first, second = plan(zarrscope.open(place)["/"], decode_view(text))
+    assert (first.contrast, first.color, first.gamma) == ((100, 3000), (255, 0, 0), 1.5)
+    assert (second.contrast, second.color) == ((7, 4000.5), (1, 2, 255))
+    hidden = decode_view(text)
+    hidden["slice"]["channels"][0]["visible"] = False
+    assert [layer.visible for layer in plan(zarrscope.open(place)["/"], hidden)] == [False, True]
+
+
+@pytest.mark.needs("qt", "display")
+def test_through_the_window(text: str, qtbot: Any) -> None:
+    from qtpy.QtGui import QGuiApplication
+
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window)
+    window.show()
+    window.open(text)
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: settled(session)() and session.slice.state.locked, timeout=20_000)
+    qtbot.waitUntil(lambda: window.image.canvas.zoom > 2, timeout=20_000)
+    y0, x0, y1, x1 = window.image.canvas.visible_rect
+    assert (y0 + y1, x0 + x1) == pytest.approx((48, 80))
+    session.slice.hover(20.5, 30.5)
+    window.run("copy-view")
+    clipboard = QGuiApplication.clipboard()
+    assert clipboard is not None
+    assert told(clipboard.text()) == told(text)
+    session.slice.set_index("z", 0)
+    window.run("paste-view")
+    assert session.slice.index[1] == 3
+    window.open(text[:-5])
+    assert "was cut or changed" in window.error_bar.sentence
+    window.workspace.add_bookmark()
+    (bookmark,) = window.workspace.bookmarks
+    assert bookmark.label == "two channels.zarr · z 3"
+    assert told(bookmark.text) == told(text)
+    menu = window.menus.menus["bookmarks"]
+    menu.aboutToShow.emit()
+    assert bookmark.label in [action.text() for action in menu.actions()]
+    window.workspace.remove_bookmark(bookmark.label)
+    assert window.workspace.bookmarks == ()
+
+
+def test_through_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("textual")
+    assert told(asyncio.run(copied_in_the_terminal(text, monkeypatch))) == told(text)
+
+
+async def copied_in_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The view that the terminal copies after `text` was pasted there."""
+    from zarrscope_app.tui.app import Explorer
+
+    app = Explorer(decode_view(text)["url"], settings=Forgetful())
+    copied: list[str] = []
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    async with app.run_test(size=(100, 30)) as pilot:
+        for _ in range(400):
+            await pilot.pause(0.05)
+            if settled(app.session)() and app.session.slice.state.channels:
+                break
+        app.keyboard.paste(text)
+        for _ in range(400):
+            await pilot.pause(0.05)
+            if app.session.slice.state.locked:
+                break
+        app.session.slice.hover(20.5, 30.5)
+        await pilot.press("w")
+    return copied[-1]
+
+
+def test_through_the_notebook(text: str) -> None:
+    pytest.importorskip("anywidget")
+    from zarrscope_app.jupyter import Explorer, explore
+
+    del explore
+    mailbox, view = Mailbox(), decode_view(text)
+    widget = Explorer(view["url"], view=view, post=mailbox)
+    try:
+        mailbox.run_until(lambda: settled(widget.session)() and widget.session.slice.state.locked)
+        widget.session.slice.hover(20.5, 30.5)
+        mailbox.run_until(lambda: told(widget.state) == told(text))
+        view["slice"]["index"]["z"] = 1
+        widget.state = encode_view(view)
+        mailbox.run_until(lambda: widget.index.get("z") == 1)
+    finally:
+        widget.close()
+
+
+BOMB = SIGN + base64.urlsafe_b64encode(zlib.compress(b" " * (1 << 24))).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no view"),
+        ("nonsense", "no view"),
+        ("{}", "no view"),
+        ("[1]", "no view"),
+        ('{"zarrscope": "1"}', "no view"),
+        ('{"zarrscope": 1}', "names no place"),
+        ('{"zarrscope": 1, "url": 5}', "names no place"),
+        ('{"zarrscope": 1, "url": "a.zarr", "path": 7}', "names no place"),
+        ('{"zarrscope": 9, "url": "a.zarr"}', "newer zarrscope"),
+        ("[" * 100_000, "no view"),
+        (SIGN, "cut or changed"),
+        (SIGN + "eNq*", "cut or changed"),
+        (SIGN + "AAAA", "cut or changed"),
+        (BOMB, "cut or changed"),
+        ("x" * (1 << 19), "too long"),
+    ],
+)
+def test_a_text_from_elsewhere_is_refused_in_words(text: str, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        decode_view(text)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"index": {"z": 10**400, "y": True, "c": "3", "\x1b[31m": 2}},
+        {"index": [1, 2], "show": "yx", "channels": {"a": 1}, "labels": 5, "level": True},
+        {"show": ["y", "nope"], "level": -1},
+        {"show": ["c", "c"]},
+        {"channels": [{"lo": 10**400, "hi": 1, "gamma": -1, "color": [1, 2, 300], "visible": 1}] * 30},
+        {"channels": [5, {"lo": "a", "hi": None, "gamma": 1e300}]},
+        {"rect": [0, 0, 0, 0], "crosshair": [1e300, 2]},
+        {"rect": [1, 2, 3], "crosshair": ["a", 2]},
+        {"labels": [{"path": "/x", "visible": True, "opacity": "a"}, 7]},
+    ],
+)
+def test_hostile_parts_leave_a_picture(place: str, part: dict[str, Any], mailbox: Mailbox) -> None:
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.restore(json.dumps({"zarrscope": 1, "url": place, "slice": part}))
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.channels))
+    assert session.slice.state.kind == "image"
+    assert all(0 <= axis.index < axis.length for axis in session.slice.state.axes)
+    assert "\x1b" not in "".join(problem.headline for problem in session.problems.items)
+    json.loads(json.dumps(session.view(), allow_nan=False))
+    workspace.close_all()
+
+
+def test_a_view_of_another_place_is_named(shelf: Shelf, text: str, mailbox: Mailbox) -> None:
+    small_image(shelf)
+    session = Session(shelf.address, mailbox)
+    mailbox.run_until(settled(session))
+    assert not session.go_to(text)
+    assert "This view is one of another place" in session.state.sentence
+    session.close()
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: Mailbox) -> None:
+    labelled_image(shelf)
+    settings = Forgetful()
+    workspace = Workspace(mailbox, settings)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.channels))
+    workspace.close_all()
+    assert settings.load("looks") is None, "nobody chose anything"
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.labels))
+    session.slice.set_levels(0, 30, 40)
+    session.slice.set_label("/image/labels/cells", True, 0.25)
+    workspace.close_all()
+    again = Workspace(mailbox, settings)
+    session = again.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.labels))
+    channel, label = session.slice.state.channels[0], session.slice.state.labels[0]
+    assert (channel.lo, channel.hi, label.visible, label.opacity) == (30, 40, True, 0.25)
+    view = {"url": shelf.address, "path": "/image", "slice": {"channels": [{"lo": 1, "hi": 2}]}}
+    again.restore(encode_view(view))
+    assert (session.slice.state.channels[0].lo, session.slice.state.channels[0].hi) == (1, 2), "a view goes before"
+    settings.store("looks", '{"x": [')
+    assert session.looks is not None
+    assert session.looks.of(shelf.address, "/image") is None
+    again.close_all()
+
+
+def test_is_view() -> None:
+    assert is_view(" zarrscope:abc")
+    assert is_view('{"zarrscope": 1}')
+    assert not is_view("/data/zarrscope.zarr")
+    assert not is_view("{odd}.zarr")
