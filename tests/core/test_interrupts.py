@@ -211,6 +211,31 @@ def test_shared_work_stops_and_what_is_under_way_is_waited_for() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="a signal for one thread")
+def test_the_one_who_waits_for_the_others_item_is_interrupted() -> None:
+    """A signal that another thread gets, or that comes just before, does not wake who waits for a lock."""
+    fetching = threading.Event()
+
+    def items() -> Iterator[str]:
+        yield "for the one who asks"
+        fetching.set()
+        end = time.monotonic() + ENDS
+        time.sleep(0.2)  # the other one waits for the lock by now, or is early and passes
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        while time.monotonic() < end:
+            check()
+            time.sleep(0.01)
+
+    def work(item: str) -> None:
+        if threading.current_thread() is threading.main_thread():
+            fetching.wait(ENDS)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Background(decode_threads=2).share(items(), work)
+    assert time.monotonic() - began < ENDS
+
+
 def test_a_child_forked_within_an_operation_has_pythons_handler() -> None:
     with operation():
         child = os.fork()

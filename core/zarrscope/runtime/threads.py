@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from zarrscope.runtime.cpu import cores
-from zarrscope.runtime.interrupts import Interrupted, adopt, check, current, stop, uninterrupted
+from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, adopt, check, current, stop, uninterrupted
 from zarrscope.runtime.pool import Pool, log, pools
 from zarrscope.runtime.pool import Priority as Priority
 from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
@@ -183,25 +183,36 @@ class _SharedLoop(Generic[T]):
             with self._calm:
                 self._over = True
                 while self._busy:
-                    self._calm.wait()
+                    self._calm.wait(LOOK_SECONDS)
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
+    def _stop_if_asked(self) -> None:
+        if self._operation is not None and self._operation.signal:
+            stop(self._operation)
+
+    def _acquire(self) -> None:
+        """The lock of the iterator. In steps: Python does not run the handler of a signal that comes in the moment
+        before the main thread waits for a lock, until it has waited; and whoever holds this one may be waiting for a
+        server, until that handler says otherwise."""
+        while not self._take.acquire(timeout=LOOK_SECONDS):
+            self._stop_if_asked()
+
     def _run(self) -> None:
-        operation = self._operation
         while True:
             try:
-                with self._take:
+                self._acquire()
+                try:
                     if self._over:
                         return
-                    if operation is not None and operation.signal:
-                        stop(operation)
-                    try:
-                        item = next(self._iterator)
-                    except StopIteration:
-                        self._over = True
-                        return
+                    self._stop_if_asked()
+                    item = next(self._iterator)
+                except StopIteration:
+                    self._over = True
+                    return
+                finally:
+                    self._take.release()
                 self._work(item)
             except BaseException as error:
                 with self._calm:
