@@ -11,7 +11,7 @@ import pytest
 
 import zarrscope
 from zarrscope.check.finding import Finding
-from zarrscope.check.hierarchy import Progress, check
+from zarrscope.check.hierarchy import CheckProgress, check
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Fault, Faults, Wrapper
@@ -274,7 +274,7 @@ def test_progress_and_cancelling() -> None:
     h.create_array("/a", shape=(1000,), dtype="u1", chunks=(1,), codecs=[CodecSpec("bytes")])[...] = 1
     h.create_array("/b", shape=(2,), dtype="u1", chunks=(1,), codecs=[CodecSpec("bytes")])[...] = 1
     store.set("b/c/0", b"")
-    seen: list[Progress] = []
+    seen: list[CheckProgress] = []
     assert len(found(store, progress=seen.append)) == 1
     assert [(p.path, p.done, p.total) for p in seen] == [
         ("/", 0, 0),
@@ -283,7 +283,7 @@ def test_progress_and_cancelling() -> None:
         ("/b", 0, 0),
         ("/b", 2, 2),
     ]
-    few: list[Progress] = []
+    few: list[CheckProgress] = []
     assert found(store, progress=few.append, cancelled=lambda: any(p.done >= 512 for p in few)) == []
     assert max(p.done for p in few) == 512
     assert {p.path for p in few} == {"/", "/a"}

@@ -26,7 +26,7 @@ from zarrscope_app.cli.streams import outlive_reader, steer
 
 if TYPE_CHECKING:
     from zarrscope.check.finding import Finding
-    from zarrscope.check.hierarchy import Progress
+    from zarrscope.check.hierarchy import CheckProgress
 
 
 @click.command("check")
@@ -146,7 +146,7 @@ def _shown_progress() -> Iterator[tuple[Any, Any]]:
         steer("\r\x1b[K")
         sys.stderr.flush()
 
-    def progress(state: Progress) -> None:
+    def progress(state: CheckProgress) -> None:
         done = f"  {state.done:,} of {state.total:,} chunks" if state.total else ""
         clear()
         sys.stderr.write(strings.clean(f"{state.path}{done}")[:100])

@@ -52,7 +52,7 @@ INTO = click.option(
 
 
 def _codec_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
-    """As convert takes them, and by the names that N5 and v2 use."""
+    """The codecs of an option: names of v3 with a level ("zstd:3"), the names that N5 and v2 use, or JSON."""
     named = []
     for value in values:
         name, colon, rest = value.partition(":")

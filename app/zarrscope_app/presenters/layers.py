@@ -54,7 +54,7 @@ class Layer:
     scale: tuple[float, ...]
     translation: tuple[float, ...]
     units: tuple[str, ...]
-    """As the file spells them ("micrometer"); "pixel" where it says nothing."""
+    """The unit of each axis, spelled as in the file ("micrometer"); "pixel" where the file names none."""
     visible: bool
     affine: np.ndarray[Any, Any] | None = None
     """What is to be applied after scale and translation, such as a rotation: a homogeneous matrix."""

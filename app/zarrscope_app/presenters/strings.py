@@ -117,7 +117,7 @@ def clean(text: str, limit: int = 0) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """As `clean`, but line ends and tabs stay: for documents."""
+    """A document's `text`, its line ends and tabs kept, with every other control character spelled out."""
     return visible_lines(text)
 
 
@@ -187,13 +187,13 @@ def rank(extent: Sequence[int], dtype: str) -> str:
 
 
 def rank_of(metadata: ArrayMetadata) -> str:
-    """As `rank`, as far as the array's document tells it."""
+    """The second column of the tree for an array: "5-D uint16", or the data type alone where the shape is not known."""
     dtype = metadata.dtype.name
     return clean(dtype, 60) if "shape" in metadata.unread else rank(metadata.shape, dtype)
 
 
 def shape_of(metadata: ArrayMetadata) -> str:
-    """As `shape`, as far as the array's document tells it."""
+    """The shape of an array: "1 × 16 × 256", or that it is not known where the document does not tell it."""
     return UNKNOWN_SHAPE if "shape" in metadata.unread else shape(metadata.shape)
 
 

@@ -195,14 +195,14 @@ class ValuesPresenter:
         self._notify.soon()
 
     def set_index(self, axis: str, index: int) -> None:
-        """For an axis that is not shown."""
+        """Goes to an index of an axis that is neither rows nor columns of the table."""
         for i in range(len(self._index)):
             if self._name(i) == axis:
                 self.move(i, index)
                 self.moved.emit(i, self._index[i])
 
     def move(self, axis: int, index: int) -> None:
-        """As `set_index`, of an axis by its number, and told to nobody: another view of the array has moved."""
+        """Goes to an index of an axis given by number, without a signal: another view of the same array has moved."""
         array = self._array
         if array is not None and axis < len(self._index) and array.shape[axis]:
             index = max(0, min(index, array.shape[axis] - 1))

@@ -105,7 +105,7 @@ class ErrorBar(QFrame):
         self.hide()
 
     def dismiss(self) -> None:
-        """As the cross does."""
+        """Hide the bar, and call the `dismissed` callback, as a click on the cross does."""
         dismissed = self._dismissed
         self.clear()
         if dismissed is not None:

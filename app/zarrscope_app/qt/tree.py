@@ -71,7 +71,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(siblings.index(id), 0, id) if id in siblings else QModelIndex()
 
     def include(self, id: int) -> QModelIndex:
-        """As `index_of`, widening the windows above until the row lies within."""
+        """The index of a row, after showing more rows of each group above it until the row is among them."""
         try:
             row = self._presenter.row(id)
         except KeyError:

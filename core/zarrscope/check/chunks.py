@@ -209,7 +209,7 @@ class StoredChunks:
         return findings
 
     def _absent_besides(self) -> list[Finding]:
-        """As `_absent`, of those that no obstacle keeps from being seen."""
+        """Findings for chunks that are not stored, where links and folders hide some keys: for the others."""
         present = self._present
         assert present is not None
         absent = (
@@ -251,7 +251,7 @@ class StoredChunks:
             yield self.total, []
 
     def _by_executor(self, executor: Executor, chunks: list[ChunkIndex]) -> dict[ChunkIndex, list[Finding]]:
-        """As `_batch`, on the workers of a cluster."""
+        """Findings of a batch of chunks, decoded by the workers of a cluster."""
         found: dict[ChunkIndex, list[Finding]] = {}
         part = CHECKED_AT_ONCE // CHECKED_PARTS
         pieces = [chunks[n : n + part] for n in range(0, len(chunks), part)]
@@ -402,7 +402,7 @@ class StoredChunks:
         return self._finding("warning" if same else "error", "shard-overlap", text, key, advice)
 
     def _large_shard(self, chunk: ChunkIndex) -> list[Finding]:
-        """As `_shard`, of very many inner chunks: not more findings than can be read."""
+        """Findings of a shard with very many inner chunks: not more of them than a person can read."""
         shard = LargeShard(self.array, chunk, self._decoded, self.cancelled, MOST_NAMED)
         if not shard.run():
             return [self._not_stored(chunk)]

@@ -289,13 +289,13 @@ def _read(array: Array, parts: tuple[slice, ...]) -> NDArray[Any] | ZarrscopeErr
         return error
 
 
-def _block(left: Array, right: Array, most: int = BLOCK_BYTES) -> tuple[int, ...]:
+def _block(left: Array, right: Array, max_bytes: int = BLOCK_BYTES) -> tuple[int, ...]:
     """The shape of a block: whole chunks of both sides as far as may be, more of them along the last axes."""
     shape = left.shape
     block = [max(1, min(n, max(a, b))) for n, a, b in zip(shape, left.chunks, right.chunks, strict=True)]
     size = max(1, left.dtype.itemsize)
     for axis in reversed(range(len(shape))):
-        more = most // max(1, prod(block) * size)
+        more = max_bytes // max(1, prod(block) * size)
         if more < 2:
             break
         block[axis] = max(1, min(shape[axis], block[axis] * more))

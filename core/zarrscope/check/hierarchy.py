@@ -45,7 +45,7 @@ MAX_BENEATH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CheckProgress:
     """The progress of a check: the current node, its checked chunks and their total (0 while it is unknown)."""
 
     path: str
@@ -74,7 +74,7 @@ class NullJournal:
         pass
 
 
-def no_progress(progress: Progress) -> None:
+def no_progress(progress: CheckProgress) -> None:
     pass
 
 
@@ -84,7 +84,7 @@ def check(
     *,
     chunks: bool = True,
     expect_all: bool = False,
-    progress: Callable[[Progress], None] = no_progress,
+    progress: Callable[[CheckProgress], None] = no_progress,
     cancelled: Callable[[], bool] = never,
     resume: Journal | None = None,
     scheduler: Any = None,
@@ -109,7 +109,7 @@ class _Check:
         hierarchy: Hierarchy,
         chunks: bool,
         expect_all: bool,
-        progress: Callable[[Progress], None],
+        progress: Callable[[CheckProgress], None],
         cancelled: Callable[[], bool],
         journal: Journal,
     ) -> None:
@@ -126,7 +126,7 @@ class _Check:
         self.tree = hierarchy.tree()
 
     def run_with(self, executor: Executor, path: str) -> Iterator[Finding]:
-        """As `run`, with chunks decoded by `executor`."""
+        """All findings, with the chunks decoded by the workers of `executor`."""
         self.executor = executor
         try:
             documents = fetch(self.given.store, self.given.dialect.documents("/"))
@@ -178,7 +178,7 @@ class _Check:
     def _node(self, path: str, node: Group | Array | ZarrscopeError | None = None) -> Iterator[Finding]:
         if self.cancelled():
             return
-        self.progress(Progress(path, nodes=self.nodes))
+        self.progress(CheckProgress(path, nodes=self.nodes))
         self.nodes += 1
         if node is None:
             try:
@@ -253,11 +253,11 @@ class _Check:
             yield from findings
         for done, found in stored.decoded(reached or 0):
             self.journal.reach(path, done, found)
-            self.progress(Progress(path, done, stored.total, self.nodes - 1))
+            self.progress(CheckProgress(path, done, stored.total, self.nodes - 1))
             yield from found
 
     def _told(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
-        """As `_documents`; an unexpected exception becomes a finding of that node, and the check continues."""
+        """Findings in a node's documents. An unexpected exception becomes a finding, too, and the check goes on."""
         try:
             return self._documents(path, node)
         except MemoryError:

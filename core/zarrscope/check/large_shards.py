@@ -38,7 +38,7 @@ COMPARED = 1000
 
 
 class LargeShard:
-    """One shard of the grid. `decoded` tells what is wrong with an inner chunk; at most `most` are named."""
+    """One shard of the grid. `decoded` gives the finding for a damaged inner chunk; it stops after `max_findings`."""
 
     def __init__(
         self,
@@ -46,9 +46,10 @@ class LargeShard:
         chunk: ChunkIndex,
         decoded: Callable[[ChunkIndex, EncodedChunk], Finding | None],
         cancelled: Callable[[], bool],
-        most: int,
+        max_findings: int,
     ) -> None:
-        self.array, self.chunk, self.decoded, self.cancelled, self.most = array, chunk, decoded, cancelled, most
+        self.array, self.chunk = array, chunk
+        self.decoded, self.cancelled, self.max_findings = decoded, cancelled, max_findings
         self.locator = array._stored.locator
         self.key = array.metadata.keys.key(chunk)
         self.findings: list[Finding] = []
@@ -75,7 +76,7 @@ class LargeShard:
 
     @property
     def is_full(self) -> bool:
-        return len(self.findings) >= self.most
+        return len(self.findings) >= self.max_findings
 
     def _count(self, first: ChunkIndex, many: ChunkIndex) -> int:
         """How many of these inner chunks lie within the array."""

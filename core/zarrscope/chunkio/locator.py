@@ -252,8 +252,10 @@ class Locator:
         return None if encoded is None else shard.decode_index(encoded, size)
 
     def overlaps(self, chunk: ChunkIndex) -> list[tuple[int, int, bool]]:
-        """Pairs of inner chunks of a shard of the grid, by their numbers, that have bytes in common, and whether they
-        have all of them; none where its index cannot be read. For shards in shards see `inner_overlaps`."""
+        """Pairs of inner chunks in a shard of the grid that have bytes in common: (number, number, whether all bytes).
+
+        Empty where the shard's index cannot be read. For shards within shards see `inner_overlaps`.
+        """
         shard, key = self.tiers[0], self.metadata.keys.key(chunk)
         place = _ShardPlace(key, None, 0)
         index = self._remembered(place)
@@ -274,8 +276,11 @@ class Locator:
     def inner_overlaps(
         self, chunk: ChunkIndex, cancelled: Callable[[], bool] = never
     ) -> list[tuple[tuple[int, ...], list[tuple[int, int, bool]]]]:
-        """As `overlaps`, of the shards within a shard of the grid: (the numbers that lead to one, from the outermost;
-        its pairs). At most MOST_INNER_SHARDS are looked at, one after the other."""
+        """Inner chunks with bytes in common, in the shards that lie within a shard of the grid.
+
+        For each such shard: the numbers that lead to it, from the outermost, and its pairs as `overlaps` gives them. At
+        most MOST_INNER_SHARDS are looked at, one after the other.
+        """
         if len(self.tiers) < 2:
             return []
         key = self.metadata.keys.key(chunk)

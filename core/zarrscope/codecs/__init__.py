@@ -24,7 +24,7 @@ from zarrscope.codecs.codec import (
 )
 from zarrscope.codecs.pipeline import CodecPipeline
 from zarrscope.codecs.registry import every_codec, resolve
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.codecs.sharding import Shard, ShardIndex, shard_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ __all__ = [
     "BytesToBytes",
     "Codec",
     "CodecPipeline",
-    "Settings",
+    "CodecSettings",
     "Shard",
     "ShardIndex",
     "codec",

@@ -33,7 +33,7 @@ from zarrscope.codecs.codec import (
 from zarrscope.codecs.limits import MAX_CHUNK_BYTES
 from zarrscope.codecs.native import needed
 from zarrscope.codecs.objectsizes import TEXT, check_items
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 
 # Types that take a byte each under `bytes`, of which only the low bits count (spec C.2): name → (bits, signed).
@@ -54,7 +54,7 @@ class BytesCodec(ArrayToBytes):
 
     plain = True
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         size = decoded.nbytes
         if size is None:
@@ -158,7 +158,7 @@ def _has_big_fields(dtype: np.dtype[Any]) -> bool:
 class Transpose(ArrayToArray):
     """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are the interim spelling (A.7)."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         axes = tuple(range(len(decoded.shape)))
         order = settings.value("order")
@@ -188,7 +188,7 @@ class Transpose(ArrayToArray):
 class Reshape(ArrayToArray):
     """The same elements in C order under another shape; −1 takes what is left, [i, j] joins those axes."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         shape = settings.value("shape")
         if not isinstance(shape, list | tuple):
@@ -231,7 +231,7 @@ class VariableLength(ArrayToBytes):
     """Items are text, which may take more memory than its UTF-8."""
     item_size = TEXT
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if not decoded.dtype.variable:
             raise settings.unfit(f"stores items of varying size, but the data type is {decoded.dtype.name!r}")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from zarrscope.codecs import cblosc
 from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.native import needed
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.runtime.tuning import BLOSC_HEAD
@@ -59,7 +59,7 @@ class Blosc(BytesToBytes):
     shuffles: ClassVar = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2, -1: -1}
     compressors = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.cname = settings.choice("cname", self.compressors, default="lz4")
         self.fast = self.cname in ("lz4", "lz4hc", "blosclz")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Unsupported
 from zarrscope.model import codec_table
 from zarrscope.model.buffers import Arena, RangeReadable
@@ -103,7 +103,7 @@ class ArrayToArray:
     name: ClassVar[str] = ""
     encoded: ArraySpec
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         self.decoded = decoded
         self.encoded = decoded
 
@@ -135,7 +135,7 @@ class ArrayToBytes:
     plain: bool = False
     """The bytes are the elements as they lie in memory, except for what `fix_up` corrects in place."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         self.decoded = decoded
 
     def need_encoding(self) -> None:
@@ -149,7 +149,7 @@ class ArrayToBytes:
         raise NotImplementedError
 
     def encode_view(self, array: Elements) -> Buffer:
-        """As `encode`, but the result may be a view of `array`: use it before `array` changes."""
+        """The encoded bytes, without a copy where possible: then a view of `array`, valid until `array` changes."""
         return self.encode(array)
 
     @property
@@ -186,7 +186,7 @@ class BytesToBytes:
     fast: bool = False
     """Whether decoding takes little longer than copying."""
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         self.decoded = decoded
         self.encoded = decoded.compressed()
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.native import library
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 from zarrscope.model.buffers import RangeReadable
 from zarrscope.runtime.tuning import INFLATED_PIECE
@@ -38,11 +38,11 @@ class Deflated(BytesToBytes):
     window: ClassVar[int]
     accepts_views = True
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = self._level(settings)
 
-    def _level(self, settings: Settings) -> int:
+    def _level(self, settings: CodecSettings) -> int:
         return settings.integer("level", default=5, low=-1, high=9)
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
@@ -129,7 +129,7 @@ class Zlib(Deflated):
 
     window = 15
 
-    def _level(self, settings: Settings) -> int:
+    def _level(self, settings: CodecSettings) -> int:
         return settings.integer("level", default=1, low=-1, high=9)
 
     def encode(self, data: bytes) -> bytes:
@@ -163,7 +163,7 @@ class Checksummed(BytesToBytes):
     width = 4
     place = "end"
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.at_start = settings.choice("location", ("start", "end"), default=self.place) == "start"
         self.encoded = decoded.longer(self.width)

@@ -19,7 +19,7 @@ import numpy as np
 
 from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
 from zarrscope.codecs.native import needed
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 
 _ZFP_TYPES = {"int32": "type_int32", "int64": "type_int64", "float32": "type_float", "float64": "type_double"}
@@ -30,7 +30,7 @@ class Zfpy(ArrayToBytes):
 
     arguments: dict[str, Any]
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.dtype.name not in _ZFP_TYPES:
             raise settings.unfit(f"stores {', '.join(_ZFP_TYPES)}, but the data type is {decoded.dtype.name!r}")
@@ -86,7 +86,7 @@ class Zfp(Zfpy):
     Its forerunner in zarrs had `write_header`, which makes the stream that of numcodecs.zfpy.
     """
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.header = settings.boolean("write_header", default=False)
         modes = ("reversible", "fixed_accuracy", "fixed_rate", "fixed_precision", "expert")
@@ -119,7 +119,7 @@ class Zfp(Zfpy):
 class NumcodecsZfpy(Zfpy):
     """A stream that describes itself."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         mode = settings.integer("mode", default=4)
         member = {2: "rate", 3: "precision", 4: "tolerance"}.get(mode)
@@ -136,7 +136,7 @@ class NumcodecsZfpy(Zfpy):
 class Pcodec(ArrayToBytes):
     """Pcodec's standalone file of the elements in C order."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.dtype.variable or decoded.numpy.kind not in "iuf" or decoded.dtype.itemsize not in (2, 4, 8):
             raise settings.unfit(f"stores numbers of 2, 4 or 8 bytes, but the data type is {decoded.dtype.name!r}")

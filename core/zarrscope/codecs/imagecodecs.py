@@ -25,7 +25,7 @@ from zarrscope.codecs.codec import (
     Octets,
 )
 from zarrscope.codecs.native import library
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Refused, Unsupported
 
 PREFIX = "imagecodecs_"
@@ -41,7 +41,7 @@ FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpre
 class ImageCodec(ArrayToBytes):
     """An image format; single axes may be left out of the stored image."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.nbytes is None:
             raise settings.unfit(f"stores images, but the data type is {decoded.dtype.name!r}")
@@ -91,7 +91,7 @@ class ImageCodec(ArrayToBytes):
 class StreamCodec(BytesToBytes):
     """A compressor of bytes."""
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.function = self.name.removeprefix(PREFIX)
         self.level = settings.value("level", None)

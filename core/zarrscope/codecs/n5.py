@@ -25,7 +25,7 @@ import numpy as np
 from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, BytesToBytes, Elements, codec
 from zarrscope.codecs.native import library, needed
 from zarrscope.codecs.pipeline import CodecPipeline
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import CodecSpec, Configuration
 
@@ -41,7 +41,7 @@ class N5Block(ArrayToBytes):
     first = -1
     """The place in `codecs` of the implicit big-endian `bytes` codec."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if not 1 <= len(decoded.shape) < 1 << 16 or decoded.nbytes is None:
             raise settings.unfit("stores blocks of numbers with at least one axis")
@@ -58,7 +58,7 @@ class N5Block(ArrayToBytes):
         self.pipelines: dict[tuple[int, ...], CodecPipeline] = {self.block: self.whole}
         self.encoded = BytesSpec(None, self.whole.encoded.limit + 8 + 4 * len(decoded.shape))
 
-    def _compression(self, settings: Settings) -> tuple[CodecSpec, ...]:
+    def _compression(self, settings: CodecSettings) -> tuple[CodecSpec, ...]:
         return settings.codecs("codecs", default=[])
 
     def _pipeline(self, shape: tuple[int, ...], at: str = "/codecs") -> CodecPipeline:
@@ -119,7 +119,7 @@ class N5Default(N5Block):
     reversed_axes = True
     first = 1
 
-    def _compression(self, settings: Settings) -> tuple[CodecSpec, ...]:
+    def _compression(self, settings: CodecSettings) -> tuple[CodecSpec, ...]:
         order, *rest = settings.codecs("codecs") or (CodecSpec(""),)
         axes = len(self.decoded.shape)
         if order.name != "transpose" or [*order.configuration.get("order", [])] != [*range(axes)][::-1]:

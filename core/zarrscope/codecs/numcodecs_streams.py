@@ -22,7 +22,7 @@ import numpy as np
 from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.compress import Checksummed
 from zarrscope.codecs.native import needed
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 
 LZMA_MEMORY = 1 << 29
 
@@ -56,7 +56,7 @@ class Streamed(BytesToBytes):
 
 @codec("numcodecs.bz2")
 class Bz2(Streamed):
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=1, low=1, high=9)
 
@@ -71,7 +71,7 @@ class Bz2(Streamed):
 class Lzma(Streamed):
     """`format` 1 is .xz, 2 the old .lzma, 3 a raw stream that only `filters` explain."""
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.format = settings.choice("format", (1, 2, 3, 0), default=1)
         self.check = settings.integer("check", default=-1, low=-1, high=15)
@@ -104,7 +104,7 @@ class Lzma(Streamed):
 class Lz4(BytesToBytes):
     """An LZ4 block after its decoded size as a little-endian int32: neither the LZ4 frame nor Java's format."""
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.acceleration = settings.integer("acceleration", default=1)
 
@@ -138,7 +138,7 @@ class Lz4(BytesToBytes):
 class Shuffle(BytesToBytes):
     """The first bytes of all elements, then the second ones …"""
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.elementsize = settings.integer("elementsize", default=4, low=1, high=1 << 20)
         if decoded.size is not None and decoded.size % self.elementsize:
@@ -199,7 +199,7 @@ class Fletcher32(Checksummed):
 
 @codec("numcodecs.jenkins_lookup3")
 class JenkinsLookup3(Checksummed):
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.initval = settings.integer("initval", default=0, low=0, high=(1 << 32) - 1)
         if settings.has("prefix"):

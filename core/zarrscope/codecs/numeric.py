@@ -19,14 +19,14 @@ import numpy as np
 
 from zarrscope.codecs.codec import ArraySpec, ArrayToArray, Elements, codec
 from zarrscope.codecs.limits import MAX_CHUNK_BYTES
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Refused, ZarrscopeError
 from zarrscope.model.dtype import Fill, data_type
 from zarrscope.model.fill_value import parse_fill
 from zarrscope.model.typestr import from_numpy
 
 
-def named_dtype(settings: Settings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
+def named_dtype(settings: CodecSettings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
     """The native dtype that a configuration names. `default` where it names none."""
     if not settings.has(member) and default is not None:
         return default
@@ -43,7 +43,7 @@ def named_dtype(settings: Settings, member: str, default: np.dtype[Any] | None) 
 class Elementwise(ArrayToArray):
     """Each element by itself; `made` is the encoded dtype."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec, made: np.dtype[Any]) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec, made: np.dtype[Any]) -> None:
         super().__init__(settings, decoded)
         self.made = made
         dtype = decoded.dtype if made == decoded.numpy else from_numpy(made)
@@ -75,7 +75,7 @@ class Identity(Elementwise):
 class BitRound(Identity):
     """Keeps that many bits of the mantissa, ties to even. Reading is the identity; integers are only read."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
         self.keepbits = settings.integer("keepbits", low=0, high=128)
         self.encode_fill()
@@ -111,7 +111,7 @@ class NumcodecsBitRound(BitRound):
 class Quantize(Elementwise):
     """Floats rounded to `digits` decimal places by a power of two."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         dtype = named_dtype(settings, "dtype", decoded.numpy)
         super().__init__(settings, decoded, named_dtype(settings, "astype", dtype))
         if dtype.kind != "f" or self.made.kind != "f":
@@ -130,7 +130,7 @@ class Quantize(Elementwise):
 
 @codec("numcodecs.astype")
 class AsType(Elementwise):
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, named_dtype(settings, "encode_dtype", None))
         named_dtype(settings, "decode_dtype", decoded.numpy)
         self.encode_fill()
@@ -148,7 +148,7 @@ class AsType(Elementwise):
 class FixedScaleOffset(Elementwise):
     """Encoded round((x − offset) · scale), decoded x / scale + offset, in floating point."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         dtype = named_dtype(settings, "dtype", decoded.numpy)
         super().__init__(settings, decoded, named_dtype(settings, "astype", dtype))
         self.offset = settings.number("offset", default=0)
@@ -174,7 +174,7 @@ class FixedScaleOffset(Elementwise):
 class Delta(ArrayToArray):
     """Differences of neighbours in C order."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.dtype = named_dtype(settings, "dtype", decoded.numpy)
         self.made = named_dtype(settings, "astype", self.dtype)
@@ -208,7 +208,7 @@ class Delta(ArrayToArray):
 class NumcodecsPackBits(ArrayToArray):
     """Booleans, most significant bit first, behind one byte that counts the bits of padding (spec D.6)."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.numpy != np.dtype(bool):
             raise settings.unfit(f"packs booleans, but the data type is {decoded.dtype.name!r}")
@@ -230,7 +230,7 @@ class NumcodecsPackBits(ArrayToArray):
 class Categorize(Elementwise):
     """Strings as numbers: 1 is the first label, 0 (and any number beyond the labels) none of them, the empty string."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         if not decoded.dtype.variable and decoded.numpy.kind not in "US":
             raise settings.unfit(f"stores strings, but the data type is {decoded.dtype.name!r}")
         super().__init__(settings, decoded, named_dtype(settings, "astype", np.dtype(np.uint8)))
@@ -260,7 +260,7 @@ class Categorize(Elementwise):
 class ScaleOffset(Elementwise):
     """Encoded (x − offset) · scale, decoded x / scale + offset, in the array's own arithmetic."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
         if decoded.numpy.kind not in "iufc" and decoded.numpy.kind != "V":
             raise settings.unfit(f"scales numbers, but the data type is {decoded.dtype.name!r}")
@@ -273,7 +273,7 @@ class ScaleOffset(Elementwise):
             raise settings.fault("scale", "must not be 0")
         self.encode_fill()
 
-    def _number(self, settings: Settings, member: str, default: int) -> Any:
+    def _number(self, settings: CodecSettings, member: str, default: int) -> Any:
         if not settings.has(member):
             return self.decoded.numpy.type(default)
         try:
@@ -307,7 +307,7 @@ ROUNDINGS = ("nearest-even", "towards-zero", "towards-positive", "towards-negati
 class CastValue(Elementwise):
     """Numbers as another data type: values are converted, not bits. Scalars in the map go by the map."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         try:
             target = data_type(settings.value("data_type"))
         except ZarrscopeError as error:
@@ -329,7 +329,9 @@ class CastValue(Elementwise):
         self.to_decoded = self._pairs(settings, maps.get("decode"), self.encoded, decoded)
         self.encode_fill()
 
-    def _pairs(self, settings: Settings, pairs: Any, source: ArraySpec, target: ArraySpec) -> list[tuple[Any, Any]]:
+    def _pairs(
+        self, settings: CodecSettings, pairs: Any, source: ArraySpec, target: ArraySpec
+    ) -> list[tuple[Any, Any]]:
         if pairs is None:
             return []
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):

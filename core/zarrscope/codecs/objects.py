@@ -21,7 +21,7 @@ from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, E
 from zarrscope.codecs.limits import MAX_CHUNK_BYTES
 from zarrscope.codecs.native import needed
 from zarrscope.codecs.objectsizes import VIEW, check_json, unpacked
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Unsupported
 
 
@@ -31,7 +31,7 @@ class VlenArray(VariableLength):
 
     item_size = VIEW
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         try:
             self.item = np.dtype(settings.text("dtype"))
@@ -47,7 +47,7 @@ class VlenArray(VariableLength):
 class Itemised(ArrayToBytes):
     """A list of items, dtype and shape in a self-describing encoding."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if not decoded.dtype.variable and decoded.numpy.kind not in "US":
             raise settings.unfit(f"stores objects, but the data type is {decoded.dtype.name!r}")
@@ -101,7 +101,7 @@ class Itemised(ArrayToBytes):
 
 @codec("numcodecs.json2")
 class Json2(Itemised):
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
 
@@ -115,7 +115,7 @@ class Json2(Itemised):
 
 @codec("numcodecs.msgpack2")
 class Msgpack2(Itemised):
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.raw = settings.boolean("raw", default=False)
         self.use_bin_type = settings.boolean("use_bin_type", default=True)
@@ -137,7 +137,7 @@ class Msgpack2(Itemised):
 class Pickle(ArrayToBytes):
     """Never: a pickle runs whatever its writer wanted."""
 
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         raise Unsupported(
             "This array is stored with pickle, which can run any program: zarrscope never decodes it",
             feature="codec pickle",

@@ -16,7 +16,7 @@ import numpy as np
 
 from zarrscope.codecs.array import SMALL
 from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 
 _PADDINGS = {"none": "none", "first_byte": "first", "start_byte": "first", "last_byte": "last", "end_byte": "last"}
@@ -24,7 +24,7 @@ _PADDINGS = {"none": "none", "first_byte": "first", "start_byte": "first", "last
 
 @codec("packbits")
 class PackBits(ArrayToBytes):
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.dtype.variable or decoded.numpy.names is not None or decoded.numpy.kind in "USO":
             raise settings.unfit(f"packs numbers, but the data type is {decoded.dtype.name!r}")

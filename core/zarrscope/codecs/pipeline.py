@@ -24,7 +24,7 @@ from zarrscope.codecs.codec import (
     Octets,
 )
 from zarrscope.codecs.registry import resolve
-from zarrscope.codecs.settings import Budget, Settings
+from zarrscope.codecs.settings import Budget, CodecSettings
 from zarrscope.codecs.window import DecodeWindow, window_of
 from zarrscope.errors import BadChunk, BadMetadata, Unsupported, ZarrscopeError
 from zarrscope.errors.visible import visible
@@ -124,7 +124,7 @@ class CodecPipeline:
                 raise
             self.skipped += (item.name,)
             return []
-        settings = Settings(item.name, item.configuration, budget)
+        settings = CodecSettings(item.name, item.configuration, budget)
         if issubclass(chosen, BytesToBytes):
             before: list[Codec] = []
             if isinstance(here, ArraySpec):
@@ -143,7 +143,7 @@ class CodecPipeline:
             )
         return [self._complete(chosen(settings, here), settings)]
 
-    def _complete(self, made: Codec, settings: Settings) -> Codec:
+    def _complete(self, made: Codec, settings: CodecSettings) -> Codec:
         """Refuses settings that the codec does not know, or its bytes might be read as what they are not.
 
         Not those of numcodecs and its kin, whose writers leave all sorts of settings there that only encoding needs.
@@ -201,8 +201,10 @@ class CodecPipeline:
         return out
 
     def decode_view(self, data: Buffer) -> Elements:
-        """As `decode`, read-only: where elements are stored as they are, they stay in `data`. Only without
-        array→array codecs, and of elements that need no fixing up."""
+        """The chunk's elements, read-only, as a view of `data` where they are stored uncompressed.
+
+        Only for a pipeline without array→array codecs, and for elements that are stored as numpy has them.
+        """
         at: Codec = self._serializer
         try:
             for at in reversed(self._bytes):
@@ -394,7 +396,7 @@ class CodecPipeline:
         return bytes(self.encode_view(array))
 
     def encode_view(self, array: Elements, arena: Arena | None = None) -> Buffer:
-        """As `encode`, but the result may be a view of `array` or lie in `arena`: use it before either changes."""
+        """The bytes to store, perhaps a view of `array` or memory of `arena`: use them before either changes."""
         if self.skipped:
             raise Unsupported(
                 f"Chunks cannot be written: the codec {self.skipped[0]!r} is not known here",
@@ -416,7 +418,7 @@ class CodecPipeline:
         return data
 
     def encode_many(self, chunks: Elements, which: Sequence[int], arena: Arena) -> list[Buffer]:
-        """As `encode_view`, for the chunks `which` along the first axis of `chunks`, which is contiguous.
+        """The bytes to store of several chunks: those numbered `which` along the first axis of `chunks` (contiguous).
 
         It takes Python's lock less often than encoding one by one. Each result lies in `arena`, or is a copy.
         """

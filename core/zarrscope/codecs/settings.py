@@ -34,7 +34,7 @@ class Budget:
         return Budget(self.depth + 1, self.total)
 
 
-class Settings:
+class CodecSettings:
     """One codec's `configuration`. Faults are BadMetadata with a pointer such as "/configuration/level"."""
 
     def __init__(self, name: str, members: Mapping[str, Any], budget: Budget | None = None) -> None:

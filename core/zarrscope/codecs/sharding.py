@@ -33,7 +33,7 @@ from zarrscope.codecs.codec import (
     is_fill,
 )
 from zarrscope.codecs.pipeline import PLAIN, CodecPipeline
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, BadMetadata
 from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.selection import ChunkIndex
@@ -226,7 +226,7 @@ class Shard:
         return b"".join(self.parts(chunks))
 
     def parts(self, chunks: Mapping[ChunkIndex, Buffer]) -> list[Buffer]:
-        """As `assemble`, but yields the pieces whose concatenation is the shard."""
+        """The pieces of a shard of these encoded inner chunks, in order: together they are what `assemble` gives."""
         entries = np.full((*self.grid, 2), NOWHERE, np.uint64)
         at = self.index_size if self.at_start else 0
         parts: list[Buffer] = []
@@ -249,7 +249,7 @@ class Shard:
 
 @codec(NAME)
 class Sharding(ArrayToBytes):
-    def __init__(self, settings: Settings, decoded: ArraySpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         shape = settings.integers("chunk_shape", length=len(decoded.shape), low=1)
         for whole, part in zip(decoded.shape, shape, strict=True):

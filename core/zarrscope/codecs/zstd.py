@@ -22,7 +22,7 @@ import numpy as np
 from zarrscope.codecs import czstd
 from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
 from zarrscope.codecs.native import library, needed
-from zarrscope.codecs.settings import Settings
+from zarrscope.codecs.settings import CodecSettings
 from zarrscope.model.buffers import Arena, RangeReadable
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -35,7 +35,7 @@ class ZstdFrame(NamedTuple):
     start: int
     stop: int
     size: int | None
-    most: int
+    max_size: int
     window: int | None
     """How far back its blocks look, as a frame without a content size tells it; None where it needs a dictionary."""
     blocks: tuple[int, ...]
@@ -67,19 +67,19 @@ def _frame(data: Buffer, start: int) -> ZstdFrame:
     size = _number(data, at, width) + (256 if width == 2 else 0) if width else None
     window = None if descriptor & 3 else (max(0, (size or 0) - 1).bit_length() - 10) << 3 if single else data[start + 5]
     at += width
-    most, last, blocks = 0, False, []
+    max_size, last, blocks = 0, False, []
     while not last:
         blocks.append(at)
         header = _number(data, at, 3)
         last, kind, length = bool(header & 1), header >> 1 & 3, header >> 3
         at += 3 + (1 if kind == 1 else length)
-        most += LARGEST_BLOCK if kind == 2 else length
+        max_size += LARGEST_BLOCK if kind == 2 else length
     at += 4 if descriptor & 4 else 0
     if at > len(data):
         raise ValueError("the frame is cut off")
-    if size is not None and size > most:
-        raise ValueError(f"the frame announces {size:,} bytes, its blocks hold at most {most:,}")
-    return ZstdFrame(start, at, size, most if size is None else size, window, tuple(blocks))
+    if size is not None and size > max_size:
+        raise ValueError(f"the frame announces {size:,} bytes, its blocks hold at most {max_size:,}")
+    return ZstdFrame(start, at, size, max_size if size is None else size, window, tuple(blocks))
 
 
 def _beginning(data: Buffer, frame: ZstdFrame, count: int) -> bytes:
@@ -124,7 +124,7 @@ class Zstd(BytesToBytes):
 
     accepts_views = True
 
-    def __init__(self, settings: Settings, decoded: BytesSpec) -> None:
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=0, low=-(1 << 17), high=22)
         self.checksum = settings.boolean("checksum", default=False)
@@ -227,7 +227,7 @@ class Zstd(BytesToBytes):
             raise self.too_long(limit)
         functions = czstd.functions()
         if functions is not None:
-            out = np.empty(min(limit, sum(frame.most for frame in found)), np.uint8)
+            out = np.empty(min(limit, sum(frame.max_size for frame in found)), np.uint8)
             return out[: self._decoded(functions, data, out)].data
         zstandard = needed("zstandard")
         parts, total = [], 0

@@ -30,18 +30,18 @@ def region_shape(
     metadata: ArrayMetadata,
     factors: Sequence[int] | None = None,
     many: int = 1,
-    most: int = REGION_BYTES,
+    max_bytes: int = REGION_BYTES,
 ) -> tuple[int, ...]:
     """The number of chunks of `metadata`'s grid in a region, along each axis.
 
     Values are read from an array `factors` times as large whose units of decoding have the shape `unit`. A region takes
-    `most` bytes, or as much as has to be decoded at once anyway; it spans `many` units where they are that small.
+    `max_bytes` bytes, or as much as has to be decoded at once anyway; it spans `many` units where they are that small.
     """
     grid = metadata.grid
     extent = grid.grid_shape(metadata.shape)
     times = factors if factors is not None else (1,) * len(extent)
     itemsize = metadata.dtype.itemsize or 64
-    limit = max(most, itemsize * prod(unit))
+    limit = max(max_bytes, itemsize * prod(unit))
     own = [max(1, c * f) for c, f in zip(grid.chunk_shape, times, strict=True)]
     steps = [1] * len(extent)
     size = itemsize * prod(own)
@@ -51,8 +51,8 @@ def region_shape(
         size *= steps[axis]
     units = prod(max(1, step * o // u) for step, o, u in zip(steps, own, unit, strict=True))
     for axis in reversed(range(len(extent))):
-        most = max(1, min(extent[axis] // max(1, steps[axis]), limit // max(1, size), -(-many // units)))
-        steps[axis], size, units = steps[axis] * most, size * most, units * most
+        more = max(1, min(extent[axis] // max(1, steps[axis]), limit // max(1, size), -(-many // units)))
+        steps[axis], size, units = steps[axis] * more, size * more, units * more
     return tuple(steps)
 
 

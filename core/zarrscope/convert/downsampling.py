@@ -133,12 +133,12 @@ def _divided(total: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any
 def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
     ordered = np.sort(np.stack(parts), axis=0)  # NaN and NaT come last
     best: NDArray[Any] = ordered[0].copy()
-    most = np.ones(best.shape, np.int32)
+    longest = np.ones(best.shape, np.int32)
     run = np.ones(best.shape, np.int32)
     for before, here in pairwise(ordered):
         run = np.where(here == before, run + 1, 1)
-        won = run > most
-        most[won] = run[won]
+        won = run > longest
+        longest[won] = run[won]
         best[won] = here[won]
     return best
 

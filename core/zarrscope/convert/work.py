@@ -142,9 +142,9 @@ class ArrayWork:
 
         return regions(metadata, steps, blocks_touched(found, block))
 
-    def _region_shape(self, most: int = REGION_BYTES) -> tuple[int, ...]:
-        many = VALUES_AT_ONCE if self.source.store.remote and most else 1
-        return region_shape(self.source.chunks, self.target.metadata, self.factors, many, most)
+    def _region_shape(self, max_bytes: int = REGION_BYTES) -> tuple[int, ...]:
+        many = VALUES_AT_ONCE if self.source.store.remote and max_bytes else 1
+        return region_shape(self.source.chunks, self.target.metadata, self.factors, many, max_bytes)
 
     @property
     def _blank_alike(self) -> bool:
@@ -174,10 +174,10 @@ class ArrayWork:
         keys, before = self.target.metadata.keys, self.source.metadata
         wanted = [index for index in batch if not self._stored(keys.key(index))]
         copied = blank = 0
-        store, most = self.source.store, self.source._stored.locator.max_stored_size
-        for i, answer in store.get_many([(before.keys.key(index), None) for index in wanted], limit=most):
+        store, max_size = self.source.store, self.source._stored.locator.max_stored_size
+        for i, answer in store.get_many([(before.keys.key(index), None) for index in wanted], limit=max_size):
             for where in before.alternative_keys if answer is None else ():
-                answer = answer if answer is not None else store.get(where.key(wanted[i]), None, most)
+                answer = answer if answer is not None else store.get(where.key(wanted[i]), None, max_size)
             if isinstance(answer, ZarrscopeError):
                 raise answer
             if answer is None:

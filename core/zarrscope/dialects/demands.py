@@ -37,7 +37,7 @@ def extension_reports(
         name = one.need("extension", str)
         must = one.get("must_understand", bool, default=True)
         configuration = one.any("configuration")
-        settings = configuration if isinstance(configuration, Mapping) else {n: one.value[n] for n in one.left()}
+        settings = configuration if isinstance(configuration, Mapping) else {n: one.value[n] for n in one.unread()}
         return _unknown("extension", name, pointer, notes, must=must, lenient=lenient, settings=settings)
 
     value = attempt(members.get, "extensions", list, type(None)) or []
@@ -48,7 +48,7 @@ def extension_reports(
 def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient: bool) -> list[ExtensionReport]:
     """Reports unknown members: an error where the specification says so (D.3.1), else a note."""
     reports: list[ExtensionReport] = []
-    for name in members.left():
+    for name in members.unread():
         value = members.value[name]
         harmless = isinstance(value, Mapping) and value.get("must_understand") is False
         if strict and not harmless:

@@ -295,7 +295,7 @@ def _named(value: JSON, pointer: str) -> NamedCodec:
     members = Members(value, pointer, "codec")
     uri = members.need("codec" if "codec" in members or "type" not in members else "type", str)
     configuration = members.get("configuration", dict, type(None))
-    settings = {n: members.value[n] for n in members.left()} if configuration is None else configuration
+    settings = {n: members.value[n] for n in members.unread()} if configuration is None else configuration
     match = CODEC_URI.fullmatch(uri)
     name = match[1].lower() if match else uri
     if name == "id" or not (match and (name in CODEC_NAMES or name in ("endian", "transpose"))):

@@ -355,7 +355,9 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
         report = missing("metadata encoding", unknown, "/metadata_encoding", advice)
         reports.append(replace(report, outcome=ExtensionOutcome.IGNORED) if lenient else report)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
-    notes += [f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.left()]
+    notes += [
+        f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.unread()
+    ]
     return DraftDialect(
         layout, None if suffix == layout.suffix else suffix, lenient, extensions=tuple(reports), encoding=unknown
     ), tuple(notes)

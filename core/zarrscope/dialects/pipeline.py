@@ -242,7 +242,7 @@ def extension(value: JSON, pointer: str, what: str, *, ignorable: bool = True) -
         name = members.need(member, str)
         configuration = members.get("configuration", dict, type(None)) or {}
         must = members.get("must_understand", bool, default=True)
-        left = {key: members.value[key] for key in members.left()}
+        left = {key: members.value[key] for key in members.unread()}
         if left and not configuration:
             configuration = left
     if not name:

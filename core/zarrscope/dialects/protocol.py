@@ -218,8 +218,8 @@ class Dialect(Protocol):
         return Detected(self)
 
     def recognize_odd(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """As `recognize`, of a document whose number of the format is odd, though it says what node it is: asked when
-        nobody recognized anything. Opening the node tells what is wrong."""
+        """This dialect, for a document that says what node it is, but with a wrong `zarr_format`. Asked when no dialect
+        recognized the documents; opening the node then tells what is wrong."""
         return None
 
     # ------------------------------------------------------------------ keys

@@ -132,7 +132,7 @@ class Members:
             )
         return str(value)
 
-    def left(self) -> list[str]:
+    def unread(self) -> list[str]:
         """Names that were not asked for, in the order of the document."""
         return [name for name in self.value if name not in self._asked]
 

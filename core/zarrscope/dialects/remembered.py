@@ -27,7 +27,7 @@ _found: Memo[Any] = Memo(KEPT)
 
 
 def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
-    """As `detect`, cached."""
+    """Which dialect the root's documents are written in (`detect`); the result is cached."""
     same = _comparable(documents)
     found: Detected | None = _found.get((lenient, same)) if same else None
     if found is None:
@@ -38,7 +38,7 @@ def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
 
 
 def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-    """As `dialect.parse`, cached."""
+    """The node that the documents describe (`dialect.parse`), None where they describe none; cached."""
     same = _comparable(documents)
     if not same:
         return _parsed(dialect, path, documents)
@@ -53,8 +53,7 @@ def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument])
 
 
 def _parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-    """As `dialect.parse`, cached. An unexpected exception becomes an error of that node, so that a listing
-    continues."""
+    """Parses without the cache. An unexpected exception becomes an error of that node, so that a listing goes on."""
     try:
         return dialect.parse(path, documents)
     except (ZarrscopeError, MemoryError):

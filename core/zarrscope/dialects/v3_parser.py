@@ -267,7 +267,7 @@ class DocumentParser:
         """`extensions` of ZEP 9, then members that nobody knows (v3.1 "Extension definition", spec A.8.3)."""
         if "extensions" in self.members:
             self.defects.attempt(self._extensions, self.members.any("extensions"))
-        for name in self.members.left():
+        for name in self.members.unread():
             value = self.members.value[name]
             ignorable = isinstance(value, Mapping) and value.get("must_understand") is False
             self._report(

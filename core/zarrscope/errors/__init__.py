@@ -83,7 +83,7 @@ class ZarrscopeError(Exception):
         Parameters
         ----------
         store, key, pointer
-            As of the error.
+            The address of the store, the key of the value, and the JSON pointer within it.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class Unsupported(ZarrscopeError):
     feature
         The missing piece as the document spells it, such as "codec imagecodecs_jpegxl".
     **place
-        As of ZarrscopeError.
+        `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
     Examples
     --------
@@ -286,7 +286,7 @@ class BadChunk(_SystemError):
     index
         The chunk's place in its grid, where it is known.
     **place
-        As of ZarrscopeError.
+        `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
     Examples
     --------
@@ -322,7 +322,7 @@ class Conflict(ZarrscopeError):
     theirs
         The value that is stored now; None where it is gone.
     **place
-        As of ZarrscopeError.
+        `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As `visible`, but line ends and tabs stay: for documents."""
+    """`text` with nothing in it that a terminal would obey or an eye would miss, but for line ends and tabs."""
     return _lines.sub(_spelled, text)
 
 

@@ -33,7 +33,7 @@ def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
         return tuple(dict.fromkeys(sentences))[:MOST]
     had = had.copy()
     sentences = []
-    for name, sentence in scan(after.text, most=None).told:
+    for name, sentence in scan(after.text, limit=None).told:
         if had[name]:
             had[name] -= 1
         else:

@@ -26,10 +26,10 @@ NODE_LIMIT = 16 << 20
 CONSOLIDATED_LIMIT = 64 << 20
 """The limit for consolidated metadata."""
 SPARSE = 8
-"""A document beyond NODE_LIMIT has at most one object, list or member for so many characters: parsed, each of them
-takes a hundred bytes."""
+"""A document larger than NODE_LIMIT may hold one object, list or member per this many characters, not more: each
+takes some hundred bytes of memory once it is parsed."""
 _raised = 0
-"""As much as some caller asked for: what was read under that limit is parsed as well."""
+"""The highest limit that a caller asked for: a document that was read under it is parsed, too."""
 
 _PIECE = 1 << 20
 _PLACES_LIMIT = 4 << 20

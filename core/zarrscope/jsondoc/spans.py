@@ -56,12 +56,12 @@ class Span:
         self._expand()
         return self._children
 
-    def beginning(self, most: int) -> Span:
-        """The same with the first `most` children alone, where they were not all found yet."""
+    def beginning(self, limit: int) -> Span:
+        """The same with the first `limit` children alone, where they were not all found yet."""
         if self._text is None:
             return self
         part = Span(self.kind, self.start, self.stop, self.value)
-        part._find_children(self._text, most)
+        part._find_children(self._text, limit)
         return part
 
     def _expand(self) -> None:
@@ -72,9 +72,9 @@ class Span:
         with without_collection(self.stop - self.start):
             self._find_children(text)
 
-    def _find_children(self, text: str, most: int | None = None) -> None:
+    def _find_children(self, text: str, limit: int | None = None) -> None:
         at = after_space(text, self.start + 1)
-        while at < self.stop - 1 and len(self._children) != most:
+        while at < self.stop - 1 and len(self._children) != limit:
             if self.kind == "object":
                 stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
                 self._names.append(Name(_unquote(text[at:stop]), at, stop))
@@ -155,20 +155,20 @@ _INFINITY = float("inf")
 _read_at: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_int=integer).raw_decode
 
 
-def scan(text: str, most: int | None = MOST_NOTES) -> Scan:
+def scan(text: str, limit: int | None = MOST_NOTES) -> Scan:
     """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer.
 
-    Of what is not standard, the first `most` of each kind are told; None for all.
+    Of what is not standard, the first `limit` of each kind are told; None for all.
     """
-    return _Scanner(text, most).scan()
+    return _Scanner(text, limit).scan()
 
 
 class _Scanner:
     """One pass over a text, without recursion, so that depth costs memory and not the stack."""
 
-    def __init__(self, text: str, most: int | None) -> None:
+    def __init__(self, text: str, limit: int | None) -> None:
         self.text = text
-        self.most = most
+        self.limit = limit
         self.open: list[Span] = []
         self.twice: list[tuple[str, str]] = []
         self.tokens: list[tuple[str, str]] = []
@@ -280,7 +280,7 @@ class _Scanner:
         return span
 
     def _may_tell(self, told: list[tuple[str, str]]) -> bool:
-        if self.most is None or len(told) < self.most:
+        if self.limit is None or len(told) < self.limit:
             return True
         self.more += 1
         return False

@@ -114,7 +114,8 @@ def _guarded(group: str, name: str, made: Callable[..., Any]) -> Callable[..., A
 
 
 def plugin(group: str, name: str) -> Callable[..., Any] | None:
-    """As `loaded`, to be called: what it raises of its own becomes Unsupported."""
+    """The function or class that a package registers; None when none does. Any error of its own that a call raises
+    becomes Unsupported."""
     made = loaded(group, name)
     return None if made is None else _guarded(group, name, made)
 

@@ -81,7 +81,7 @@ class Version:
 
 
 ABSENT = Version("absent")
-"""As `expect`: store only when nothing is stored there yet."""
+"""The version of a key without a value: `set(key, value, expect=ABSENT)` stores only where nothing is stored yet."""
 
 Buffer = bytes | bytearray | memoryview
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from zarrscope.nodes.attributes import Attributes
-    from zarrscope.nodes.context import Opener
+    from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
     from zarrscope.nodes.opened import Opened
 
@@ -83,7 +83,7 @@ class Array:
         attributes: Mapping[str, Any] | None = None,
         *,
         warnings: tuple[str, ...] = (),
-        hierarchy: Opener | None = None,
+        hierarchy: HierarchyLike | None = None,
         opened: Opened | None = None,
     ) -> None:
         context = hierarchy._nodes if hierarchy is not None else None
@@ -335,7 +335,7 @@ class Array:
         IndexError
             The shape has another number of axes, or a negative length.
         Conflict, ReadOnly
-            As `Hierarchy.save` raises them.
+            Somebody changed the array's document meanwhile; the hierarchy was not opened for writing.
 
         Examples
         --------

@@ -105,12 +105,12 @@ class Attributes(MutableMapping[str, Any]):
         Parameters
         ----------
         *others, **more
-            As of dict.update.
+            Mappings or pairs of names and values, as `dict.update` takes them.
 
         Raises
         ------
         ReadOnly, Conflict, Refused
-            As every change raises them: see `Attributes`.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
 
         Examples
         --------
@@ -134,7 +134,7 @@ class Attributes(MutableMapping[str, Any]):
         Raises
         ------
         ReadOnly, Conflict, Refused
-            As every change raises them: see `Attributes`.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class Attributes(MutableMapping[str, Any]):
         Raises
         ------
         ReadOnly, Conflict
-            As every change raises them: see `Attributes`.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
 
         Examples
         --------

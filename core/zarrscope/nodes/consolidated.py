@@ -155,8 +155,8 @@ def _changed(
 
 
 def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mapping[str, Any]) -> ParsedBytes:
-    """As `with_members`, where that cannot do it: names appear twice, there is no copy yet, or none any more, or what
-    is to be copied (a Document) is not standard JSON."""
+    """Replaces copies where `with_members` cannot: a name appears twice, the first copy is added or the last one
+    removed, or the document to copy is not standard JSON."""
     document = Document(stored, key, limit=CONSOLIDATED_LIMIT)
     if document.has(pointer_of(above)):
         for name, value in copies.items():

@@ -40,7 +40,7 @@ class KeyTree:
             entry = Entry(name, True)
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """As a store's: one level."""
+        """One level of the tree of keys: the names directly beneath a prefix."""
         return iter(self._beneath.get(prefix, ()))
 
 
@@ -69,7 +69,7 @@ class ConsolidatedMetadata:
         return cls(dialect, {**{key: documents[key] for key in _own(dialect) if key in documents}, **copies})
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """As a store's list_dir, over the keys of the copies."""
+        """The names directly beneath a prefix, as a listing of the store would give them, from the copies alone."""
         return self._keys.list_dir(prefix)
 
     def changed(self, changes: Mapping[str, bytes | None]) -> ConsolidatedMetadata:

@@ -47,8 +47,8 @@ _LARGE = 64 << 10
 """Documents larger than this many bytes are kept in parsed form."""
 
 
-class Opener(Protocol):
-    """A Hierarchy, as its groups, its arrays and those who move nodes know it."""
+class HierarchyLike(Protocol):
+    """A hierarchy, as groups, arrays and the moving of nodes need it: Hierarchy itself stands in a layer above."""
 
     initial_path: str
 

@@ -17,7 +17,7 @@ from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.attributes import Attributes
-    from zarrscope.nodes.context import Opener
+    from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.walk import Tree
 
 
@@ -56,7 +56,7 @@ class Group:
 
     def __init__(
         self,
-        hierarchy: Opener,
+        hierarchy: HierarchyLike,
         path: str,
         metadata: GroupMetadata,
         attributes: Mapping[str, Any],
@@ -91,7 +91,7 @@ class Group:
         return self.metadata.problem
 
     def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists every child once, its kind known, in the order of arrival. The first come before all are listed.
+        """Lists every child once, with its kind, in the order of arrival: the first come before all are listed.
 
         Parameters
         ----------
@@ -129,8 +129,10 @@ class Group:
 
         Parameters
         ----------
-        cancelled, tree
-            As of `children`.
+        cancelled
+            Asked between batches; once it is true the listing ends.
+        tree
+            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
 
         Yields
         ------
@@ -139,8 +141,11 @@ class Group:
 
         Raises
         ------
-        Unsupported, Unreadable
-            As `children` raises them, but not for demands that do not matter for names.
+        Unsupported
+            The store cannot list, and nothing else tells what there is. An extension that the group demands is no
+            obstacle to names.
+        Unreadable
+            The store did not answer.
 
         Examples
         --------
@@ -191,7 +196,7 @@ class Group:
         Raises
         ------
         Unsupported, Unreadable
-            As `children` raises them.
+            The store cannot list, or the group demands an unknown extension; the store did not answer.
 
         Examples
         --------
@@ -243,7 +248,7 @@ class Group:
         Raises
         ------
         ZarrscopeError
-            As `items` raises it, for a group.
+            A group cannot be opened; `children` goes on past such a one and gives it with its `error`.
 
         Examples
         --------
@@ -270,7 +275,7 @@ class Group:
         Raises
         ------
         ZarrscopeError
-            As `items` raises it, for an array.
+            An array cannot be opened; `children` goes on past such a one and gives it with its `error`.
 
         Examples
         --------

@@ -559,7 +559,7 @@ class Hierarchy:
         Raises
         ------
         NotFound, BadMetadata, Unreadable
-            As `open_node` raises them.
+            Nothing is there; its document is broken; it cannot be read.
 
         Examples
         --------

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
-from zarrscope.nodes.context import Opener
+from zarrscope.nodes.context import HierarchyLike
 
 LIMIT = 20_000
 """Bytes of UTF-8, tags and all."""
@@ -43,7 +43,7 @@ class _Node(Protocol):
     def attributes(self) -> Mapping[str, Any]: ...
 
     @property
-    def hierarchy(self) -> Opener | None: ...
+    def hierarchy(self) -> HierarchyLike | None: ...
 
     @property
     def metadata(self) -> ArrayMetadata | GroupMetadata: ...
@@ -78,18 +78,18 @@ class _Array(_Node, Protocol):
     def dimension_names(self) -> tuple[str | None, ...] | None: ...
 
 
-def of_hierarchy(hierarchy: Opener) -> str:
-    """A piece of HTML. Makes no request and raises nothing for what a file may hold."""
+def of_hierarchy(hierarchy: HierarchyLike) -> str:
+    """The HTML summary of a hierarchy. It requests nothing, and no content of a file makes it fail."""
     return _box("Hierarchy", hierarchy.url, list(_hierarchy(hierarchy)), _warnings(hierarchy.warnings), None)
 
 
 def of_group(group: _Node) -> str:
-    """As `of_hierarchy`."""
+    """The HTML summary of a group, from what was read already."""
     return _node("Group", group, [])
 
 
 def of_array(array: _Array) -> str:
-    """As `of_hierarchy`."""
+    """The HTML summary of an array, with its shape, chunks and codecs, from what was read already."""
     return _node("Array", array, list(_array(array)))
 
 
@@ -101,7 +101,7 @@ def _node(kind: str, node: _Node, more: list[tuple[str, str]]) -> str:
     return _box(kind, node.path, rows, [*problem, *_warnings(node.warnings)], node.attributes)
 
 
-def _hierarchy(hierarchy: Opener) -> Iterator[tuple[str, str]]:
+def _hierarchy(hierarchy: HierarchyLike) -> Iterator[tuple[str, str]]:
     yield "Dialect", hierarchy.dialect.title
     yield "Access", "read and write" if hierarchy.writable else "read-only"
     if hierarchy.initial_path != "/":

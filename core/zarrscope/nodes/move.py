@@ -27,7 +27,7 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, holder_of
-from zarrscope.nodes.context import NodeContext, Opener
+from zarrscope.nodes.context import HierarchyLike, NodeContext
 from zarrscope.nodes.detect import fetch, need_telling
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.walk import Tree
@@ -66,10 +66,10 @@ class Moved:
 
 
 def copy(
-    source: Opener,
+    source: HierarchyLike,
     path: str,
     to: str,
-    target: Opener | None = None,
+    target: HierarchyLike | None = None,
     *,
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -86,10 +86,10 @@ def copy(
 
 
 def move(
-    source: Opener,
+    source: HierarchyLike,
     path: str,
     to: str,
-    target: Opener | None = None,
+    target: HierarchyLike | None = None,
     *,
     replace: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -97,13 +97,14 @@ def move(
 ) -> Moved:
     """Moves the node at `path`, and all beneath it, to the path `to` of `target` (else of the same hierarchy).
 
-    As `copy` says; a group above that nothing but this node made a group is gone afterwards (implicit groups).
-    Raises Conflict also when others keep changing the node while it is moved: then nothing was erased.
+    `replace`, `progress` and `cancelled` are those of `copy`, which says what is raised. An implicit group above that
+    held nothing but this node is gone afterwards. Raises Conflict also when others keep changing the node while it is
+    moved: then nothing was erased.
     """
     return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).move()
 
 
-def rename(hierarchy: Opener, path: str, name: str) -> Moved:
+def rename(hierarchy: HierarchyLike, path: str, name: str) -> Moved:
     """Gives the node at `path` another name in the same group. See `move`."""
     path = clean_path(path)
     if "/" in name:
@@ -111,7 +112,7 @@ def rename(hierarchy: Opener, path: str, name: str) -> Moved:
     return move(hierarchy, path, join_path(path.rpartition("/")[0], name))
 
 
-def _nodes_of(hierarchy: Opener | None) -> NodeContext | None:
+def _nodes_of(hierarchy: HierarchyLike | None) -> NodeContext | None:
     return hierarchy._nodes if hierarchy is not None else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
@@ -19,6 +19,7 @@ from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.objects import Given, place_of
+from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import PrefixStore
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from zarrscope.stores.address import Address
 
 ASSUMED = "What the server does not give out is taken as missing, for it does not tell one from the other"
-
-Mode = Literal["r", "r+", "a", "w-"]
 
 
 def open(
@@ -136,11 +135,14 @@ def open_array(
     Parameters
     ----------
     url
-        As for `open`. Where the address itself names a node inside a store, `path` starts there.
+        A path, a URL, a Store or another object that `open` takes. Where the address itself names a node inside a
+        store, `path` starts there.
     path
         The path of the array.
-    mode, **options
-        As for `open`.
+    mode
+        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, and so find no node in a new one.
+    **options
+        Any other parameter of `open`, such as `dialect` or `storage_options`.
 
     Returns
     -------
@@ -152,7 +154,7 @@ def open_array(
     NotFound
         There is no node, or it is a group.
     ZarrscopeError
-        As `open` and `Hierarchy.open_node` raise them.
+        The hierarchy or the node cannot be opened: see `open` and `Hierarchy.open_node`.
 
     Examples
     --------
@@ -181,11 +183,14 @@ def open_group(
     Parameters
     ----------
     url
-        As for `open`. Where the address itself names a node inside a store, `path` starts there.
+        A path, a URL, a Store or another object that `open` takes. Where the address itself names a node inside a
+        store, `path` starts there.
     path
         The path of the group.
-    mode, **options
-        As for `open`.
+    mode
+        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, and so find no node in a new one.
+    **options
+        Any other parameter of `open`, such as `dialect` or `storage_options`.
 
     Returns
     -------
@@ -197,7 +202,7 @@ def open_group(
     NotFound
         There is no node, or it is an array.
     ZarrscopeError
-        As `open` and `Hierarchy.open_node` raise them.
+        The hierarchy or the node cannot be opened: see `open` and `Hierarchy.open_node`.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class Tree:
         )
 
     def children(self, path: str) -> Iterator[Child]:
-        """As Hierarchy.children, for groups within the tree."""
+        """The children of a group within the tree, from the one listing where there is one."""
         path = clean_path(path)
         keys = self._listed()
         if keys is None:

@@ -22,7 +22,7 @@ from typing import Any
 
 MAX_DATASETS = 64
 MAX_RANK = 32
-"""As for arrays (spec F.1): a longer list of axes is not an image."""
+"""The most axes of an image, the same as of an array (spec F.1)."""
 
 TYPE_OF_NAME = {"t": "time", "time": "time", "c": "channel", "ch": "channel", "channel": "channel"} | dict.fromkeys(
     ("z", "y", "x", "depth", "height", "width", "row", "col", "column", "lat", "lon", "latitude", "longitude"), "space"

@@ -303,8 +303,10 @@ def set_pixel_sizes(
         Of the image's group, 0.1 to 0.6. An image of 0.1 to 0.3, which has no place for them, becomes one of 0.4.
     sizes
         Axis → the size of a pixel of the finest level, as a person typed it: it is spelled so in the document.
-    index, shape_of
-        As for `pixel_sizes`.
+    index
+        Which of the group's multiscales, from 0.
+    shape_of
+        Gives the shape of a level's array by its path, where it is known.
 
     Raises
     ------

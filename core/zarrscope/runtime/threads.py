@@ -241,7 +241,10 @@ class Owner:
         return self._submit(self.background.fetch_pool, work, done, priority)
 
     def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
-        """As `fetch`, on the pool that keeps the cores busy: `work` should not wait for anything."""
+        """Runs `work` on the pool that keeps the cores busy: it should compute, and not wait for anything.
+
+        `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
+        """
         return self._submit(self.background.decode_pool, work, done, priority)
 
     def post(self, call: Callable[[], None]) -> bool:

@@ -290,7 +290,7 @@ def _node(path: str) -> str:
 
 
 def _clean(path: str) -> str:
-    """As `_node`; the path of a metadata file means its folder."""
+    """A node path without slashes around it; the path of a metadata file becomes that of its folder."""
     path = _node(path)
     above, _, name = path.rpartition("/")
     return above if name in METADATA_FILES else path
@@ -350,7 +350,7 @@ def _above(url: str) -> tuple[str, str] | None:
 
 # ---------------------------------------------------------------------- opening
 def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
-    """As `open_store`, for an `Address.store_url` as `split_address` made it."""
+    """Opens the store at an `Address.store_url` that `split_address` made. Raises as `open_store` does."""
     from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
 
     inner, outer = _zip_parts(url)

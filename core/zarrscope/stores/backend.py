@@ -42,7 +42,7 @@ class Backend:
     remote: bool = False
     """Each request costs a round trip: ask for little, many at once."""
     document_limit: int | None = None
-    """As many bytes of one metadata document are read, where whoever opened the store said so."""
+    """The most bytes of one metadata document that are read; None: the limit of jsondoc/parse.py."""
     allow_outside: bool = False
     """Symbolic links that lead out of the store are followed. Only stores of files have such links."""
     _scans_children: bool = False
@@ -71,7 +71,7 @@ class Backend:
     def _get_many_within(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """As `_get_many`; what is larger than `limit` although the backend gave it is an error as well."""
+        """Answers the requests; a value of more than `limit` bytes is an error, also where the backend gave it."""
         if limit is None:
             return self._get_many(requests, cancelled)
         return self._checked(self._get_many(requests, cancelled, limit), requests, limit)

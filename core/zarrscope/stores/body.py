@@ -45,7 +45,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
     Raises Unreadable (another part came, a value larger than `limit`, too slow, an unknown encoding), CutShort,
     NeedsWhole.
     """
-    most = MOST if limit is None else limit
+    allowed = MOST if limit is None else limit
     if response.status == 416:
         return _beyond(response, part), b""
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
@@ -62,9 +62,9 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
         if encoding:
             raise NeedsWhole
         length = _length_of_part(response, part)
-        if length is not None and length > most:
-            raise too_large(length, most)
-        cap = length if length is not None else most if part.length is None else min(most, part.length)
+        if length is not None and length > allowed:
+            raise too_large(length, allowed)
+        cap = length if length is not None else allowed if part.length is None else min(allowed, part.length)
         reading = _BodyReader(response, network)
         body = await reading.between(0, cap)
         if length is not None and len(body) < length:
@@ -75,27 +75,27 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
     reading = _BodyReader(response, network, _Decompressor() if encoding else None)
     length = _content_length(response) if not encoding else None
     if part is None:
-        if length is not None and length > most:
-            raise too_large(length, most)
+        if length is not None and length > allowed:
+            raise too_large(length, allowed)
         if length is None and limit is None:
-            most = MOST_UNTOLD
-        body = await reading.between(0, most)
-        if len(body) > most:
-            raise too_large(None, most)
+            allowed = MOST_UNTOLD
+        body = await reading.between(0, allowed)
+        if len(body) > allowed:
+            raise too_large(None, allowed)
         return body, reading.first
     # A server without ranges: what comes before the part is passed over.
     if length is not None:
         start, stop = part.span(length)
-        if stop - start > most:
-            raise too_large(stop - start, most)
+        if stop - start > allowed:
+            raise too_large(stop - start, allowed)
     if (length if part.start is None and length is not None else part.start or 0) > MOST_IN_VAIN:
         raise Unreadable(
             "The server does not send parts of values, and this one is too large to read it all for a part",
             advice="Download the data, or ask who runs the server for range requests.",
         )
     if part.start is None:
-        return await reading.last(min(part.length or 0, most)), reading.first
-    wanted = most if part.length is None else part.length
+        return await reading.last(min(part.length or 0, allowed)), reading.first
+    wanted = allowed if part.length is None else part.length
     body = await reading.between(part.start, part.start + wanted, stop=part.length is not None)
     if len(body) > wanted:
         raise too_large(None, wanted)
@@ -177,17 +177,17 @@ class _Decompressor:
     def over(self) -> bool:
         return self._stream.eof
 
-    def of(self, piece: bytes, most: int) -> Any:
-        """Decompresses `piece` step by step, until slightly more than `most` bytes were produced."""
-        while piece and most > 0:
+    def of(self, piece: bytes, allowed: int) -> Any:
+        """Decompresses `piece` step by step, until slightly more than `allowed` bytes were produced."""
+        while piece and allowed > 0:
             if self._stream.eof:
                 self._stream = zlib.decompressobj(47)
             try:
-                plain = self._stream.decompress(piece, min(most, 1 << 20))
+                plain = self._stream.decompress(piece, min(allowed, 1 << 20))
             except zlib.error as error:
                 raise Unreadable(f"The server sent a compressed value that cannot be unpacked: {error}") from None
             piece = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
-            most -= len(plain)
+            allowed -= len(plain)
             if plain:
                 yield plain
 

@@ -96,7 +96,7 @@ class FileOperations:
         return self._store._links(check_key(key))
 
     def list_with_folders(self, prefix: str) -> Iterator[Listed]:
-        """As `list_prefix` of the store, with folders, and with links that cannot be followed.
+        """Lists all keys and folders beneath a prefix, and links that cannot be followed.
 
         Parameters
         ----------

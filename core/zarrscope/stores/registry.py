@@ -17,10 +17,12 @@ from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.stores.store import Store
 
 Mode = Literal["r", "r+", "a", "w-"]
+"""How a store is opened: read; write what exists; create what is missing; create, and refuse what exists."""
 Options: TypeAlias = Mapping[str, Any] | None
 Ability = Literal["read", "list", "write", "conditional"]
 Form = Literal["path", "url", "bucket", "name", "file", "chain"]
 Opener: TypeAlias = Callable[[str, Mode, Options], Store]
+"""A function that opens the store at an address."""
 
 
 @frozen
@@ -237,7 +239,7 @@ def known_schemes() -> tuple[str, ...]:
 
 
 def need_kind(scheme: str, address: str) -> StoreKind:
-    """As `store_kind`. Raises Unsupported, naming the schemes there are, where nothing opens it."""
+    """The store kind that opens addresses of this scheme. Raises Unsupported, naming those it knows."""
     kind = store_kind(scheme)
     if kind is None:
         raise Unsupported(

@@ -61,7 +61,7 @@ class Reader:
         return self._store.get(self._key or "", part, self._limit)
 
     def source(self) -> RangeReadable | None:
-        """It as a Source, until the next `seek`; None when nothing is stored."""
+        """The value to be read in ranges, until the next `seek`; None when nothing is stored."""
         value = self.whole()
         return None if value is None else BytesSource(value)
 
@@ -70,7 +70,7 @@ class Reader:
         return None
 
     def take(self, key: str, kept: object) -> None:
-        """As `seek`, to the very value that another Reader kept, whatever is stored at `key` since."""
+        """Goes to the very value that another Reader kept (`keep`), whatever was stored at `key` since then."""
         self.seek(key)
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ def as_zarr_store(store: Store | str | os.PathLike[str], *, read_only: bool = Fa
     Unsupported
         zarr-python 3 is not installed.
     ZarrscopeError
-        As `open` raises them, for an address.
+        The store at an address cannot be opened: NotFound, Unreadable, Unsupported.
 
     Examples
     --------

@@ -102,7 +102,7 @@ class ChunkLoader:
 
     @uninterrupted
     def peek_result(self, array: Array, index: ChunkIndex) -> ChunkResult | None:
-        """As `peek`, and whether it is stored at all."""
+        """The cached result for a chunk, which also tells whether it is stored; None while it is not in the cache."""
         with self._lock:
             return self.cache.get(array._stored.identity, index)
 

@@ -34,9 +34,9 @@ class SessionState:
     path: str
     """The selected node."""
     name: str
-    """Of the hierarchy, for a window's title: "cells.zarr"."""
+    """The name of the hierarchy: "cells.zarr"."""
     title: str
-    """As `name`, with a dot in front while there are changes."""
+    """The name of the hierarchy, with a dot in front while there are unsaved changes."""
     crumbs: tuple[tuple[str, str], ...]
     """(label, path) from the root to the selected node."""
     address: str

@@ -122,7 +122,7 @@ class LocalStore(Store):
             )
 
     def _check_link(self, path: str, key: str) -> None:
-        """As `_check_inside`; raises Unreadable when the link leads to nothing."""
+        """Raises OutsideLink when the link leads out of the root, and Unreadable when it leads to nothing."""
         self._check_inside(path, key)
         if not os.path.exists(path):
             raise broken_link(path, store=self.url, key=key)
