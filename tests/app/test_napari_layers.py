@@ -350,6 +350,31 @@ def test_what_napari_refuses_is_said(dock: Dock, shelf: Shelf, monkeypatch: pyte
     assert not dock.viewer.layers
 
 
+# ---------------------------------------------------------------------- what napari and plug-ins compute with them
+def test_layers_are_projected_thresholded_and_duplicated(dock: Dock, shelf: Shelf) -> None:
+    from napari.layers._layer_actions import _duplicate_layer, _project
+
+    levels(shelf)
+    dock.open(shelf)
+    dock.add("/image")
+    viewer = dock.viewer
+    (layer,) = viewer.layers
+    values = [np.asarray(level) for level in layer.data]
+    for mode in ("max", "mean", "std"):
+        viewer.layers.selection.select_only(layer)
+        _project(viewer.layers, axis=0, mode=mode)
+        projected = viewer.layers[-1]
+        for level, whole in zip(projected.data, values, strict=True):
+            np.testing.assert_allclose(np.asarray(level), getattr(np, mode)(whole, axis=0), atol=1e-6)
+    threshold = layer.data[0] > 50
+    mask = viewer.add_labels(threshold)
+    np.testing.assert_array_equal(np.asarray(mask.data), values[0] > 50)
+    viewer.layers.selection.select_only(layer)
+    _duplicate_layer(viewer.layers)
+    assert [level.shape for level in viewer.layers["a copy"].data] == [level.shape for level in layer.data]
+    dock.viewer.dims.set_current_step(0, 2)
+
+
 # ---------------------------------------------------------------------- coordinate systems (RFC-5)
 TURN = [[0.8, -0.6], [0.6, 0.8]]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import napari
 import numpy as np
@@ -59,8 +59,7 @@ class Watch(QObject):
     def _show(self, event: Any) -> None:
         """What `hidden_at_first` hid, now that it is guarded and wholly there."""
         for view in _views(event.value):
-            if view in _waiting:
-                _waiting.discard(view)
+            if _waiting.pop(id(view), None) is not None:
                 event.value.visible = True
 
     def _removed(self, event: Any) -> None:
@@ -93,8 +92,8 @@ class Watch(QObject):
 
 
 _watches: WeakKeyDictionary[Any, Watch] = WeakKeyDictionary()
-_waiting: WeakSet[LazyView] = WeakSet()
-"""First levels of layers to be shown once they are inserted."""
+_waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
+"""First levels of layers to be shown once they are inserted, by id: `==` compares their elements."""
 
 
 def watch(viewer: Any) -> Watch:
@@ -114,7 +113,8 @@ def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[An
         return data, arguments, kind
     for viewer in viewers:
         watch(viewer)
-    _waiting.add(data[0] if arguments["multiscale"] else data)
+    finest = data[0] if arguments["multiscale"] else data
+    _waiting[id(finest)] = finest
     return data, {**arguments, "visible": False}, kind
 
 

@@ -263,7 +263,7 @@ def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
 def _view(array: Array, selection: tuple[int | slice, ...], kind: str) -> LazyView:
     """The values as numbers that a viewer draws: labels as integers, images as what `render` draws."""
     dtype = array.dtype
-    view = LazyView(array)[selection]
+    view: LazyView = LazyView(array)[selection]
     if kind == "labels":
         return view.mapped(np.uint8, _as_bytes) if dtype.kind == "b" else view
     drawn = as_numbers(np.empty(0, dtype)).dtype

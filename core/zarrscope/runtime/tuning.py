@@ -130,6 +130,9 @@ TASKS_PER_THREAD = 2
 # ---------------------------------------------------------------------------------------------- what is remembered
 VIEW_BYTES = 1 << 30
 """Bytes of chunks that viewers keep, or a quarter of the machine's memory where that is less. By reason."""
+LAZY_BLOCK_BYTES = 32 << 20
+"""Decoded bytes of one of dask's blocks, where a view is computed with. By reason: a task of dask costs a millisecond,
+and each core holds one block."""
 SHARD_INDEX_BYTES = 32 * 1024 * 1024
 """Bytes of the indexes of shards that one array keeps. By reason: two million inner chunks."""
 DOCUMENT_BYTES = 64 * 1024 * 1024

@@ -1,45 +1,72 @@
 """A lazy view of an array: indexing gives another view, only `__array__` reads, through the shared chunk loader.
 
 For viewers that slice in two steps (napari: `data[:, y0:y1, x0:x1]` over all of z, then one plane): the first costs
-nothing, the second reads one plane's chunks. DisplaySettings like an array: shape, dtype, ndim, size, chunks.
+nothing, the second reads one plane's chunks. What computes with it (`view + 1`, `view.max(axis=0)`, `np.where(view > 5,
+view, 0)`) gets a dask array, lazy as well: see lazy_math.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrscope.errors.visible import visible
+from zarrscope.view.lazy_math import Computing, is_lazy
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zarrscope.nodes.array import Array
 
-Axis = int | range
-"""An index, or the indices that remain of an axis."""
+Axis = int | range | np.ndarray[Any, Any]
+"""An index, the indices that remain of an axis, or a list of indices in any order."""
 Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
 """The data type and the function that values are converted with after reading."""
 
 
-class LazyView:
-    """`array` as far as `axes` say; None: all of it. Reads through the loader that all viewers of a process share."""
+class LazyView(Computing):
+    """`array` as far as `axes` say; None: all of it. Reads through the loader that all viewers of a process share.
 
-    def __init__(self, array: Array, axes: tuple[Axis, ...] | None = None, shown: Shown | None = None) -> None:
+    `layout`: for each axis of the view the axis of the array, or None for one of length one; None: as they come.
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        axes: tuple[Axis, ...] | None = None,
+        shown: Shown | None = None,
+        layout: tuple[int | None, ...] | None = None,
+    ) -> None:
+        # napari's projections take what comes from a module "zarr…" for an array of zarr-python.
+        self.__module__ = "lazy view"
         self._array = array
         self._axes: tuple[Axis, ...] = tuple(range(n) for n in array.shape) if axes is None else axes
-        self._kept = tuple(i for i, axis in enumerate(self._axes) if isinstance(axis, range))
-        self.shape = tuple(len(axis) for axis in self._axes if isinstance(axis, range))
+        kept = tuple(i for i, axis in enumerate(self._axes) if not isinstance(axis, int))
+        self._layout: tuple[int | None, ...] = kept if layout is None else layout
+        self.shape = tuple(1 if i is None else len(self._indices(i)) for i in self._layout)
         self._shown = shown
         self.dtype: np.dtype[Any] = array.dtype if shown is None else shown[0]
         self.ndim = len(self.shape)
         self.size = prod(self.shape)
 
+    def _indices(self, axis: int) -> range | np.ndarray[Any, Any]:
+        found = self._axes[axis]
+        assert not isinstance(found, int)
+        return found
+
+    @property
+    def array(self) -> Array:
+        """What is read."""
+        return self._array
+
     @property
     def chunks(self) -> tuple[int, ...]:
         """Elements per chunk along each remaining axis: viewers align their tiles to it."""
-        return tuple(self._array.chunks[i] for i in self._kept)
+        return tuple(1 if i is None else self._array.chunks[i] for i in self._layout)
 
     @property
     def nbytes(self) -> int:
@@ -50,38 +77,126 @@ class LazyView:
             raise TypeError("len() of a view without axes")
         return self.shape[0]
 
-    def __getitem__(self, selection: Any) -> LazyView:
-        """Integers and slices (negative, stepped), `...`; reads nothing. Raises IndexError as numpy does."""
+    # ------------------------------------------------------------------ parts of it
+    def __getitem__(self, selection: Any) -> Any:
+        """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; reads
+        nothing. A mask of several axes gives a lazy dask array; several lists at once are read at once.
+
+        Raises IndexError as numpy does.
+        """
         items = list(selection) if isinstance(selection, tuple) else [selection]
-        if any(item is Ellipsis for item in items):
-            at = next(i for i, item in enumerate(items) if item is Ellipsis)
-            items[at : at + 1] = [slice(None)] * (self.ndim - len(items) + 1)
-        if len(items) > self.ndim:
-            raise IndexError(f"too many indices: the view has {self.ndim} axes, {len(items)} were indexed")
-        axes = list(self._axes)
-        for place, item in zip(self._kept, items, strict=False):
-            kept = axes[place]
-            assert isinstance(kept, range)
-            axes[place] = kept[item if isinstance(item, slice) else int(item)]
-        return LazyView(self._array, tuple(axes), self._shown)
+        if any(_is_mask(item) for item in items):
+            return self.lazy()[tuple(item.lazy() if isinstance(item, LazyView) else item for item in items)]
+        items = self._filled(items)
+        lists = [n for n, item in enumerate(items) if _is_list(item)]
+        if len(lists) > 1:
+            return self._points(items, lists)
+        axes, layout = list(self._axes), list[int | None]()
+        remaining = iter(enumerate(self._layout))
+        for item in items:
+            if item is None:
+                layout.append(None)
+                continue
+            place, axis = next(remaining)
+            chosen = _chosen(item, place, range(1) if axis is None else self._indices(axis))
+            if axis is None:
+                if not isinstance(chosen, int) and len(chosen) != 1:  # nothing, or the one element several times
+                    return self.lazy()[tuple(items)]
+                layout += [] if isinstance(chosen, int) else [None]
+            else:
+                axes[axis] = chosen
+                layout += [] if isinstance(chosen, int) else [axis]
+                if _is_list(item) and _apart(items):  # numpy's rule: then its axis comes first
+                    layout = [layout.pop(), *layout]
+        return LazyView(self._array, tuple(axes), self._shown, tuple(layout))
+
+    def _filled(self, items: list[Any]) -> list[Any]:
+        """An item for each axis, and the new ones."""
+        count = sum(item is not None and item is not Ellipsis for item in items)
+        if count > self.ndim:
+            raise IndexError(f"too many indices: the view has {self.ndim} axes, {count} were indexed")
+        dots = [n for n, item in enumerate(items) if item is Ellipsis]
+        if len(dots) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        at = dots[0] if dots else len(items)
+        return [*items[:at], *[slice(None)] * (self.ndim - count), *items[at + 1 :]]
+
+    def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
+        """Several lists at once: their positions along each axis are read once, then numpy picks."""
+        outer: Any = self
+        places = [sum(item is not None for item in items[:n]) for n in lists]
+        picked = list(items)
+        for n, place in zip(lists, places, strict=True):
+            found, inverse = np.unique(_positions(items[n], self.shape[place]), return_inverse=True)
+            outer = outer[(slice(None),) * place + (found,)]
+            picked[n] = inverse.reshape(np.shape(items[n]) if np.asarray(items[n]).dtype.kind != "b" else -1)
+        values: NDArray[Any] = np.asarray(outer)[tuple(picked)]
+        return values
+
+    def transpose(self, *order: Any) -> LazyView:
+        """A view with its axes in another order; reads nothing."""
+        if len(order) == 1 and (order[0] is None or isinstance(order[0], Sequence | np.ndarray)):
+            (order,) = order
+        wanted = tuple(reversed(range(self.ndim))) if not order else tuple(int(i) % self.ndim for i in order)
+        if sorted(wanted) != list(range(self.ndim)):
+            raise ValueError(f"axes {order} do not match a view of {self.ndim} axes")
+        return LazyView(self._array, self._axes, self._shown, tuple(self._layout[i] for i in wanted))
+
+    @property
+    def T(self) -> LazyView:
+        return self.transpose()
 
     def mapped(self, dtype: Any, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> LazyView:
         """The same view with `function` of what is read: elementwise, and of values of `dtype`."""
-        return LazyView(self._array, self._axes, (np.dtype(dtype), function))
+        return LazyView(self._array, self._axes, (np.dtype(dtype), function), self._layout)
 
+    def astype(self, dtype: Any, **_: Any) -> LazyView:
+        """A view whose values are converted after reading."""
+        wanted = np.dtype(dtype)
+        return self if wanted == self.dtype else self.mapped(wanted, partial(_converted, self._shown, wanted))
+
+    # ------------------------------------------------------------------ reading
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        from zarrscope.view.loader import shared
-
-        values = np.asarray(shared().read(self._array, tuple(_index(axis) for axis in self._axes)))
+        if copy is False:
+            raise ValueError("a stored array cannot be had as a numpy array without a copy")
+        values = self._read()
         if self._shown is not None:
             values = self._shown[1](values)
+        kept = [i for i in self._layout if i is not None]
+        values = values.transpose(np.argsort(np.argsort(kept)))
+        values = (
+            values[tuple(None if i is None else slice(None) for i in self._layout)] if None in self._layout else values
+        )
         return values if dtype is None else values.astype(dtype, copy=False)
 
-    def astype(self, dtype: Any, copy: bool = True) -> np.ndarray[Any, Any]:
-        return np.asarray(self).astype(dtype, copy=copy)
+    def _read(self) -> np.ndarray[Any, Any]:
+        """The values, with the axes in the array's order."""
+        from zarrscope.view.loader import shared
 
-    def transpose(self, order: Any = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self).transpose(order)
+        if any(isinstance(axis, np.ndarray) for axis in self._axes):
+            index = tuple(axis if isinstance(axis, np.ndarray) else _index(axis) for axis in self._axes)
+            return np.asarray(self._array.oindex[index])
+        return np.asarray(shared().read(self._array, tuple(map(_index, self._axes))))
+
+    def edges(self, axis: int) -> list[int]:
+        """Where chunks begin along an axis of the view, and its end: for those who read it piece by piece."""
+        source = self._layout[axis]
+        indices = range(1) if source is None else self._indices(source)
+        if source is None or not len(indices):
+            return [0, len(indices)]
+        if isinstance(indices, np.ndarray):
+            return [*range(0, len(indices), max(1, self._array.chunks[source])), len(indices)]
+        return _edges(self._array.edges(source), indices)
+
+    def __setitem__(self, selection: Any, values: Any) -> None:
+        raise TypeError(f"{self!r} is only to be looked at: np.asarray(view) can be changed")
+
+    def __deepcopy__(self, _: object) -> LazyView:
+        """Nothing in it ever changes."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LazyView, (self._array, self._axes, self._shown, self._layout)
 
     def __repr__(self) -> str:
         return visible(f"<LazyView of {self._array.path} {self.shape} {self.dtype}>")
@@ -92,5 +207,73 @@ def _index(axis: Axis) -> int | slice:
         return axis
     if not len(axis):
         return slice(0, 0)
+    assert isinstance(axis, range)
     stop = axis.stop if axis.stop >= 0 else None
     return slice(axis.start, stop, axis.step)
+
+
+def _edges(edges: Any, indices: range) -> list[int]:
+    """Where the chunks of `edges` begin within ascending or descending indices."""
+    found, at, length = [0], 0, len(indices)
+    while True:
+        begin, end = edges.span(edges.chunk_of(indices[at]))
+        left = end - 1 - indices[at] if indices.step > 0 else indices[at] - begin
+        at += left // abs(indices.step) + 1
+        found.append(min(at, length))
+        if at >= length:
+            return found
+
+
+def _converted(shown: Shown | None, dtype: np.dtype[Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return (values if shown is None else shown[1](values)).astype(dtype)
+
+
+# ---------------------------------------------------------------------- indices
+def _is_mask(item: Any) -> bool:
+    """A mask of several axes or of none, or an index that is not read yet."""
+    if is_lazy(item) or isinstance(item, bool | np.bool_):
+        return True
+    return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1
+
+
+def _is_list(item: Any) -> bool:
+    return isinstance(item, list | range) or (isinstance(item, np.ndarray) and item.ndim > 0)
+
+
+def _apart(items: list[Any]) -> bool:
+    """Whether slices lie between the integers and lists among the items."""
+    given = [n for n, item in enumerate(items) if item is not None and not isinstance(item, slice)]
+    return given[-1] - given[0] >= len(given)
+
+
+def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
+    """The positions that a list or a mask names, counted from the front."""
+    given = np.asarray(item)
+    if given.dtype.kind == "b":
+        if given.shape != (length,):
+            raise IndexError(f"a mask of {given.shape} does not fit an axis of {length}")
+        return np.flatnonzero(given)
+    if not given.size:
+        return np.zeros(given.shape, np.intp)
+    if given.dtype.kind not in "iu":
+        raise IndexError("a list of positions holds integers or booleans")
+    if given.min() < -length or given.max() >= length:
+        raise IndexError(f"a list names a position that an axis of {length} does not have")
+    return np.where(given < 0, given + length, given).astype(np.intp)
+
+
+def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axis:
+    """What an item takes of the indices of an axis."""
+    if isinstance(item, slice):
+        return indices[item]
+    if _is_list(item):
+        positions = _positions(item, len(indices))
+        if positions.ndim != 1:
+            raise IndexError("a list of positions along one axis has one axis itself")
+        return np.asarray(indices)[positions] if len(indices) else positions
+    try:
+        return int(indices[item.__index__()])
+    except AttributeError:
+        raise IndexError(f"axis {place} takes integers, slices, lists and masks, not {type(item).__name__}") from None
+    except IndexError:
+        raise IndexError(f"index {item} is out of bounds for axis {place} with size {len(indices)}") from None

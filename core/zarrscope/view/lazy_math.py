@@ -1,0 +1,157 @@
+"""What makes a lazy view compute like a numpy array: operators, numpy's functions, methods such as `max`.
+
+They give dask arrays, which read block by block when they are asked for values. Without dask, which only napari and
+the extra "dask" bring, or for a function of numpy that dask lacks, the values are read and numpy's answer is given.
+NEP 13 and 18 are the protocols: https://numpy.org/neps/nep-0018-array-function-protocol.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+
+
+class Computing(np.lib.mixins.NDArrayOperatorsMixin):
+    """For a class with shape, dtype, `edges(axis)` and `__array__`."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    ndim: int
+    size: int
+
+    def edges(self, axis: int) -> list[int]:
+        raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise NotImplementedError
+
+    __hash__ = object.__hash__  # `==` compares elements
+
+    def lazy(self) -> Any:
+        """As a dask array, whose blocks are whole chunks; as a numpy array, read now, where there is no dask."""
+        return self._dask if self._dask is not None else np.asarray(self)
+
+    @cached_property
+    def _dask(self) -> Any:
+        da = _dask_array()
+        if da is None:
+            return None
+        return da.from_array(
+            _Reading(self),
+            chunks=_blocks([self.edges(axis) for axis in range(self.ndim)], self.dtype.itemsize),
+            name=False,  # dask would pickle it to find a name for it
+            fancy=False,
+            meta=np.empty((0,) * self.ndim, self.dtype),
+        )
+
+    def to_dask_array(self) -> Any:
+        """What `dask.array.asarray` asks for."""
+        return self.lazy()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return _apply(getattr(ufunc, method), inputs, options, known=method == "__call__")
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        return _apply(function, inputs, options, known=_dask_has(function))
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise ValueError("The truth value of an array with more than one element is ambiguous")
+        return bool(np.asarray(self))
+
+    def item(self, *index: int) -> Any:
+        return np.asarray(self[index] if index else self).item()  # type: ignore[index]  # classes of it can be indexed
+
+    def tolist(self) -> Any:
+        return np.asarray(self).tolist()
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods of an array in `METHODS`."""
+        if name not in METHODS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return getattr(self.lazy(), name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *METHODS]
+
+
+class _Reading:
+    """A view whose parts are read: dask would take a view for the values and compute with it."""
+
+    def __init__(self, view: Computing) -> None:
+        self.view, self.shape, self.dtype, self.ndim = view, view.shape, view.dtype, view.ndim
+
+    def __getitem__(self, selection: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self.view[selection])  # type: ignore[index]  # as above
+
+
+METHODS = frozenset(
+    "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
+    " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
+)
+"""What a view passes on. Those that only dask has read at once without it, or are missing."""
+
+
+def is_lazy(value: object) -> bool:
+    """A view, or a dask array."""
+    return isinstance(value, Computing) or (
+        type(value).__module__.startswith("dask.") and type(value).__name__ == "Array"
+    )
+
+
+def _blocks(edges: list[list[int]], itemsize: int) -> tuple[tuple[int, ...], ...]:
+    """Sizes of blocks along each axis: whole chunks, as many as fit into LAZY_BLOCK_BYTES, the last axis first."""
+    sizes = [[b - a for a, b in pairwise(each)] for each in edges]
+    block = prod((max(each, default=0) for each in sizes), start=itemsize)
+    for axis in reversed(range(len(sizes))):
+        largest = max(sizes[axis], default=0)
+        merged = min(len(sizes[axis]), LAZY_BLOCK_BYTES // max(1, block))
+        if merged > 1:
+            sizes[axis] = [sum(sizes[axis][at : at + merged]) for at in range(0, len(sizes[axis]), merged)]
+            block = block // max(1, largest) * max(sizes[axis])
+    return tuple(map(tuple, sizes))
+
+
+def _apply(function: Callable[..., Any], inputs: Any, options: Mapping[str, Any], known: bool) -> Any:
+    def taken(value: Any) -> Any:
+        if isinstance(value, Computing):
+            return value.lazy() if known else np.asarray(value)
+        if not known and is_lazy(value):
+            return np.asarray(value)
+        return type(value)(map(taken, value)) if type(value) in (list, tuple) else value
+
+    return function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
+
+
+def _dask_array() -> Any:
+    """The module, or None."""
+    try:
+        import dask.array as da
+    except ImportError:
+        return None
+    return da
+
+
+def _dask_has(function: Any) -> bool:
+    """Whether dask computes a function of numpy itself; else it would warn."""
+    found = _dask_array()
+    for part in function.__module__.split(".")[1:]:
+        found = getattr(found, part, None)
+    return callable(getattr(found, function.__name__, None))

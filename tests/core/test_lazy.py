@@ -1,0 +1,244 @@
+"""A lazy view computes and is indexed like numpy's arrays, and reads only the chunks that the answer needs."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zarrscope
+from zarrscope.nodes.array import Array
+from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting
+from zarrscope.view.lazy import LazyView
+from zarrscope.view.lazy_math import _blocks
+from zarrscope.view.loader import shared
+
+VALUES = np.random.default_rng(3).integers(0, 200, (5, 12, 10)).astype("uint8")
+
+
+def stored(values: np.ndarray[Any, Any] = VALUES, chunks: tuple[int, ...] = (1, 4, 5)) -> tuple[Array, Counting]:
+    memory = MemoryStore()
+    zarrscope.open(memory, "w-").create_array("/a", shape=values.shape, dtype=values.dtype, chunks=chunks)[...] = values
+    store = Counting(memory)
+    array = zarrscope.open(store)["/a"]
+    assert isinstance(array, Array)
+    shared().invalidate(array)
+    store.reset()
+    return array, store
+
+
+def chunks_read(store: Counting) -> list[str]:
+    return sorted({key for _, key in store.keys if "/c/" in key})
+
+
+@pytest.fixture(scope="module")
+def view() -> LazyView:
+    return LazyView(stored()[0])
+
+
+@pytest.fixture(params=["dask", "no dask"])
+def computing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LazyView:
+    """A view where dask is installed, and one where it is not."""
+    if request.param == "no dask":
+        monkeypatch.setattr("zarrscope.view.lazy_math._dask_array", lambda: None)
+    return LazyView(stored()[0])
+
+
+# ---------------------------------------------------------------------- indexing
+MASK = np.array([True, False, True, False, True])
+SELECTIONS: tuple[Any, ...] = (
+    0, -1, slice(1, 4), slice(None, None, -2), ..., None, (..., None), (None, 2), (slice(None), None, 3), (..., 1, 2),
+    (1, 2, 3), (slice(4, 1), ...), [3, 0, 3], [-1], (slice(None), [1, 7]), (2, ..., [0, -1, 4]), MASK, (MASK, 3),
+    (slice(1, 3), slice(10), MASK.repeat(2), None), VALUES > 100, ([0, 4], [1, 2]), ([0, 4], slice(None), [[1], [2]]),
+    (None, [2, 1], None), [], np.int64(2), (np.array(1), np.arange(4)),
+    (slice(None), ..., None, None), (MASK, [0, 1, 2]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda s: str(s)[:40])
+def test_any_index_gives_what_numpy_gives(selection: Any, computing: LazyView) -> None:
+    expected = VALUES[selection]
+    found = computing[selection]
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    if isinstance(found, LazyView):
+        assert (found.shape, found.ndim, found.size, found.nbytes) == (
+            expected.shape,
+            expected.ndim,
+            expected.size,
+            expected.nbytes,
+        )
+        assert len(found.chunks) == found.ndim
+        assert len(found.edges(0)) > 1 if found.ndim and found.shape[0] else True
+
+
+parts = st.one_of(st.integers(-5, 4), st.slices(5), st.just(None), st.lists(st.integers(-5, 4), min_size=1, max_size=4))
+
+
+@given(first=parts, second=parts, order=st.permutations(range(3)))
+def test_indices_of_indices_are_numpys(view: LazyView, first: Any, second: Any, order: list[int]) -> None:
+    expected, found = VALUES[:5, :5, :5].transpose(order), view[:5, :5, :5].transpose(order)
+    for item in (first, (slice(None), second)):
+        if item == (slice(None), None) or expected.ndim < 2 or expected.shape[1 if isinstance(item, tuple) else 0] != 5:
+            break
+        expected, found = expected[item], found[item]
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("selection", [5, (0, 0, 0, 0), -6, [9], (..., ...), "x", 1.5, np.zeros(3, bool), [0.5]])
+def test_a_wrong_index_is_an_index_error(selection: Any, view: LazyView) -> None:
+    with pytest.raises(IndexError):
+        view[selection]
+
+
+def test_an_index_reads_only_its_chunks() -> None:
+    array, store = stored()
+    view = LazyView(array)
+    for part, expected in (
+        (view[:, 2:3, :4][2][None], ["a/c/2/0/0"]),
+        (view.T[0, 0].transpose(), [f"a/c/{z}/0/0" for z in range(5)]),
+        (view[[4, 0], :4, 9], ["a/c/0/0/1", "a/c/4/0/1"]),
+        (view[:, 5, 5][MASK], [f"a/c/{z}/1/1" for z in (0, 2, 4)]),
+        (view[1, :2, :2].astype(float), ["a/c/1/0/0"]),
+    ):
+        assert not store.keys, "an index reads nothing"
+        np.asarray(part)
+        assert chunks_read(store) == expected
+        shared().invalidate(array)
+        store.reset()
+
+
+# ---------------------------------------------------------------------- computing
+COMPUTED: dict[str, Any] = {
+    "arithmetic": lambda a: (a + 1) * 2.5 - a,
+    "reflected": lambda a: 3 - a.astype("int16"),
+    "comparison": lambda a: (a > 100) & ~(a == 120),
+    "two views": lambda a: a[1:] != a[:-1],
+    "negated": lambda a: -a.astype("int32"),
+    "matrix": lambda a: a[0].astype("int64") @ a[1].astype("int64").T,
+    "max": lambda a: a.max(axis=0),
+    "mean": lambda a: a.mean(),
+    "np.max": lambda a: np.max(a, axis=1, keepdims=False),
+    "np.sum": lambda a: np.sum(a, axis=(1, 2)),
+    "np.std": lambda a: np.round(np.std(a, axis=0), 6),
+    "np.where": lambda a: np.where(a > 100, a, 0),
+    "np.stack": lambda a: np.stack([a[0], a[1]]),
+    "np.concatenate": lambda a: np.concatenate([a, a], axis=2),
+    "np.clip": lambda a: np.clip(a, 20, 30),
+    "np.sqrt": lambda a: np.sqrt(a),
+    "np.transpose": lambda a: np.transpose(a, (2, 0, 1)),
+    "np.moveaxis": lambda a: np.moveaxis(a, 0, -1),
+    "np.flip": lambda a: np.flip(a, 1),
+    "np.isin": lambda a: np.isin(a, [3, 5]),
+    "np.unique": lambda a: np.unique(a),
+    "np.percentile": lambda a: np.percentile(a, 50),  # dask has it for one axis only
+    "np.linalg.norm": lambda a: np.round(np.linalg.norm(a[0].astype(float)), 6),
+    "np.fft": lambda a: np.round(np.abs(np.fft.fft(a[0, 0])), 6),
+    "np.add.reduce": lambda a: np.add.reduce(a, axis=0),
+    "np.histogram": lambda a: np.histogram(a, bins=4, range=(0, 200))[0],
+    "np.ptp": lambda a: np.ptp(a, axis=0),
+    "reshape": lambda a: a.reshape(5, -1),
+    "ravel": lambda a: a.ravel(),
+    "T": lambda a: a.T,
+    "threshold": lambda a: a[0][a[0] > 50],
+    "a list of them": lambda a: np.mean([a[0], a[1]], axis=0),
+    "np.array_equal": lambda a: np.array_equal(a, a),
+    "np.pad": lambda a: np.pad(a[0], 1),
+    "np.dot": lambda a: np.dot(a[0, 0], a[0, 1]),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", COMPUTED)
+def test_computing_gives_what_numpy_gives(name: str, computing: LazyView) -> None:
+    np.testing.assert_array_equal(np.asarray(COMPUTED[name](computing)), np.asarray(COMPUTED[name](VALUES)))
+
+
+def test_what_is_computed_is_read_when_it_is_asked_for() -> None:
+    array, store = stored()
+    view = LazyView(array)
+    later = [
+        np.max(view, axis=0), view + 1, view > 4, view.mean(axis=(1, 2)), np.where(view > 3, view, 0), view[view > 9],
+        view.astype(float) / 2, np.stack([view, view]), view.T.sum(axis=0),
+    ]  # fmt: skip
+    assert all(type(each).__module__.startswith("dask") for each in later)
+    assert not store.keys
+    np.testing.assert_array_equal(np.asarray(later[0]), VALUES.max(axis=0))
+    assert len(chunks_read(store)) == 5 * 3 * 2
+
+
+def test_a_part_of_what_is_computed_reads_a_part() -> None:
+    values = np.zeros((8, 3000, 3000), "float32")
+    memory = MemoryStore()
+    zarrscope.open(memory, "w-").create_array("/a", shape=values.shape, dtype="float32", chunks=(1, 1000, 1000))
+    store = Counting(memory)
+    array = zarrscope.open(store)["/a"]
+    assert isinstance(array, Array)
+    assert np.asarray((LazyView(array) * 2)[3, :10, :10]).shape == (10, 10)
+    assert 0 < len(chunks_read(store)) <= 9
+
+
+def test_scikit_image_thresholds_a_view(view: LazyView) -> None:
+    filters = pytest.importorskip("skimage.filters")
+    assert filters.threshold_otsu(view) == filters.threshold_otsu(VALUES)
+    np.testing.assert_allclose(filters.gaussian(view[0]), filters.gaussian(VALUES[0]))
+
+
+def test_blocks_are_whole_chunks_within_the_limit() -> None:
+    edges = [list(range(0, 101, 1)), list(range(0, 4097, 256)), [*range(0, 4000, 256), 4000]]
+    blocks = _blocks(edges, 2)
+    assert [sum(each) for each in blocks] == [100, 4096, 4000]
+    assert max(blocks[0]) * max(blocks[1]) * max(blocks[2]) * 2 <= LAZY_BLOCK_BYTES
+    for each, along in zip(edges, blocks, strict=True):
+        assert set(np.cumsum(along)) <= set(each)
+    assert sum(map(len, blocks)) < 200
+
+
+def test_edges_of_a_part_are_those_of_its_chunks() -> None:
+    view = LazyView(stored()[0])
+    assert view.edges(1) == [0, 4, 8, 12]
+    assert view[:, 2:11].edges(1) == [0, 2, 6, 9]
+    assert view[:, 10:1:-3].edges(1) == [0, 1, 3]
+    assert view[:, ::5].edges(1) == [0, 1, 2, 3]
+    assert view[:, None].edges(1) == [0, 1]
+
+
+# ---------------------------------------------------------------------- being an object
+def test_a_view_is_one_number_or_says_that_it_is_not(view: LazyView) -> None:
+    one = view[0, 0, 0]
+    assert (int(one), float(one), one.item(), one.tolist()) == (VALUES[0, 0, 0],) * 4
+    assert bool(view[0, :1, :1] == VALUES[0, 0, 0])
+    assert view.item(1, 2, 3) == VALUES[1, 2, 3]
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(view)
+    with pytest.raises(TypeError, match="without axes"):
+        len(one)
+    assert "max" in dir(view)
+    with pytest.raises(AttributeError):
+        view.no_such_method  # noqa: B018  # the attribute is asked for
+
+
+def test_a_view_is_copied_pickled_and_never_written() -> None:
+    array, _ = stored()
+    view = LazyView(array)[1, None].astype("int32")
+    assert deepcopy(view) is view
+    with pytest.raises(TypeError, match="only to be looked at"):
+        view[0] = 1
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(view, copy=False)
+    assert len({view, view}) == 1
+
+
+def test_a_pickled_view_reads_the_same(tmp_path: Any) -> None:
+    made = zarrscope.open(str(tmp_path / "a.zarr"), "w-").create_array("/a", shape=VALUES.shape, dtype="u1")
+    made[...] = VALUES
+    view = LazyView(made)[[3, 1], None, ::-2].astype("float32")
+    again = pickle.loads(pickle.dumps(view))
+    np.testing.assert_array_equal(np.asarray(again), VALUES[[3, 1], None, ::-2])
+    assert again.dtype == np.float32
