@@ -221,7 +221,7 @@ def test_a_view_is_one_number_or_says_that_it_is_not(view: LazyView) -> None:
         len(one)
     assert "max" in dir(view)
     with pytest.raises(AttributeError):
-        view.no_such_method  # noqa: B018  # the attribute is asked for
+        view.no_such_method  # noqa: B018 - the attribute is asked for
 
 
 def test_a_view_is_copied_pickled_and_never_written() -> None:
