@@ -21,7 +21,7 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | bytes):
         return None
     if isinstance(value, np.generic):
         value = value.item()

@@ -35,7 +35,7 @@ def _table(session: Session) -> dict[str, Any]:
 
 
 CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
-    "image": lambda s: {"slice": plain(s.slice.state)},
+    "image": lambda s: {"slice": plain(s.slice.state), "colormaps": [*s.slice.colormaps]},
     "values": lambda s: {"table": _table(s)},
     "attributes": lambda s: {
         "edit": plain(s.edit.state),

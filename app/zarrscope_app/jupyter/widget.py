@@ -40,6 +40,7 @@ CALLS = {
     "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
     "slice": {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
+        "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
         "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
         "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },

@@ -9,6 +9,8 @@ same job; it adds a second coordinate system and a dependency, and drew no faste
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
@@ -168,10 +170,12 @@ class ImageCanvas(QWidget):
         if frame.tiles:
             plane = self.to_widget((0.0, 0.0, float(height), float(width)))
             painter.fillRect(plane, mix(background, QColor(128, 128, 128), 0.12))
+        smooth = self._presenter.state.smooth
         seen: dict[tuple[int, int, int], tuple[int, QImage]] = {}
         resting = not self._settled.isActive() and self._pressed is None
         window = QRectF(self.rect())
         marked: list[tuple[Tile, QRect]] = []
+        enlarged: list[tuple[QImage, QRect]] = []
         for tile in frame.tiles:
             place = self.to_widget(tile.rect)
             if not place.intersects(window):
@@ -190,9 +194,14 @@ class ImageCanvas(QWidget):
                 seen[tile.key] = (tile.version, image)
                 shrunken = target.width() < image.width() * 0.98
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
+                if smooth and target.width() > image.width():
+                    enlarged.append((image, target))
+                    continue
                 _blit(painter, image, target, self.rect())
             elif tile.state in (TileState.FAILED, TileState.UNDECODABLE):
                 marked.append((tile, target))
+        if enlarged:
+            smooth_together(painter, enlarged, self.rect())
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
         self._images = seen
@@ -330,6 +339,43 @@ class ImageCanvas(QWidget):
         if self._presenter is not None:
             self._presenter.hover(*self.to_plane(at))
             self.hovered.emit()
+
+
+def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], window: QRect) -> None:
+    """Draw enlarged tiles as one picture: smoothed one by one they would show their edges. The pixels in sight are put
+    side by side as large as the finest tile has them, with one more around, and enlarged together."""
+    sx = max(image.width() / target.width() for image, target in tiles)
+    sy = max(image.height() / target.height() for image, target in tiles)
+    hull = QRect()
+    for _, target in tiles:
+        hull = hull.united(target)
+    shown = hull.intersected(window.adjusted(-int(2 / sx) - 1, -int(2 / sy) - 1, int(2 / sx) + 1, int(2 / sy) + 1))
+    # From a pixel's edge to a pixel's edge, or the picture would creep while it is dragged.
+    left, top = int((shown.left() - hull.left()) * sx), int((shown.top() - hull.top()) * sy)
+    width = math.ceil((shown.right() + 1 - hull.left()) * sx) - left
+    height = math.ceil((shown.bottom() + 1 - hull.top()) * sy) - top
+    if width < 1 or height < 1:
+        return
+    together = QImage(width, height, QImage.Format.Format_ARGB32_Premultiplied)
+    together.fill(0)
+    inner = QPainter(together)
+    for image, target in tiles:
+        place = QRectF(
+            (target.left() - hull.left()) * sx - left,
+            (target.top() - hull.top()) * sy - top,
+            target.width() * sx,
+            target.height() * sy,
+        )
+        inner.drawImage(_rounded(place), image)
+    inner.end()
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
+    painter.drawImage(QRectF(hull.left() + left / sx, hull.top() + top / sy, width / sx, height / sy), together)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+
+
+def _rounded(place: QRectF) -> QRect:
+    left, top = round(place.left()), round(place.top())
+    return QRect(left, top, max(1, round(place.right()) - left), max(1, round(place.bottom()) - top))
 
 
 def _blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:

@@ -35,7 +35,10 @@ class TypedField(QLineEdit):
             self._mark()
         if text == self._shown and (refused or self.hasFocus() or self.text() == text):
             return
+        wider = len(text) != len(self._shown)
         self._shown = text
+        if wider:
+            self.updateGeometry()
         if not refused and not (self.hasFocus() and self.isModified()):
             self.setText(text)
 

@@ -271,6 +271,7 @@ class Window(QMainWindow):
             "zoom-in": lambda: self.image.zoom_by(_ZOOM),
             "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
             "fit": self.image.fit,
+            "smooth": self._smooth,
             "go-to": self.image.sliders.focus_current,
             "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),
@@ -311,6 +312,10 @@ class Window(QMainWindow):
     def _typing(self) -> bool:
         focus = QApplication.focusWidget()
         return focus is not None and focus.inherits("QLineEdit")
+
+    def _smooth(self) -> None:
+        if self._session is not None:
+            self._session.slice.set_smooth(not self._session.slice.state.smooth)
 
     def _open_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, LABELS["open-file-title"])

@@ -51,6 +51,8 @@ PALETTE: tuple[Color, ...] = (
 )
 """For channels without a colour of their own, when there are several: they sum to near white, in pairs stay apart."""
 RGB: tuple[Color, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
+ALPHA = "opacity"
+"""The label of the fourth channel of a photograph."""
 MAX_CHANNELS = 256
 """A longer channel axis is stepped through like any other one; nobody blends that many."""
 
@@ -164,10 +166,11 @@ class Image:
         count = 1 if axis is None else self.shape[axis]
         stated = self.multiscale.channels if self.multiscale else ()
         if self.multiscale is None and axis is not None and self.axes[axis].unit == "rgb":
-            return tuple(
-                Channel(label, color, (0.0, 255.0), (0.0, 255.0))
-                for label, color in zip(("red", "green", "blue"), RGB, strict=True)
-            )
+            whole = (0.0, 255.0)
+            seen = [Channel(n, c, whole, whole) for n, c in zip(("red", "green", "blue"), RGB, strict=True)]
+            # Opacity is no light: who only adds channels up leaves it out.
+            opacity = [Channel(ALPHA, WHITE, whole, whole, active=False)] * (self.shape[axis] - len(seen))
+            return (*seen, *opacity)
         defaults = (WHITE,) if count == 1 else PALETTE
         declared = self._declared_range
         found = []
@@ -343,10 +346,10 @@ def _guess_axes(array: Any) -> tuple[Axis, ...]:
 
 
 def _looks_rgb(array: Any) -> bool:
-    """A photograph: bytes, height x width x 3, and plainly larger than it is deep."""
+    """A photograph: bytes, height x width x 3 (or 4, with opacity), and plainly larger than it is deep."""
     shape = array.shape
     return (
-        len(shape) == 3 and shape[2] == 3 and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"
+        len(shape) == 3 and shape[2] in (3, 4) and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ Promises: the result is a new uint8 array (h, w, 3); no input is changed; no val
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,13 @@ Picture = np.ndarray[Any, np.dtype[np.uint8]]
 
 STEPS = 4096
 """Of values that have no table of their own: finer than a screen, so gamma shows no bands."""
+
+COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
+    "magnitude": np.abs,
+    "phase": np.angle,
+    "real": np.real,
+    "imaginary": np.imag,
+}
 
 NOT_A_NUMBER = (122, 56, 108)
 """For NaN, and what is no time: of no channel's making, and neither what is lowest nor what is missing."""
@@ -41,6 +48,10 @@ class ChannelDisplay:
     gamma: float = 1.0
     visible: bool = True
     inverted: bool = False
+    ramp: bytes = b""
+    """A colour map in place of `color`: colours of three bytes from lowest to highest."""
+    part: str = "magnitude"
+    """What is drawn of complex values: "magnitude", "phase" (in radians, -π to π), "real", "imaginary"."""
 
 
 def render(
@@ -59,7 +70,7 @@ def render(
     for plane, display in zip(planes, channels, strict=True):
         if plane is None or not display.visible:
             continue
-        plane = np.ascontiguousarray(as_numbers(plane))
+        plane = np.ascontiguousarray(as_numbers(plane, display.part))
         if nan is not None and plane.dtype.kind in "fc":
             mask = np.isnan(plane)
             missing = mask if missing is None else missing | mask
@@ -78,16 +89,16 @@ def render(
     return picture
 
 
-def as_numbers(plane: Plane) -> Plane:
+def as_numbers(plane: Plane, part: str = "magnitude") -> Plane:
     """The plane as numbers that can be compared: bool, int, float.
 
-    Of complex values the magnitude, of times their count of units (NaN for no time). Raises Unsupported for what is
-    neither number nor time.
+    Of complex values the `part` (see ChannelDisplay), of times their count of units (NaN for no time). Raises
+    Unsupported for what is neither number nor time.
     """
     kind = plane.dtype.kind
     if kind == "c":
         with np.errstate(all="ignore"):
-            return np.abs(plane)
+            return COMPLEX_PARTS[part](plane)
     if kind in "mM":
         units = plane.view(np.int64).astype(np.float64)
         units[np.isnat(plane)] = np.nan
@@ -179,6 +190,11 @@ def _light(level: Plane, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np
         level = 1 - level
     packed = np.zeros(level.shape, np.uint64)
     lanes = packed.view(np.uint16).reshape(*level.shape, 4)
+    if display.ramp:
+        colors = np.frombuffer(display.ramp, np.uint8).reshape(-1, 3)
+        lanes[..., :3] = colors[np.rint(level * (len(colors) - 1)).astype(np.intp)]
+        packed.setflags(write=False)
+        return packed
     for lane, part in enumerate(display.color):
         lanes[..., lane] = np.rint(level * np.float32(min(255, max(0, part)))).astype(np.uint16)
     packed.setflags(write=False)

@@ -203,11 +203,23 @@ function render({ model, el: root }) {
     channels.replaceChildren(...s.channels.map((c, i) => el("span", { class: "zs-channel" + (c.visible ? "" : " off") },
       el("input", { type: "color", value: hex(c.color), "aria-label": c.label, onchange: (e) => send("slice.set_color", i, rgb(e.target.value)) }),
       el("label", {}, el("input", { type: "checkbox", checked: c.visible, onchange: (e) => send("slice.set_visible", i, e.target.checked) }), " " + c.label),
+      ...(c.is_alpha ? [] : [
+      view.colormaps.length ? el("select", { "aria-label": view.words.colormap + " " + c.label, title: view.words.colormap, onchange: (e) => send("slice.set_colormap", i, e.target.value) },
+        ...["", ...view.colormaps].map((m) => el("option", { value: m, selected: m === c.colormap }, m || "–"))) : "",
       typed("lo", i, c.lo_text, view.words["limit-lo"] + " " + c.label, (text) => send("slice.type_limit", i, "lo", text)),
       typed("hi", i, c.hi_text, view.words["limit-hi"] + " " + c.label, (text) => send("slice.type_limit", i, "hi", text)),
+      el("span", { class: "zs-quiet", title: view.words.gamma }, "γ"),
+      typed("gamma", i, c.gamma_text, view.words.gamma + " " + c.label, (text) => send("slice.type_gamma", i, text)),
+      s.channels.length > 1 ? el("button", { class: "bare", title: view.words.alone, "aria-label": view.words.alone + " " + c.label, onclick: () => send("slice.show_alone", i) }, "①") : ""]),
     )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
-    ...s.labels.map((l) => el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
-      onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name)));
+    s.channels[0]?.parts.length ? el("select", { "aria-label": view.words.part, title: view.words.part, onchange: (e) => send("slice.set_part", e.target.value) },
+      ...s.channels[0].parts.map(([id, title]) => el("option", { value: id, selected: id === s.channels[0].part }, title))) : "",
+    ...s.labels.map((l) => el("span", { class: "zs-channel" }, el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,
+      onchange: (e) => send("slice.set_label", l.path, e.target.checked) }), " " + l.name),
+      ...(l.visible ? [typed("label", l.path, l.chosen_text, view.words["only-label"], (text) => send("slice.type_label", l.path, text)),
+        el("label", {}, el("input", { type: "checkbox", checked: l.outline, onchange: (e) => send("slice.set_outline", l.path, e.target.checked) }), view.words.outline),
+        el("input", { type: "range", min: 0, max: 100, value: Math.round(l.opacity * 100), title: view.words.alpha, "aria-label": view.words.alpha + " " + l.name,
+          onchange: (e) => send("slice.set_label", l.path, true, e.target.value / 100) })] : []))));
   }
   const line = (f, more) => el("input", { value: f.text, title: f.title, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; send("edit.edit", f.pointer, e.target.value); }, ...more });

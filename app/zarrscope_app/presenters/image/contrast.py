@@ -1,9 +1,10 @@
-"""Contrast limits and histograms of channels, measured from the tiles on show."""
+"""Contrast limits and histograms of channels, measured from the coarsest level or from the tiles on show."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from zarrscope_app.presenters.image.coarse_sample import Wanted
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.painting import Key, Measure
 from zarrscope_app.presenters.image.tile_manager import TileManager
@@ -15,30 +16,41 @@ class Contrast:
     def __init__(
         self,
         tiles: Callable[[], TileManager],
+        coarsest: Callable[[Sequence[Wanted], Callable[[dict[Key, Measure]], None]], bool],
         channels: Callable[[], Sequence[ChannelStyle]],
         restyle: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
+        self._coarsest = coarsest
         self._tiles, self._channels, self._restyle, self._changed = tiles, channels, restyle, changed
         self._counting: set[int] = set()
+        self._turn = 0
+        """Which image it is: what was measured of another is of no use."""
 
     def clear(self) -> None:
         """For another image."""
         self._counting = set()
+        self._turn += 1
 
     def fit(self, channel: int | None) -> None:
-        """Limits from the data on show; None: of every visible channel."""
+        """Limits from the plane on show at its coarsest level, or, where that is too much to read, from what of it is
+        on show; None: of every visible channel."""
         shown = self._channels()
-        keys = [("channel", i) for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
+        fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
+        turn = self._turn
 
         def done(found: dict[Key, Measure]) -> None:
-            channels = self._channels()  # those of now: the image may be another by then
+            if turn != self._turn:
+                return
+            channels = self._channels()
             for (_, i), measure in found.items():
                 if i < len(channels):
                     channels[i].adopt(measure, limits=True)
             self._restyle()
 
-        self._tiles().measure(tuple(keys), done)
+        wanted = [Wanted(i, shown[i].part) for i in fitted]
+        if not self._coarsest(wanted, done):
+            self._tiles().measure(tuple(("channel", i) for i in fitted), done)
 
     def adopt(self, found: dict[Key, Measure]) -> None:
         """What was measured while tiles were painted, for channels whose limits or histogram are not known."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
-from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image import colormaps, words
+from zarrscope_app.presenters.image.colormaps import CYCLIC
 from zarrscope_app.presenters.image.contrast import Contrast
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.view_models import Refusal
@@ -17,6 +18,9 @@ class Display(ABC):
     _channels: list[ChannelStyle]
     _labels: list[LabelStyle]
     _contrast: Contrast
+    _before_alone: tuple[int, ...] = ()
+    """The channels that were on show before one was shown alone."""
+    _smooth: bool = False
 
     @abstractmethod
     def _restyle(self) -> None:
@@ -76,25 +80,85 @@ class Display(ABC):
         return self.type_limit(number, "hi", rest)
 
     def auto(self, channel: int | None = None) -> None:
-        """Contrast limits from the data on show; None: of every visible channel."""
+        """Contrast limits from the plane's coarsest level; None: of every visible channel."""
         self._contrast.fit(channel)
 
     # ------------------------------------------------------------------ channels
     def set_visible(self, channel: int, visible: bool) -> None:
         if at := self._at(channel):
             at.visible = visible
+            self._before_alone = ()
             self._restyle()
             self._plan_soon()
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
         if at := self._at(channel):
-            at.color = color
+            at.color, at.colormap = color, ""
+            self._restyle()
+
+    @property
+    def colormaps(self) -> tuple[str, ...]:
+        """Titles of the colour maps that can be had here."""
+        return colormaps.titles()
+
+    def ramp(self, title: str) -> bytes:
+        """The colours of a colour map, three bytes each."""
+        return colormaps.ramp(title)
+
+    def set_colormap(self, channel: int, title: str) -> None:
+        """A colour map in place of the channel's colour; "" gives the colour back."""
+        if (at := self._at(channel)) and (not title or title in colormaps.titles()):
+            at.colormap = title
             self._restyle()
 
     def set_gamma(self, channel: int, gamma: float) -> None:
         if (at := self._at(channel)) and 0.01 <= gamma <= 100:
             at.gamma = gamma
+            self._refuse(Refusal())
             self._restyle()
+
+    def type_gamma(self, channel: int, text: str) -> str:
+        """A gamma as a person writes it; as `type_limit`."""
+        found = words.typed_gamma(text)
+        if isinstance(found, str):
+            self._refuse(Refusal(f"gamma:{channel}", text, found))
+            return found
+        self.set_gamma(channel, found)
+        return ""
+
+    def set_part(self, part: str) -> None:
+        """What is drawn of complex values, of all channels: "magnitude", "phase", "real" or "imaginary"."""
+        for at in self._channels:
+            if part in at.parts and part != at.part:
+                if CYCLIC in colormaps.titles() and "phase" in (part, at.part):
+                    at.colormap = CYCLIC if part == "phase" else ""
+                at.part, at.lo, at.hi, at.histogram = part, None, None, ()
+        self._restyle()
+        self._plan_soon()
+
+    def show_alone(self, channel: int | None) -> None:
+        """Shows one channel and hides the others; again, or None: shows those of before."""
+        shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
+        if channel is None or (shown == [channel] and self._before_alone):
+            visible, self._before_alone = self._before_alone or tuple(shown), ()
+        else:
+            self._before_alone, visible = self._before_alone or tuple(shown), (channel,)
+        for i, at in enumerate(self._channels):
+            at.visible = i in visible or (at.is_alpha and at.visible)
+        self._restyle()
+        self._plan_soon()
+
+    def show_next_alone(self) -> None:
+        """The first channel alone, then the next …, then those that were on show before."""
+        count = sum(not at.is_alpha for at in self._channels)
+        shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
+        following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
+        self.show_alone(following if following < count else None)
+
+    def set_smooth(self, smooth: bool) -> None:
+        """Whether enlarged pixels run into each other."""
+        self._smooth = smooth
+        self._restyle()
 
     def set_inverted(self, channel: int, inverted: bool) -> None:
         if at := self._at(channel):
@@ -110,3 +174,27 @@ class Display(ABC):
                 label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
                 self._restyle()
                 self._plan_soon()
+
+    def set_outline(self, path: str, outline: bool) -> None:
+        """Draws only the edges of labels, or all of them."""
+        for label in self._labels:
+            if label.path == path:
+                label.outline = outline
+                self._restyle()
+
+    def choose_label(self, path: str, chosen: int | None) -> None:
+        """Draws one label only; None: all."""
+        for label in self._labels:
+            if label.path == path:
+                label.chosen = chosen
+                self._refuse(Refusal())
+                self._restyle()
+
+    def type_label(self, path: str, text: str) -> str:
+        """The label to draw alone, as a person writes it; nothing: all. As `type_limit`."""
+        found = words.typed_label(text)
+        if isinstance(found, str):
+            self._refuse(Refusal(f"label:{path}", text, found))
+            return found
+        self.choose_label(path, found)
+        return ""

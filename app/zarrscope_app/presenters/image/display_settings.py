@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-from zarrscope.view.image import Image
+from zarrscope.view.image import ALPHA, Image
 from zarrscope.view.render import ChannelDisplay
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image import colormaps, words
 from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDisplay, Measure
 from zarrscope_app.presenters.image.view_models import ChannelView, LabelView
 
@@ -30,6 +30,13 @@ class ChannelStyle:
     gamma: float = 1.0
     inverted: bool = False
     histogram: tuple[int, ...] = ()
+    colormap: str = ""
+    """A title of colormaps.py; "": `color`."""
+    parts: tuple[str, ...] = ()
+    """Of complex values: what can be drawn of them."""
+    part: str = "magnitude"
+    is_alpha: bool = False
+    """It is the opacity of the others."""
 
     def adopt(self, measure: Measure, limits: bool) -> None:
         """Takes the histogram over, and the limits when asked to."""
@@ -39,7 +46,9 @@ class ChannelStyle:
 
     def display(self) -> ChannelDisplay:
         lo, hi = (0.0, 1.0) if self.lo is None or self.hi is None else (self.lo, self.hi)
-        return ChannelDisplay(self.color, lo, hi, self.gamma, True, self.inverted)
+        return ChannelDisplay(
+            self.color, lo, hi, self.gamma, True, self.inverted, colormaps.ramp(self.colormap), self.part
+        )
 
     def view(self) -> ChannelView:
         return ChannelView(
@@ -53,9 +62,18 @@ class ChannelStyle:
             self.low,
             self.high,
             self.histogram,
-            strings.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else "",
+            strings.joined(
+                words.PARTS[self.part] if self.parts else "",
+                strings.span(self.lo, self.hi) if self.lo is not None and self.hi is not None else "",
+            ),
             words.limit(self.lo) if self.lo is not None else "",
             words.limit(self.hi) if self.hi is not None else "",
+            words.limit(self.gamma),
+            self.colormap,
+            colormaps.ramp(self.colormap),
+            tuple((part, words.PARTS[part]) for part in self.parts),
+            self.part if self.parts else "",
+            self.is_alpha,
         )
 
 
@@ -68,23 +86,32 @@ class LabelStyle:
     visible: bool = False
     opacity: float = 0.5
     sentence: str = ""
+    outline: bool = False
+    chosen: int | None = None
 
     def view(self) -> LabelView:
         name = strings.clean(self.path.rsplit("/", 1)[-1])
-        return LabelView(name, self.path, self.visible, self.opacity, self.sentence)
+        chosen = "" if self.chosen is None else str(self.chosen)
+        return LabelView(name, self.path, self.visible, self.opacity, self.sentence, self.outline, chosen)
 
 
 def channel_styles(image: Image) -> list[ChannelStyle]:
     """As the file wants its channels shown; at least one is visible, not more than MAX_BLENDED unless it says so."""
     found: list[ChannelStyle] = []
     shown = 0
+    parts = tuple(words.PARTS) if image.dtype.kind == "c" else ()
+    photograph = image.multiscale is None and image.channel_axis is not None and len(image.channels) == 4
+    rgb = photograph and image.axes[image.channel_axis or 0].unit == "rgb"
     for channel in image.channels:
-        visible = channel.active and shown < MAX_BLENDED
+        alpha = rgb and channel.label == ALPHA
+        visible = (channel.active or alpha) and shown < MAX_BLENDED
         shown += visible
         lo, hi = channel.window or (None, None)
         low, high = channel.range or channel.window or (0.0, 1.0)
         color = channel.color or (255, 255, 255)
-        found.append(ChannelStyle(channel.label, color, visible, lo, hi, low, high, 1.0, channel.inverted))
+        style = ChannelStyle(channel.label, color, visible, lo, hi, low, high, 1.0, channel.inverted)
+        style.parts, style.is_alpha = parts, alpha
+        found.append(style)
     if found and not shown:
         found[0].visible = True
     return found
@@ -102,13 +129,17 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
 def display_settings(channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> DisplaySettings:
     """What workers are told: of what is visible only."""
     return DisplaySettings(
-        tuple(
+        alpha=next((("channel", i) for i, c in enumerate(channels) if c.is_alpha and c.visible), None),
+        channels=tuple(
             (("channel", i), None if channel.lo is None else channel.display(), channel.display())
             for i, channel in enumerate(channels)
-            if channel.visible
+            if channel.visible and not channel.is_alpha
         ),
-        tuple(
-            (("label", label.path), LabelDisplay(label.opacity, tuple(label.image.label_colors.items())))
+        labels=tuple(
+            (
+                ("label", label.path),
+                LabelDisplay(label.opacity, tuple(label.image.label_colors.items()), label.outline, label.chosen),
+            )
             for label in labels
             if label.visible and label.image is not None
         ),

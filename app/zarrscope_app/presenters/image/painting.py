@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,7 @@ from zarrscope.view.loader import ChunkResult, ChunkState
 from zarrscope.view.render import (
     NOT_A_NUMBER,
     ChannelDisplay,
+    as_numbers,
     auto_levels,
     histogram,
     label_colors,
@@ -36,6 +38,15 @@ SIGN = (200, 84, 64)
 class LabelDisplay:
     opacity: float
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
+    outline: bool = False
+    chosen: int | None = None
+    """The only label that is drawn; None: all."""
+
+    def picture(self, plane: Plane) -> Picture:
+        """The colours of a plane of labels, with their opacity (h, w, 4)."""
+        if self.chosen is not None:
+            plane = np.where(plane == self.chosen, plane, np.zeros((), plane.dtype))
+        return label_colors(plane, dict(self.colors), self.outline)
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,12 @@ class DisplaySettings:
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
     """(source, its display, the same to be given limits)."""
     labels: tuple[tuple[Key, LabelDisplay], ...] = ()
+    alpha: Key | None = None
+    """The channel of opacity: what it holds back is grey."""
+
+    def part_of(self, key: Key) -> str:
+        """What is drawn of a channel's complex values."""
+        return next((unlimited.part for at, _, unlimited in self.channels if at == key), "magnitude")
 
 
 @dataclass(frozen=True)
@@ -149,16 +166,19 @@ def paint(
         if plane is None:
             continue
         if display is None:
-            found[key] = measure([plane])
+            found[key] = measure([plane], part=unlimited.part)
             display = replace(unlimited, lo=found[key].lo, hi=found[key].hi)
         drawn.append(plane)
         used.append(display)
     shape = next(iter(planes.values())).shape
     picture = render(drawn, used, NOT_A_NUMBER) if drawn else np.zeros((*shape, 3), np.uint8)
+    if settings.alpha is not None and (opacity := planes.get(settings.alpha)) is not None:
+        weight = opacity[..., None].astype(np.uint16) + (opacity[..., None] > 127)  # 255 counts as 256
+        picture = ((picture * weight + np.uint16(GREY) * (256 - weight)) >> 8).astype(np.uint8)
     for key, label in settings.labels:
         plane = planes.get(key)
         if plane is not None:
-            picture = overlay(picture, label_colors(plane, dict(label.colors)), label.opacity)
+            picture = overlay(picture, label.picture(plane), label.opacity)
     return sign(picture, marks), found
 
 
@@ -182,16 +202,20 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
     return picture
 
 
-def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None) -> Measure:
+def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None, part: str = "magnitude") -> Measure:
     """Limits and histogram of some planes, thinned to about a quarter of a million values. The histogram reaches over
     `span` at least."""
     total = sum(plane.size for plane in samples)
     every = max(1, total // 250_000)
     flat = np.concatenate([plane.reshape(-1)[::every] for plane in samples]) if samples else np.zeros(0)
+    if flat.dtype.kind == "c":
+        flat = as_numbers(flat, part)
+        if part == "phase":
+            span = (-math.pi, math.pi)
     if flat.dtype.kind == "b":
         counts = np.bincount(flat.view(np.uint8), minlength=2)
         return Measure(0.0, 1.0, 0.0, 1.0, (int(counts[0]), int(counts[1])))
-    lo, hi = auto_levels(flat)
+    lo, hi = (-math.pi, math.pi) if part == "phase" else auto_levels(flat)
     spread = histogram(flat, BINS)
     low, high = float(spread.edges[0]), float(spread.edges[-1])
     reach = (min(low, lo), max(high, hi)) if span is None else (min(low, span[0]), max(high, span[1]))

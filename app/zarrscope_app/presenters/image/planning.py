@@ -80,10 +80,7 @@ def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[Labe
     found = []
     for i, channel in enumerate(channels):
         if channel.visible:
-            at = list(view.index)
-            if view.image.channel_axis is not None:
-                at[view.image.channel_axis] = i
-            found.append(Source(("channel", i), view.image, tuple(at), view.y, view.x))
+            found.append(channel_source(view, i))
     for label in labels:
         label.sentence = ""
         if label.visible and label.image is not None:
@@ -93,6 +90,13 @@ def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[Labe
             else:
                 found.append(source)
     return tuple(found)
+
+
+def channel_source(view: View, channel: int) -> Source:
+    at = list(view.index)
+    if view.image.channel_axis is not None:
+        at[view.image.channel_axis] = channel
+    return Source(("channel", channel), view.image, tuple(at), view.y, view.x)
 
 
 def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, Source], ...]:

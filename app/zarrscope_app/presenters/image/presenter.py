@@ -8,6 +8,7 @@ gives a new state at once; the chunks are requested at the end of the pass, so t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image.coarse_sample import Wanted, measure_coarsest
 from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
 from zarrscope_app.presenters.image.display import Display
@@ -31,6 +33,7 @@ from zarrscope_app.presenters.image.display_settings import (
 )
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.navigation import Navigation
+from zarrscope_app.presenters.image.painting import Key, Measure
 from zarrscope_app.presenters.image.planning import View, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
@@ -59,7 +62,9 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._notify = CoalescedCall(owner.post, self._replan)
         self._changes = CoalescedCall(owner.post, self.changed.emit)
         self._paints = CoalescedCall(owner.post, self._paint)
-        self._contrast = Contrast(lambda: self._tiles, lambda: self._channels, self._restyle, self._refresh)
+        self._contrast = Contrast(
+            lambda: self._tiles, self._measure_coarsest, lambda: self._channels, self._restyle, self._refresh
+        )
         self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.failed.emit)
         self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
@@ -94,6 +99,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._anyway = False
         self._pending = False
         self._ahead_of: Any = None
+        self._before_alone = ()
         self._contrast.clear()
         self._asked_rect, self.by_person = None, False
         self._tiles.clear()
@@ -192,6 +198,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             image.axes[self._current].name if self._current >= 0 else "",
             self._blocked,
             self._refusal,
+            self._smooth,
             self._pin,
         )
 
@@ -252,6 +259,10 @@ class SlicePresenter(KeepsView, Navigation, Display):
         if self._image is not None:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
             self._moved()
+
+    def _measure_coarsest(self, wanted: Sequence[Wanted], done: Callable[[dict[Key, Measure]], None]) -> bool:
+        view = self._view(self._index)
+        return view is not None and measure_coarsest(self._owner, self._loader, view, wanted, done)
 
     def _restyle(self) -> None:
         self._refresh()

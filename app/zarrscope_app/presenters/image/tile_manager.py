@@ -380,9 +380,10 @@ class TileManager:
         """Measures sources from what is on show; histograms reach over `spans` at least."""
         at_least = dict(spans or {})
         samples = {key: planes for key in keys if (planes := self.planes(key))}
+        settings = self._settings
 
         def work() -> dict[Key, Measure]:
-            return {key: measure(planes, at_least.get(key)) for key, planes in samples.items()}
+            return {key: measure(planes, at_least.get(key), settings.part_of(key)) for key, planes in samples.items()}
 
         if samples:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))

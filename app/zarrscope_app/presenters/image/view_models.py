@@ -109,6 +109,18 @@ class ChannelView:
     lo_text: str = ""
     """To be typed over: `slice.type_limit(channel, "lo", text)`."""
     hi_text: str = ""
+    gamma_text: str = ""
+    """To be typed over: `slice.type_gamma(channel, text)`."""
+    colormap: str = ""
+    """One of `slice.colormaps`; "": `color`."""
+    ramp: bytes = b""
+    """The colours of the colour map, three bytes each."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """(id, title) of what can be drawn of complex values: `slice.set_part(id)`."""
+    part: str = ""
+    """The one on show."""
+    is_alpha: bool = False
+    """The opacity of the others: it has neither colour nor contrast."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,9 @@ class LabelView:
     visible: bool
     opacity: float
     sentence: str = ""
+    outline: bool = False
+    chosen_text: str = ""
+    """The only label that is drawn, to be typed over: `slice.type_label(path, text)`; "": all."""
 
 
 @dataclass(frozen=True)
@@ -179,5 +194,7 @@ class SliceState:
     """The axis that arrow keys step."""
     sentence: str = ""
     refusal: Refusal = Refusal()
+    smooth: bool = False
+    """Pixels that are shown larger than the screen's run into each other; False: each is a plain rectangle."""
     pin: tuple[float, float] | None = None
     """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""

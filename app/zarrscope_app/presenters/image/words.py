@@ -19,6 +19,8 @@ SECONDS = {
     "d": 86400.0,
 }  # fmt: skip
 MOST_PROPERTIES = 8
+PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}
+"""What is drawn of complex values."""
 _AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
 _NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")
@@ -26,10 +28,10 @@ _WHOLE = re.compile(r"[+-]?\d+")
 
 
 def limit(value: float) -> str:
-    """A contrast limit to be typed over: integers whole, others to seven digits."""
+    """A contrast limit to be typed over: integers whole, others to six digits."""
     if not math.isfinite(value):
         return strings.exact(value)
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.7g}"
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
@@ -43,6 +45,20 @@ def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
 
 def _property(value: Any) -> str:
     return strings.clean(value, 40) if isinstance(value, str) else strings.exact(value, 40)
+
+
+def typed_label(text: str) -> int | str | None:
+    """The label that a text names, None for an empty one; or what is wrong with it."""
+    given = text.strip()
+    if not given:
+        return None
+    return int(given) if _WHOLE.fullmatch(given) else "A label is a whole number, such as 17. Nothing: all labels."
+
+
+def typed_gamma(text: str) -> float | str:
+    """A gamma, or what is wrong with it."""
+    value = _number(text)
+    return value if value is not None and 0.05 <= value <= 20 else "Gamma is a number from 0.05 to 20; 1 is linear."
 
 
 def is_index(text: str) -> bool:

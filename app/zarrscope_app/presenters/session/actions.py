@@ -28,6 +28,14 @@ def _next_level(picture: SlicePresenter) -> None:
     picture.lock_level(following if following < len(state.levels) else None)
 
 
+def _next_part(picture: SlicePresenter) -> None:
+    """Magnitude → phase → real part → imaginary part → magnitude, of complex values."""
+    for channel in picture.state.channels[:1]:
+        parts = [id for id, _ in channel.parts]
+        if parts:
+            picture.set_part(parts[(parts.index(channel.part) + 1) % len(parts)])
+
+
 def _lighten(picture: SlicePresenter, by: float) -> None:
     """Divides the width of the contrast window of every visible channel; its lower end stays."""
     for number, channel in enumerate(picture.state.channels):
@@ -50,6 +58,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
+    "alone": lambda s: s.slice.show_next_alone(),
+    "part": lambda s: _next_part(s.slice),
     "brighter": lambda s: _lighten(s.slice, BRIGHTER),
     "darker": lambda s: _lighten(s.slice, 1 / BRIGHTER),
     "level": lambda s: _next_level(s.slice),

@@ -1,0 +1,81 @@
+"""A plane of the coarsest level, to measure contrast on: the same whatever part is on show. Read in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.view.loader import ChunkLoader, ChunkResult
+from zarrscope_app.presenters.image.painting import Key, Measure, Plane, assemble, measure
+from zarrscope_app.presenters.image.planning import View, channel_source
+from zarrscope_app.presenters.image.tile_geometry import Index, Part, cost, sheet, tiling
+
+MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
+"""A level that costs more is not read for it: what is on show is measured then."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A channel by its number, and which part of complex values counts."""
+
+    channel: int
+    part: str = "magnitude"
+
+
+def measure_coarsest(
+    owner: Owner,
+    loader: ChunkLoader,
+    view: View,
+    wanted: Sequence[Wanted],
+    done: Callable[[dict[Key, Measure]], None],
+) -> bool:
+    """Measures channels of the plane on show at its coarsest level, for `done`. False: it costs too much."""
+    image, y, x = view.image, view.y, view.x
+    level = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
+    whole = tiling(sheet(image, level, y, x), view.whole, (1 << 20, 1 << 20))
+    places = whole.places(view.whole)
+    sources = tuple(channel_source(view, each.channel) for each in wanted)
+    chunks, nbytes = cost(whole, places, sources)
+    if not places or chunks > MAX_CHUNKS or nbytes > MAX_BYTES:
+        return False
+    parts: dict[Key, list[Part]] = {s.key: [s.part(whole, place) for place in places] for s in sources}
+    results: dict[Index, ChunkResult] = {}
+    array = image.levels[level].array
+    indices = dict.fromkeys(index for found in parts.values() for part in found for index in part.chunks())
+
+    def came(result: ChunkResult) -> None:
+        results[result.index] = result
+
+    def read() -> None:
+        def work() -> dict[Key, Measure]:
+            planes = {("channel", each.channel): _values(parts["channel", each.channel], results) for each in wanted}
+            return {
+                ("channel", each.channel): measure(planes["channel", each.channel], part=each.part)
+                for each in wanted
+                if planes["channel", each.channel]
+            }
+
+        def measured(outcome: JobResult[dict[Key, Measure]]) -> None:
+            done(outcome.value or {})
+
+        owner.decode(work, measured)
+
+    loader.request(owner, array, indices, came, read)
+    return True
+
+
+def _values(parts: Sequence[Part], results: Mapping[Index, ChunkResult]) -> list[Plane]:
+    """The values of some parts, flat, without those that could not be read."""
+    found = []
+    for part in parts:
+        assembled = assemble(part, results)
+        known = np.ones(assembled.plane.shape, bool)
+        for mark in assembled.marks:
+            if mark.state != "fill":
+                known[mark.y0 : mark.y1, mark.x0 : mark.x1] = False
+        if known.any():
+            found.append(assembled.plane if known.all() else assembled.plane[known])
+    return found

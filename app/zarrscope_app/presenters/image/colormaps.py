@@ -1,0 +1,43 @@
+"""Colour maps for channels, from cmap; without it there are plain colours only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+COLORMAPS = {
+    "viridis": "matplotlib:viridis",
+    "magma": "matplotlib:magma",
+    "inferno": "matplotlib:inferno",
+    "cividis": "matplotlib:cividis",
+    "turbo": "google:turbo",
+    "coolwarm": "matplotlib:coolwarm",
+    "twilight": "matplotlib:twilight",
+}
+"""Title → name in cmap. Even steps first; then the rainbow, one with a middle, and one that ends where it begins."""
+CYCLIC = "twilight"
+"""For angles: π and −π are one."""
+STEPS = 256
+
+
+@lru_cache(maxsize=1)
+def titles() -> tuple[str, ...]:
+    """The colour maps that can be had here."""
+    try:
+        import cmap  # noqa: F401 -- asked whether it is there
+    except ImportError:
+        return ()
+    return tuple(COLORMAPS)
+
+
+@lru_cache(maxsize=len(COLORMAPS))
+def ramp(title: str) -> bytes:
+    """256 colours of three bytes; no bytes for what is no colour map."""
+    if title not in titles():
+        return b""
+    from cmap import Colormap
+
+    colors = np.asarray(Colormap(COLORMAPS[title]).lut(STEPS))[:, :3]
+    found: bytes = np.rint(colors * 255).astype(np.uint8).tobytes()
+    return found
