@@ -13,9 +13,9 @@ import pytest
 from contracts.journeys import PLANES, Shelf, brightness, labelled_image, small_image
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.address import absolute_address
 from zarrscope.view.render import NOT_A_NUMBER
 from zarrscope_app.presenters import EditStatus, Forgetful, Session, Workspace
-from zarrscope_app.presenters.session.addresses import absolute
 
 PIXELS = (64, 64)
 
@@ -326,7 +326,12 @@ def test_all_nodes_are_saved_or_the_first_in_trouble_is_named(shelf: Shelf) -> N
         ("x.zarr", "{here}/x.zarr"),
         ("./a/../x.zarr/", "{here}/x.zarr"),
         ("x.zip::a/b", "{here}/x.zip::a/b"),
-        ("x.zip|zip:a|zarr3:b", "{here}/x.zip|zip:a|zarr3:b"),
+        ("x.zip|zip:a|zarr3:b", "zarr3://zip://a::file://{here}/x.zip::b"),
+        ("$PLACE/x.zarr", "{home}/x.zarr"),
+        ("'x.zarr'", "{here}/x.zarr"),
+        ("host:/data/x.zarr", "ssh://host/data/x.zarr"),
+        ("https://h/vizarr/?source=https://example.org/x.zarr", "https://example.org/x.zarr"),
+        ("doi:10.5281/x", "doi:10.5281/x"),
         ("/already/there.zarr", "/already/there.zarr"),
         ("~/x.zarr", "{home}/x.zarr"),
         ("https://example.org/x.zarr", "https://example.org/x.zarr"),
@@ -337,8 +342,9 @@ def test_all_nodes_are_saved_or_the_first_in_trouble_is_named(shelf: Shelf) -> N
 def test_recent_places_are_absolute(tmp_path: Path, monkeypatch: Any, text: str, wanted: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "someone"))
+    monkeypatch.setenv("PLACE", str(tmp_path / "someone"))
     wanted = wanted.format(here=tmp_path, home=tmp_path / "someone")
-    assert absolute(text) == wanted
+    assert absolute_address(text) == wanted
     settings = Forgetful()
     workspace = Workspace(Mailbox(), settings)
     workspace.open(text)

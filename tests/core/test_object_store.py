@@ -24,7 +24,7 @@ import pytest
 import servers
 import zarrscope
 from contracts.store import Writing
-from zarrscope.errors import Conflict, Refused
+from zarrscope.errors import Conflict, Denied, Refused
 from zarrscope.model.storage import ABSENT, Version
 from zarrscope.stores.credentials import SERVICES, logins
 from zarrscope.stores.object_store import ObjectStore
@@ -243,3 +243,48 @@ def _create_container(url: str, name: str) -> None:
     request.add_header("Content-Type", "")
     with urlopen(request):
         pass
+
+
+@pytest.fixture
+def lab(nobody: Path) -> Path:
+    """A home with the profile lab."""
+    (nobody / ".aws").mkdir()
+    (nobody / ".aws" / "credentials").write_text("[lab]\naws_access_key_id=k\naws_secret_access_key=s\n")
+    return nobody
+
+
+def test_options_in_an_address_open_it_everywhere(moto: str, lab: Path) -> None:
+    url = f"s3://{_new_bucket(moto)}/x.zarr?endpoint={moto}&region=us-east-1"
+    assert ObjectStore(url + "&anon=1").login.name == "without credentials"
+    with zarrscope.open(url + "&profile=lab", "w-") as h:
+        h.create_array("/a", shape=(2,), dtype="u1")[...] = 7
+    for address in (url + "&profile=lab", url + "&profile=lab&backend=fsspec"):
+        with zarrscope.open(address) as h:
+            assert h.url == address
+            assert h["/a"][...].tolist() == [7, 7]
+            assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [7, 7]
+    with pytest.raises(Denied, match="Tried: without credentials"):
+        zarrscope.open(url)
+    with pytest.raises(Refused, match="no backend 'other'"):
+        zarrscope.open(url + "&backend=other")
+
+
+def test_options_of_a_verb_reach_its_buckets(
+    moto: str, lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from zarrscope_app.cli import run
+
+    place, beside = f"s3://{_new_bucket(moto)}/x.zarr", str(tmp_path / "x.zarr")
+    keys = {"key": "k", "secret": "s", "endpoint": moto, "region": "us-east-1"}
+    for url, options in ((place, keys), (beside, None)):
+        with zarrscope.open(url, "w-", storage_options=options) as h:
+            h.create_group("/g")
+    flags = ["--profile", "lab", "--endpoint", moto, "--region", "us-east-1"]
+    assert run(["tree", place, *flags]) == 0
+    assert "g" in capsys.readouterr().out
+    assert run(["diff", place, beside, *flags]) == 0
+    assert run(["copy", beside, "g", "h", "--into", place, *flags]) == 0
+    assert run(["ls", place, "--anon", *flags[2:]]) == 1
+    assert "Tried: without credentials" in capsys.readouterr().err
+    assert run(["ls", beside, "--anon"]) != 0
+    assert "for buckets, not for this address" in capsys.readouterr().err

@@ -90,7 +90,8 @@ def _follow(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def following(command: click.Command) -> click.Command:
-    """Gives a verb, and those beneath it, the option to follow links; `follow_links` tells what was chosen."""
+    """Gives a verb, and those beneath it, the options of addresses: to follow links (`follow_links` tells what was
+    chosen), and whose credentials a bucket is asked with, which come into the verb's addresses."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             following(each)
@@ -104,11 +105,55 @@ def following(command: click.Command) -> click.Command:
                 help="Follow symbolic links that lead out of a folder, as those of git-annex and DataLad do.",
             )
         )
+        command.params += [click.Option([f"--{name}"], **how) for name, how in _OF_BUCKETS.items()]
+        assert command.callback is not None
+        command.callback = _with_options(command.callback)
     return command
 
 
 _PLACES = ("url", "urls", "source", "left")
 """Arguments that name what is to be opened."""
+_OTHER_PLACES = ("right", "destination", "into")
+_OF_BUCKETS: dict[str, dict[str, Any]] = {
+    "anon": {"is_flag": True, "help": "Ask a bucket without credentials, as for public ones."},
+    "profile": {"metavar": "NAME", "help": "Ask with this profile of ~/.aws."},
+    "endpoint": {"metavar": "URL", "help": "The server of a bucket, where it is not the service's own."},
+    "region": {"metavar": "NAME", "help": "The region of a bucket."},
+}
+"""Options that an address may hold, too (zarrscope.stores.address_options)."""
+
+
+def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(verb)
+    def run(*arguments: Any, **given: Any) -> Any:
+        chosen = {name: value for name in _OF_BUCKETS if (value := given.pop(name))}
+        if chosen:
+            _put_into_addresses(given, chosen)
+        return verb(*arguments, **given)
+
+    return run
+
+
+def _put_into_addresses(given: dict[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Every address of a bucket gets the options. Raises Refused where there is none."""
+    from zarrscope.errors import Refused
+    from zarrscope.stores.address import address_with
+
+    refused: Refused | None = None
+    reached = False
+    for name in (*_PLACES, *_OTHER_PLACES):
+        found = given.get(name)
+        places = [found] if isinstance(found, str) else [*(found or ())]
+        for i, place in enumerate(places):
+            try:
+                places[i] = address_with(place, chosen)
+                reached = True
+            except Refused as error:
+                refused = refused or error
+        if name in given and found is not None:
+            given[name] = places[0] if isinstance(found, str) else tuple(places)
+    if refused is not None and not reached:
+        raise refused
 
 
 def follow_links() -> bool:

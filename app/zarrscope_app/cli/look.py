@@ -53,6 +53,8 @@ def open_(
       zarrscope open --state zarrscope:eNqrVi...
       zarrscope open --state zarrscope:eNqrVi... copy-of-cells.zarr
     """
+    from zarrscope.stores.address import split_address
+
     if len(urls) == 1 and view is None and is_state(urls[0]):
         view, urls = decoded(urls[0]), ()
     if view is not None:
@@ -60,7 +62,7 @@ def open_(
             raise click.UsageError("A view is of one place: give one URL beside --state, or none.")
         urls = (place_of_view(view, urls[0] if urls else None),)
     for url in urls:
-        if "://" not in url and "|" not in url:
+        if split_address(url).store_url.startswith("file:"):
             opened(url)
     no_window = _why_no_window()
     if not no_window:

@@ -21,13 +21,13 @@ from qtpy.QtWidgets import (
 
 from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
+from zarrscope.stores.address import absolute_address
 from zarrscope_app.napari.layers import as_napari, insert
 from zarrscope_app.napari.planes import watch
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import perform
-from zarrscope_app.presenters.session.addresses import absolute
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
@@ -153,7 +153,7 @@ class Explorer(QWidget):
         self._held = found.held
         self.address.setText(public(found.url))
         session = self.session = Session(
-            absolute(found.url),
+            absolute_address(found.url),
             self.bridge.post,
             follow_links=found.follow_links,
             missing_is_fill=found.missing_is_fill,

@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.errors import Refused, Unsupported
+from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import cut_options, with_options
@@ -51,12 +51,21 @@ class Address:
     def public_url(self) -> str:
         return public(self.store_url)
 
+    @property
+    def text(self) -> str:
+        """One line that `split_address` reads as this address, from every folder."""
+        place = path_of(self.store_url) if self.store_url.startswith("file:") else self.store_url
+        node = f"::{self.node_path}" if self.node_path else ""
+        return (f"{_PREFIXES[self.dialect]}://" if self.dialect else "") + place + node
+
     def __repr__(self) -> str:
         said = f", {self.dialect!r}" if self.dialect else ""
         return f"Address({self.public_url!r}, {self.node_path!r}{said})"
 
 
 _MOST_PARENTS = 32
+_PREFIXES = {"v2": "zarr2", "v3": "zarr3", "n5": "n5"}
+"""Neuroglancer's names of the dialects that an address can say."""
 _ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
 """Matches text that may be split or changed before it is used as a path."""
 
@@ -90,6 +99,28 @@ def split_address(text: str) -> Address:
             case _:
                 address = Address(address.store_url, _join(address.node_path, _node(step.path)))
     return Address(address.store_url, address.node_path, parts.dialect, parts.remarks)
+
+
+def absolute_address(text: str) -> str:
+    """The same address, from every folder: a path from the root on; of a link to a viewer, that of its volume.
+
+    What is no address stays as it is: whoever opens it says why.
+    """
+    from zarrscope.stores.address_text import SCHEME, cleaned
+
+    try:
+        given = cleaned(text)
+        if re.match(SCHEME, given.text):
+            return (f"{_PREFIXES[given.dialect]}://" if given.dialect else "") + given.text
+        return split_address(text).text
+    except ZarrscopeError:
+        return text
+
+
+def address_with(text: str, options: Mapping[str, Any]) -> str:
+    """The address with these options of a bucket in it (address_options.py). Raises Refused where it is no bucket's."""
+    found = split_address(text)
+    return replace(found, store_url=with_options(found.store_url, options)).text
 
 
 def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
+from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.saved_view import restore_labels
 from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.session.addresses import absolute
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
@@ -87,7 +87,7 @@ class KeepsViews:
 
     def view(self) -> dict[str, Any]:
         """Place and display settings, as JSON."""
-        return {"url": without_numbers(absolute(self.url)), "path": self._path, "slice": self.slice.view()}
+        return {"url": without_numbers(absolute_address(self.url)), "path": self._path, "slice": self.slice.view()}
 
     def view_text(self) -> str:
         """The view on show as one text; see state_text.py."""
@@ -108,7 +108,7 @@ class KeepsViews:
         """Shows the view that a text tells, where it is one of this place; else says why not. True: it is."""
         try:
             view = decode_view(text)
-            if without_numbers(absolute(view["url"])) != without_numbers(absolute(self.url)):
+            if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
                 raise Refused(
                     f"This view is one of another place, {strings.clean(view['url'], 200)}",
                     advice="Open it with zarrscope open and the text.",

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from psygnal import Signal
 
 from zarrscope.errors.confidential import public, without_numbers
+from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
-from zarrscope_app.presenters.session.addresses import absolute
 from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -103,7 +103,7 @@ class Workspace:
         self, url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False
     ) -> Session:
         """Opens a place, or brings it to the front when it is open already."""
-        url = public(absolute(url))
+        url = public(absolute_address(url))
         for session in self._sessions:
             if session.url == url:
                 if writable:
