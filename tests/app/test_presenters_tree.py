@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,7 +28,8 @@ class Fake:
 
     def __init__(self, groups: dict[str, list[Child]], error: Exception | None = None) -> None:
         self.groups, self.error = groups, error
-        self.store, self.consolidated = SimpleNamespace(listable=True), False
+        self.store, self.consolidated = SimpleNamespace(listable=True, remote=False), False
+        self.inspected: list[str] = []
 
     def __getitem__(self, path: str) -> Any:
         def children(cancelled: Any = None) -> Iterator[Child]:
@@ -36,7 +37,12 @@ class Fake:
                 raise self.error
             yield from self.groups[path]
 
-        return SimpleNamespace(kind="group", path=path, names=children, hierarchy=self, attributes={}, metadata=None)
+        def inspect(asked: Iterable[Child], cancelled: Any = None) -> Iterator[Child]:
+            for child in asked:
+                self.inspected.append(child.name)
+                yield child
+
+        return SimpleNamespace(kind="group", path=path, list_names=children, inspect=inspect)
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ def test_the_public_names_are_these() -> None:
 HIERARCHY = """attributes_pointer children close consolidate consolidated create_array create_group demands_above
 dialect document erase extensions initial_path misplaced_chunks open_node other_dialects rehearse root save store tree
 url walk warnings writable"""
-GROUP = """arrays attributes attrs children extensions groups hierarchy items keys kind metadata name names path problem
-warnings"""
+GROUP = """arrays attributes attrs children extensions groups hierarchy inspect items keys kind list_names metadata name
+names path problem warnings"""
 ARRAY = """attributes attrs chunk_grid_shape chunks dimension_names dtype edges extensions fill_value hierarchy kind
 metadata name nbytes ndim oindex path problem read_chunk resize shape shards size store vindex warnings writable"""
 

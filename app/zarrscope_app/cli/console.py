@@ -7,9 +7,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -216,8 +217,22 @@ def show(text: str = "") -> None:
 
 def show_json(value: Any) -> None:
     """JSON that any parser takes: sorted, printable ASCII, NaN and infinities as strings."""
+    click.echo(_json(value))
+
+
+def show_json_items(items: Iterable[Any]) -> bool:
+    """A JSON array, as `show_json` shows it, item by item as they come; False when none came."""
+    shown = False
+    for item in items:
+        click.echo(f"{',' if shown else '['}\n{indent(_json(item), '  ')}", nl=False)
+        shown = True
+    click.echo("\n]" if shown else "[]")
+    return shown
+
+
+def _json(value: Any) -> str:
     text = json.dumps(_strict(value), sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
-    click.echo(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves as it is
+    return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
 
 
 def _strict(value: Any) -> Any:

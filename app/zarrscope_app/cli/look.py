@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from heapq import nsmallest
 from importlib import import_module
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,11 +21,13 @@ from zarrscope_app.cli.console import (
     say,
     show,
     show_json,
+    show_json_items,
     summary,
 )
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 
 if TYPE_CHECKING:
+    from zarrscope.dialects import Child
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -135,12 +140,19 @@ def _terminal(url: str, write: bool, missing_is_fill: bool, view: dict[str, Any]
     return main(url, view=view, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
 
 
+SORTED = 10_000
+"""Up to so many children are listed in order, with what their documents tell."""
+LINES_AT_ONCE = 64
+
+
 @click.command("ls")
 @click.argument("url")
 @click.argument("node", required=False)
+@click.option("--sort", is_flag=True, help=f"Sort more than {SORTED:,} children, which else come as found.")
+@click.option("--long", "long_", is_flag=True, help=f"Shapes and types of more than {SORTED:,} children, too.")
 @opening
 @JSON
-def ls(url: str, node: str | None, as_json: bool, **how: Any) -> None:
+def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how: Any) -> None:
     """Lists the children of a group.
 
     \b
@@ -150,26 +162,66 @@ def ls(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """
     _, group = opened(url, node, **how)
     if group.kind == "array" or group.metadata.listing_problem is not None:
-        children = [(group.path, group.kind, group.metadata, group.problem)]
-    else:
-        children = [(c.name, c.kind, c.metadata, c.error or _demand(c.metadata)) for c in _sorted(group)]
-    if as_json:
-        show_json([_entry(*child) for child in children])
+        _show_children(iter([(group.path, group.kind, group.metadata, group.problem)]), len(group.path), as_json)
         return
-    width = min(40, max((len(name) for name, *_ in children), default=0))
-    for name, kind, metadata, error in children:
-        shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
-        show(f"{shown:<{width + 2}} {kind or '?':<6} {summary(metadata, error)}".rstrip())
-    if not children:
+    width, large, children = _listed(group, sort, as_json or long_)
+    rows = ((c.name, c.kind, c.metadata, c.error or _demand(c.metadata)) for c in children)
+    if large and not (as_json or long_):
+        rows = ((c.name, c.kind, None, None) for c in children)
+    if not _show_children(rows, width, as_json) and not as_json:
         from zarrscope_app.presenters import strings
 
         say(strings.EMPTY_GROUP)
+
+
+def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Iterator[Child]]:
+    """(the longest name, more than are sorted anyway, the children). `documents`: all of them are read."""
+    from zarrscope.model.node_path import natural
+
+    names = group.list_names()
+    head = list(islice(names, SORTED + 1))
+    width, large = max((len(child.name) for child in head), default=0), len(head) > SORTED
+    if sort or not large:
+        return width, large, group.inspect(sorted(chain(head, names), key=lambda child: natural(child.name)))
+    if group.hierarchy.store.bulk.scans_children and not documents:
+        return width, large, group.names()  # kinds in one pass over the folder
+    return width, large, group.inspect(chain(head, names))
+
+
+def _show_children(children: Iterator[tuple[str, str | None, Any, Any]], width: int, as_json: bool) -> bool:
+    """Shows children as they come; False when none came."""
+    if as_json:
+        return show_json_items(_entry(*child) for child in children)
+    shown = False
+    while batch := list(islice(children, LINES_AT_ONCE)):
+        shown = True
+        show("\n".join(_line(*child, min(40, width)) for child in batch))
+    return shown
+
+
+def _line(name: str, kind: str | None, metadata: Any, error: Any, width: int) -> str:
+    told = summary(metadata, error) if metadata is not None or error is not None else ""
+    shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
+    return f"{shown:<{width + 2}} {kind or '?':<6} {told}".rstrip()
 
 
 def _sorted(group: Group, tree: Any = None) -> list[Any]:
     from zarrscope.model.node_path import natural
 
     return sorted(group.names(tree=tree), key=lambda child: natural(child.name))
+
+
+def _first(group: Group, tree: Any, most: int) -> tuple[list[Child], int]:
+    """The first children in order, and how many more there are: of those no document is read."""
+    from zarrscope.model.node_path import natural
+
+    seen = count()
+    names = (child for child, _ in zip(group.list_names(tree=tree), seen, strict=False))
+    found = list(group.inspect(nsmallest(most + LINES_AT_ONCE, names, key=lambda child: natural(child.name))))
+    found.sort(key=lambda child: natural(child.name))
+    listed = next(seen)
+    total = listed if listed > most + LINES_AT_ONCE else len(found)  # names that are no nodes are left out where known
+    return found[:most], total - len(found[:most])
 
 
 def _demand(metadata: Any) -> Any:
@@ -233,21 +285,20 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
     from zarrscope_app.presenters import strings
 
     try:
-        children = _sorted(group, tree)
+        shown, more = _first(group, tree, most)
     except Exception as error:
         show(f"{indent}└── ({strings.problem(error).headline})")
         return
-    shown = children[:most]
     for i, child in enumerate(shown):
-        last = i == len(shown) - 1 and len(shown) == len(children)
+        last = i == len(shown) - 1 and not more
         inner = _open_child(group, child)
         quiet = summary(child.metadata, child.error) or (_kind(inner) if inner is not None else "")
         name = strings.clean(child.name) + ("/" if child.kind == "group" else "")
         show(f"{indent}{'└── ' if last else '├── '}{name}{'  ' if quiet else ''}{quiet}")
         if inner is not None and depth > 1:
             _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
-    if len(shown) < len(children):
-        show(f"{indent}└── … {strings.counted(len(children) - len(shown), 'more child', 'more children')}")
+    if more:
+        show(f"{indent}└── … {strings.counted(more, 'more child', 'more children')}")
 
 
 def _open_child(group: Group, child: Any) -> Any:

@@ -41,7 +41,8 @@ from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
 from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
 from zarrscope_app.presenters.strings import Problem
-from zarrscope_app.presenters.tree.presenter import ROOT, Row, RowState, TreePresenter
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
 from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
 

@@ -1,247 +1,19 @@
-"""The tree of nodes: a Qt model over `TreePresenter`, and its view with the filter.
-
-The model shows at most a window of each row's children and widens it as the view scrolls (Qt's fetchMore), so a group
-of a million children costs what is looked at. A row's sentence ("Loading…", "This group has no children.", a failure)
-is shown as a dim child of its own.
-"""
+"""The tree of nodes with its filter. What it shows is `tree_model.TreeModel`'s."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QItemSelectionModel, QModelIndex, Qt, Signal
+from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
 
-from .text import tip
-from .theme import current_palette, icon, quiet, warning
-
-_WINDOW = 500
-_NOTE = 1 << 44
-"""Added to a row's id: the row beneath it that shows its sentence."""
-
-Index = Any
-"""QModelIndex; Qt's declarations and PyQt's disagree about what else."""
-
-
-class TreeModel(QAbstractItemModel):
-    """Two columns: the name, and what the node is. `expanded(id, bool)` asks the view to follow the presenter."""
-
-    unfold = Signal(object, bool)
-    named = Signal(str, str)
-    """(path, the name that somebody typed for it)"""
-
-    def __init__(self, presenter: TreePresenter, parent: Any = None) -> None:
-        super().__init__(parent)
-        self._presenter = presenter
-        self._rows: dict[int, Row] = {ROOT: presenter.row(ROOT)}
-        self._children: dict[int, list[int]] = {}
-        self._parents: dict[int, int] = {}
-        self._limits: dict[int, int] = {}
-        self.editable: Callable[[str], bool] | None = None
-        """Whether the node at a path may get another name."""
-        self.removing = False
-        """Rows are going: what becomes current instead, nobody chose."""
-        presenter.changed.connect(self._changed)
-        self._sync(ROOT)
-
-    def close(self) -> None:
-        """Stop listening to the presenter."""
-        self._presenter.changed.disconnect(self._changed)
-
-    # ---------------------------------------------------------------- rows
-    def row_of(self, index: Index) -> Row | None:
-        """The presenter's row of an index; None for a sentence and for no index."""
-        return self._rows.get(index.internalId()) if index.isValid() else None
-
-    def is_note(self, index: Index) -> bool:
-        """Whether the index is a sentence about its parent's children."""
-        return bool(index.isValid() and index.internalId() >= _NOTE)
-
-    def index_of(self, id: int) -> QModelIndex:
-        """The index of a row, invalid while it is outside what the model shows."""
-        if id == ROOT:
-            return self.createIndex(0, 0, ROOT)
-        parent = self._parents.get(id)
-        siblings = self._children.get(parent, []) if parent is not None else []
-        return self.createIndex(siblings.index(id), 0, id) if id in siblings else QModelIndex()
-
-    def include(self, id: int) -> QModelIndex:
-        """The index of a row, after showing more rows of each group above it until the row is among them."""
-        try:
-            row = self._presenter.row(id)
-        except KeyError:
-            return QModelIndex()
-        if row.parent >= 0:
-            if not self.include(row.parent).isValid():
-                return QModelIndex()
-            place = self._presenter.position(id)
-            if place >= self._limits.get(row.parent, _WINDOW):
-                self._limits[row.parent] = place + _WINDOW
-            self._sync(row.parent)
-        return self.index_of(id)
-
-    def _wanted(self, id: int) -> list[Row]:
-        return self._presenter.rows(id, 0, min(self._presenter.count(id), self._limits.setdefault(id, _WINDOW)))
-
-    def _changed(self, id: int) -> None:
-        if id in self._rows:
-            self._sync(id)
-
-    def _sync(self, id: int) -> None:
-        try:
-            row = self._presenter.row(id)
-        except KeyError:
-            return
-        fresh = self._wanted(id)
-        wanted = [child.id for child in fresh]
-        note = bool(row.sentence)
-        if note:
-            wanted.append(id | _NOTE)
-        index = self.index_of(id)
-        old = self._children.get(id, [])
-        if old != wanted:
-            self._reshape(index, id, old, wanted, {child.id: child for child in fresh})
-        # Rows that stayed may still have new texts.
-        for place, child in enumerate(fresh):
-            if self._rows.get(child.id) != child:
-                self._rows[child.id] = child
-                at = self.createIndex(place, 0, child.id)
-                self.dataChanged.emit(at, at.siblingAtColumn(1))
-        self._rows[id] = row
-        self.dataChanged.emit(index, index.siblingAtColumn(1))
-        if note:
-            at = self.createIndex(len(wanted) - 1, 0, id | _NOTE)
-            self.dataChanged.emit(at, at)
-        for child in (row, *fresh):
-            if child.expandable:
-                self.unfold.emit(child.id, child.expanded)
-
-    def _reshape(self, index: QModelIndex, id: int, old: list[int], wanted: list[int], rows: dict[int, Row]) -> None:
-        kept, stays = set(wanted), list(old)
-        place = {child: number for number, child in enumerate(wanted)}
-        order = [place[child] for child in old if child in kept]
-        if order != sorted(order):
-            # Another order: rare (a refresh), so everything beneath goes and comes again.
-            kept = set()
-        for first, last in reversed(_runs([child not in kept for child in stays])):
-            self.removing = True
-            self.beginRemoveRows(index, first, last)
-            for child in stays[first : last + 1]:
-                self._forget(child)
-            del stays[first : last + 1]
-            self._children[id] = stays
-            self.endRemoveRows()
-            self.removing = False
-        present = set(stays)
-        for first, last in _runs([child not in present for child in wanted]):
-            self.beginInsertRows(index, first, last)
-            stays[first:first] = wanted[first : last + 1]
-            for child in wanted[first : last + 1]:
-                self._parents[child] = id
-                if child in rows:
-                    self._rows[child] = rows[child]
-            self._children[id] = stays
-            self.endInsertRows()
-
-    def _forget(self, id: int) -> None:
-        for child in self._children.pop(id, []):
-            self._forget(child)
-        self._rows.pop(id, None)
-        self._parents.pop(id, None)
-        self._limits.pop(id, None)
-
-    # ---------------------------------------------------------------- Qt's questions
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
-        return 2
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
-        if not parent.isValid():
-            return 1
-        return len(self._children.get(parent.internalId(), ())) if parent.column() == 0 else 0
-
-    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
-        if not self.hasIndex(row, column, parent):
-            return QModelIndex()
-        id = self._children[parent.internalId()][row] if parent.isValid() else ROOT
-        return self.createIndex(row, column, id)
-
-    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
-        above = self._parents.get(index.internalId()) if index.isValid() else None
-        return QModelIndex() if above is None else self.index_of(above)
-
-    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
-        if not parent.isValid():
-            return True
-        row = self.row_of(parent)
-        return parent.column() == 0 and row is not None and (row.expandable or self.rowCount(parent) > 0)
-
-    def canFetchMore(self, parent: Index) -> bool:
-        id = parent.internalId() if parent.isValid() else -1
-        return id in self._children and id < _NOTE and self._presenter.count(id) > self._limits.get(id, _WINDOW)
-
-    def fetchMore(self, parent: Index) -> None:
-        if self.canFetchMore(parent):
-            id = parent.internalId()
-            self._limits[id] = self._limits.get(id, _WINDOW) + _WINDOW
-            self._sync(id)
-
-    def flags(self, index: Index) -> Any:
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
-        if self.is_note(index):
-            return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
-        plain = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        row = self.row_of(index)
-        named = row is not None and index.column() == 0 and self.editable is not None and self.editable(row.path)
-        return plain | Qt.ItemFlag.ItemIsEditable if named else plain
-
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        row = self.row_of(index)
-        if row is not None and role == Qt.ItemDataRole.EditRole:
-            self.named.emit(row.path, str(value))
-        return False  # the name is another one when the node has it
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if self.is_note(index):
-            return self._note_data(index, role)
-        row = self.row_of(index)
-        if row is None:
-            return None
-        name = index.column() == 0
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (f"• {row.name}" if row.dirty else row.name) if name else row.detail
-        if role == Qt.ItemDataRole.EditRole and name:
-            return row.path.rpartition("/")[2]
-        if role == Qt.ItemDataRole.DecorationRole:
-            return icon(row.icon) if name else icon("warning") if row.badge else None
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(row.badge or row.path)
-        if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
-            return quiet(current_palette())
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
-        return None
-
-    def _note_data(self, index: Index, role: int) -> Any:
-        about = self._rows.get(index.internalId() - _NOTE)
-        if about is None or index.column():
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return about.sentence
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(about.sentence)
-        failed = about.state is RowState.FAILED
-        if role == Qt.ItemDataRole.ForegroundRole:
-            palette = current_palette()
-            return warning(palette) if failed else quiet(palette)
-        if role == Qt.ItemDataRole.DecorationRole:
-            return icon("retry") if about.retry else icon("close") if about.state is RowState.LOADING else None
-        return None
+from .theme import icon
+from .tree_model import TreeModel
 
 
 class TreePane(QWidget):
@@ -265,6 +37,7 @@ class TreePane(QWidget):
         self.view = _View()
         self.view.setAccessibleName(LABELS["tree"])
         self.view.activated.connect(self._activated)
+        self.view.end_wanted.connect(self._go_to_end)
         self.view.clicked.connect(self._clicked)
         self.view.expanded.connect(lambda index: self._fold(index, True))
         self.view.collapsed.connect(lambda index: self._fold(index, False))
@@ -290,6 +63,8 @@ class TreePane(QWidget):
             self.model = TreeModel(presenter, self)
             self.model.unfold.connect(self._unfold)
             self.model.named.connect(self.renamed)
+            self.model.at_end = self.view.at_end
+            self.model.rekinded.connect(self.view.lay_out_again)
             self.model.editable = self._editable
         self.view.setModel(self.model)
         if old is not None:
@@ -298,6 +73,7 @@ class TreePane(QWidget):
             header = self.view.header()
             assert header is not None
             header.setStretchLastSection(False)
+            header.setResizeContentsPrecision(0)  # only rows in sight are asked for: of no others documents are read
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
             selection = self.view.selectionModel()
@@ -361,13 +137,39 @@ class TreePane(QWidget):
         finally:
             self._following = False
 
+    def keyPressEvent(self, event: Any) -> None:
+        escape = event.key() == Qt.Key.Key_Escape and not event.modifiers()
+        if escape and self.filter.hasFocus():
+            self.filter.clear()
+            self.view.setFocus()
+        elif not (escape and (self.cancel_current() or self.clear_filter())):
+            super().keyPressEvent(event)
+
     def cancel_current(self) -> bool:
-        """Stop what the current row is loading. False when it loads nothing."""
+        """Stop what the current row is loading, or the group that it lies in. False when nothing is."""
         row = self.current_row()
-        if row is None or self._presenter is None or row.state is not RowState.LOADING:
-            return False
-        self._presenter.cancel(row.id)
-        return True
+        presenter = self._presenter
+        while row is not None and presenter is not None:
+            if row.state is RowState.LOADING:
+                presenter.cancel(row.id)
+                return True
+            row = presenter.row(row.parent) if row.parent >= 0 else None
+        return False
+
+    def clear_filter(self) -> bool:
+        """Show all names again. False when none were hidden."""
+        filtered = bool(self.filter.text())
+        self.filter.clear()
+        return filtered
+
+    def _go_to_end(self) -> None:
+        """To the last child of the root, which may lie far below what the model shows."""
+        presenter, model = self._presenter, self.model
+        if presenter is not None and model is not None and presenter.count(ROOT):
+            (last,) = presenter.ids(ROOT, presenter.count(ROOT) - 1, presenter.count(ROOT))
+            index = model.include(last)
+            self.view.setCurrentIndex(index)
+            self.view.scrollTo(index)
 
     def _filter(self, text: str) -> None:
         if self._presenter is not None:
@@ -394,6 +196,8 @@ class TreePane(QWidget):
         if self.model is None or self._presenter is None:
             return
         if self.model.is_note(index):
+            if self.model.widen(index):
+                return
             about = self.model.row_of(index.parent())
             if about is not None and about.retry:
                 self._presenter.retry(about.id)
@@ -417,6 +221,8 @@ class TreePane(QWidget):
 
 
 class _View(QTreeView):
+    end_wanted = Signal()
+
     def __init__(self) -> None:
         super().__init__()
         self.setHeaderHidden(True)
@@ -442,15 +248,16 @@ class _View(QTreeView):
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return
+        if event.key() == Qt.Key.Key_End and not event.modifiers():
+            self.end_wanted.emit()
+            return
         super().keyPressEvent(event)
 
+    def at_end(self) -> bool:
+        """Whether it is scrolled down as far as it goes."""
+        bar = self.verticalScrollBar()
+        return bar is not None and 0 < bar.maximum() == bar.value()
 
-def _runs(marks: list[bool]) -> list[tuple[int, int]]:
-    """(first, last) of each stretch of True."""
-    found: list[tuple[int, int]] = []
-    for place, mark in enumerate(marks):
-        if mark and found and found[-1][1] == place - 1:
-            found[-1] = (found[-1][0], place)
-        elif mark:
-            found.append((place, place))
-    return found
+    def lay_out_again(self) -> None:
+        """Rows turned out to have children, or to have none."""
+        self.scheduleDelayedItemsLayout()

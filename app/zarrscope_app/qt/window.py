@@ -304,7 +304,7 @@ class Window(QMainWindow):
         elif event.matches(QKeySequence.StandardKey.Copy):
             self.run("copy-path")
         elif event.key() == Qt.Key.Key_Escape:
-            if not self.tree.cancel_current():
+            if not (self.tree.cancel_current() or self.tree.clear_filter()):
                 self.error_bar.dismiss()
         elif not (len(key) == 1 and key.isalpha() and choose_axis_key(session, key)):
             super().keyPressEvent(event)

@@ -158,7 +158,8 @@ class Explorer(App[int]):
 
     def _tree_changed(self, _: int) -> None:
         self.tree_lines.show()
-        self._repaint.soon()
+        if self._said.get("status") != self._status():  # the rest of the screen does not change while a group is listed
+            self._repaint.soon()
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= 120, "wide")
@@ -183,7 +184,7 @@ class Explorer(App[int]):
         self._say("controls", _controls(s) if state.tab == "image" else "")
         if state.tab == "image":
             self.picture.show()
-        self._say("status", _apart(f" {self._note()}", state.status_text, self.size.width))
+        self._say("status", self._status())
         here = (state.path, self.focus_below is self.tree_lines, bool(s.edit.state.changes))
         if here != self._here:
             self._here = here
@@ -243,6 +244,9 @@ class Explorer(App[int]):
         if before != text:
             self._said[id] = text
             self._shown[id].update(text, layout=id == "error-bar" or _height(before) != _height(text))
+
+    def _status(self) -> Any:
+        return _apart(f" {self._note()}", self.session.state.status_text, self.size.width)
 
     def _note(self) -> str:
         """The left of the status line: what is said about the thing under the cursor."""

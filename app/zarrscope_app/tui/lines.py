@@ -128,6 +128,21 @@ class Lines(Guarded, ScrollView, can_focus=True):
 
 
 class TreeLines(Lines):
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(session, id=id)
+        self._painted: object = None
+
+    def show(self) -> None:
+        """As of all lines; but what arrives out of sight, in a large group, sends nothing to the terminal."""
+        top = self.scroll_offset.y
+        seen = (top, self.session.tree.flat(top, top + self.size.height), self.session.state.path, self.size)
+        if seen != self._painted or self.count() <= self.size.height:
+            self._painted = seen
+            super().show()
+        elif self.count() != self._known:
+            self._known = self.count()
+            self.virtual_size = Size(self.size.width, self._known)
+
     def count(self) -> int:
         return self.session.tree.flat_count
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,7 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ExtensionReport, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import never
+from zarrscope.nodes.listing import inspect, list_names
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 
 if TYPE_CHECKING:
@@ -157,6 +158,76 @@ class Group:
         ['g']
         """
         return self._listed(self.metadata.listing_problem, cancelled, tree)
+
+    def list_names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
+        """Lists the names of what may be children, and kinds only where a name tells them: it reads no document.
+
+        For large groups of which a part is shown: `inspect` tells what the names in sight are. A name may turn out to
+        be no node.
+
+        Parameters
+        ----------
+        cancelled, tree
+            As of `children`.
+
+        Yields
+        ------
+        Child
+            A name; its `kind` is None where only its documents can tell.
+
+        Raises
+        ------
+        Unsupported, Unreadable
+            As `names` raises them.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> _ = h.create_group("/g")
+        >>> [(child.name, child.kind) for child in h.root.list_names()]
+        [('g', None)]
+        """
+        self._need_listing()
+        context = self.hierarchy._nodes
+        return list_names(context, self.path, cancelled) if tree is None else tree.list_names(self.path)
+
+    def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool] = never) -> Iterator[Child]:
+        """Tells what listed names are: their documents are fetched side by side.
+
+        Parameters
+        ----------
+        children
+            Names that `list_names` gave.
+        cancelled
+            Asked between batches; once it is true no more are inspected.
+
+        Yields
+        ------
+        Child
+            Those that are nodes, with kind, metadata and error as `children` gives them. Their order may be another.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore({"notes/readme": b""}), mode="a")
+        >>> _ = h.create_group("/g")
+        >>> [(child.name, child.kind) for child in h.root.inspect(h.root.list_names())]
+        [('g', 'group')]
+        """
+        return inspect(self.hierarchy._nodes, self.path, children, cancelled)
+
+    def _need_listing(self) -> None:
+        """Raises where the group demands what keeps its children from being listed."""
+        if (problem := self.metadata.listing_problem) is not None:
+            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
 
     def _listed(
         self, problem: ZarrscopeError | None, cancelled: Callable[[], bool], tree: Tree | None

@@ -2,13 +2,14 @@
 
 They stream: the first come before all are listed. A listing reads no more than it takes to tell names and kinds: on a
 local disk one survey of the folder, elsewhere the documents that tell, side by side. What the documents say beyond that
-is parsed when somebody asks a Child for it. Consolidated copies save the round trips where a store is far away; a store
-that cannot list has the children that OME-Zarr attributes tell of. Request counts: reference.md A.14.
+is parsed when somebody asks a Child for it. Who shows a part of a large group lists the names alone, which reads no
+document at all, and inspects those that are seen. Consolidated copies save the round trips where a store is far away; a
+store that cannot list has the children that OME-Zarr attributes tell of. Request counts: reference.md A.14.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -30,6 +31,52 @@ def children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = 
     """See Group.children."""
     path = clean_path(path)
     return hierarchy.shown(path, _children(hierarchy, path, cancelled))
+
+
+def list_names(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
+    """See Group.list_names."""
+    path = clean_path(path)
+    return hierarchy.shown(path, _names(hierarchy, path, cancelled))
+
+
+def _names(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
+    copies = hierarchy.consolidated_metadata
+    far = copies is not None and not hierarchy.prefers_own
+    for child in _copied(hierarchy, copies, path) if copies is not None and far else _found_beneath(hierarchy, path):
+        if cancelled():
+            return
+        yield child
+
+
+def inspect(
+    hierarchy: NodeContext, path: str, children: Iterable[Child], cancelled: Callable[[], bool] = never
+) -> Iterator[Child]:
+    """See Group.inspect."""
+    path = clean_path(path)
+    found = iter(children)
+    while (batch := list(islice(found, CHILDREN_AT_ONCE))) and not cancelled():
+        told = [child for child in batch if child.told]
+        named = [child for child in batch if child.kind is not None and not child.told and not hierarchy.prefers_own]
+        asked = [child for child in batch if child not in told and child not in named]
+        yield from told
+        yield from _with_documents(hierarchy, path, named, cancelled)
+        yield from _with_kinds(hierarchy, path, asked, cancelled)
+
+
+def _with_documents(
+    hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
+) -> Iterator[Child]:
+    """Children of known kind, with their documents from a store far away: fetched side by side."""
+    keys = {child.name: hierarchy.keys_of(join_path(path, child.name), child.kind) for child in batch}
+    answers = hierarchy.answers([key for group in keys.values() for key in group], cancelled)
+    for child in () if cancelled() else batch:
+        held = {key: answers.get(key) for key in keys[child.name]}
+        error = next((each for each in held.values() if isinstance(each, ZarrscopeError)), None)
+        documents = {key: each for key, each in held.items() if isinstance(each, bytes)}
+        if documents:
+            yield child.of(child.kind, partial(_look, hierarchy, path, child.name, documents))
+        else:  # a group without a document of its own, or one that cannot be read
+            yield Child(child.name, child.kind, error=error)
 
 
 def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:

@@ -15,7 +15,7 @@ from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.model.storage import never
 from zarrscope.nodes.consolidated_metadata import MAX_DEPTH, KeyTree
-from zarrscope.nodes.listing import children, looking
+from zarrscope.nodes.listing import children, list_names, looking
 
 if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
@@ -47,6 +47,12 @@ class Tree:
         dialect = self.hierarchy.dialect
         found = dialect.children(path, keys.list_dir(dialect.listing(path)))
         return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
+
+    def list_names(self, path: str) -> Iterator[Child]:
+        """As Group.list_names, for groups within the tree."""
+        if self._listed() is None:
+            return list_names(self.hierarchy, path, self.cancelled)
+        return self.children(path)
 
     def walk(self) -> Iterator[tuple[str, Child]]:
         """(path, child) of every node beneath, parents first, the children of one group in natural order.

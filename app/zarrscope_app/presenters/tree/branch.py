@@ -1,96 +1,25 @@
-"""The children of one row of the tree, as columns: a group of a hundred thousand children is lists, not objects.
+"""What is known beneath one row of the tree, as columns: a group of a million children is a few arrays, not objects.
 
-Workers read the children, cut them into batches and sort; the host's thread only swaps lists in, which takes
-microseconds however large the group is. A batch goes out when there is something to show: the first ones soon, later
-ones larger, so that a large group is not sorted too often.
+Workers list, sort, search and inspect (arriving.py, names.py); the host's thread only swaps in what they made, which
+takes microseconds however large the group is.
 """
 
 from __future__ import annotations
 
-import time
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from zarrscope.dialects import Child
-from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.threads import Ticket
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.tree.arriving import KINDS, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.names import Names
 
-FIRST_BATCH = 256
-EVERY_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Batch:
-    """New children in order of arrival, and the order of all that have come so far."""
-
-    names: list[str]
-    keys: list[str]
-    kinds: list[Literal["group", "array"] | None]
-    details: list[str]
-    icons: list[str]
-    badges: dict[int, str]
-    """By position among all children."""
-    order: list[int]
-
-
-def arriving(children: Iterable[Child], send: Callable[[Batch], None], cancelled: Callable[[], bool]) -> None:
-    """Sends all children in batches. Runs in a worker."""
-    keys: list[str] = []
-    order: list[int] = []
-    batch: list[Child] = []
-    sent = time.monotonic()
-
-    def flush() -> None:
-        nonlocal sent, order, batch
-        first = len(keys)
-        names = [child.name for child in batch]
-        new = [natural(name) for name in names]
-        keys.extend(new)
-        order = [*order, *sorted(range(first, len(keys)), key=keys.__getitem__)]
-        order.sort(key=keys.__getitem__)
-        badges = {
-            first + i: strings.problem(child.error).headline for i, child in enumerate(batch) if child.error is not None
-        }
-        kinds = [child.kind for child in batch]
-        send(Batch(names, new, kinds, [detail(c) for c in batch], [icon(c) for c in batch], badges, order))
-        batch = []
-        sent = time.monotonic()
-
-    for child in children:
-        if cancelled():
-            return
-        batch.append(child)
-        if len(batch) >= max(FIRST_BATCH, len(keys) // 4) or time.monotonic() - sent > EVERY_SECONDS:
-            flush()
-    if batch:
-        flush()
-
-
-def detail(child: Child) -> str:
-    """The quiet second column."""
-    metadata = child.metadata
-    if not isinstance(metadata, ArrayMetadata):
-        return ""
-    if "shape" in metadata.unread:
-        return strings.UNKNOWN_SHAPE
-    return strings.rank(metadata.shape, strings.clean(metadata.dtype.name, 24))
-
-
-def icon(child: Child) -> str:
-    if child.kind == "group":
-        return "labels" if child.name == "labels" else "group"
-    if child.kind == "array":
-        metadata = child.metadata
-        if isinstance(metadata, ArrayMetadata):
-            numpy = metadata.dtype.numpy
-            if numpy is not None and (numpy.kind in "OSU" or numpy.names):
-                return "text"
-        return "array"
-    return "unknown"
+SEARCHED_AT_ONCE = 2000
+"""Names that the host's thread searches itself; more of them are searched in a worker."""
 
 
 @dataclass(eq=False)
@@ -107,19 +36,31 @@ class Branch:
     dead: bool = False
     """Replaced by a refresh: its children's ids mean nothing any more."""
     ticket: Ticket | None = None
-    names: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    kinds: list[Literal["group", "array"] | None] = field(default_factory=list)
-    details: list[str] = field(default_factory=list)
-    icons: list[str] = field(default_factory=list)
-    badges: dict[int, str] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    node: Any = None
+    """The group, once it is open."""
+    origin: str = ""
+    """How its children were found."""
+    origins: dict[int, str] = field(default_factory=dict)
+    """How those were found that came another way."""
+    names: Names = field(default_factory=Names)
+    kinds: bytearray = field(default_factory=bytearray)
+    seen: dict[int, Seen] = field(default_factory=dict)
+    """What is known of the children that somebody looked at."""
+    wanted: dict[int, None] = field(default_factory=dict)
+    """Children that were looked at, and that nothing is known of yet: the latest at the end."""
+    looking: Ticket | None = None
+    order: array[int] = field(default_factory=lambda: array("I"))
+    gone: set[int] = field(default_factory=set)
+    """Names that turned out to be no nodes."""
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(first child, first id) of each block of ids."""
     below: dict[int, Branch] = field(default_factory=dict)
     """The branches of children, by child."""
-    view: Any = None
-    """(filter, order list it was made from, branches below) → the children that pass, when a filter is set."""
+    found: tuple[str, array[int], array[int]] | None = None
+    """(filter, the order that was searched, the children that pass), as a worker found them."""
+    searching: Ticket | None = None
+    _view: tuple[Any, array[int]] | None = None
+    """(what it was made from, the children on show), when a filter is set."""
 
     def child_path(self, child: int) -> str:
         return f"{self.path.rstrip('/')}/{self.names[child]}"
@@ -129,41 +70,101 @@ class Branch:
         first, id = self.ids[at]
         return id + child - first
 
+    def kind(self, child: int) -> Literal["group", "array"] | None:
+        seen = self.seen.get(child)
+        return KINDS[self.kinds[child]] if seen is None else seen.kind
+
+    def _key(self, child: int) -> str:
+        return natural(self.names[child])
+
+    def _at(self, child: int, among: array[int]) -> int:
+        """The place of a child, -1 when it is not there."""
+        at = bisect_left(among, self._key(child), key=self._key)
+        return at if at < len(among) and among[at] == child else -1
+
     def child_named(self, name: str) -> int | None:
-        key = natural(name)
-        at = bisect_left(self.order, key, key=self.keys.__getitem__)
-        if at < len(self.order) and self.keys[self.order[at]] == key:
+        at = bisect_left(self.order, natural(name), key=self._key)
+        if at < len(self.order) and self.names[self.order[at]] == name:
             return self.order[at]
         return None
 
     def take(self, batch: Batch, first_id: int) -> None:
+        """Adds what came."""
         self.ids.append((len(self.names), first_id))
         self.names.extend(batch.names)
-        self.keys.extend(batch.keys)
         self.kinds.extend(batch.kinds)
-        self.details.extend(batch.details)
-        self.icons.extend(batch.icons)
-        self.badges.update(batch.badges)
+        self.seen.update(batch.seen)
         self.order = batch.order
+        if self.gone:
+            self.order = array("I", (child for child in batch.order if child not in self.gone))
 
-    def shown(self, needle: str) -> list[int]:
+    def tell(self, inspected: Inspected) -> None:
+        """Adds what names turned out to be; those that are no nodes go."""
+        order = self.order
+        for child, seen in inspected.items():
+            self.wanted.pop(child, None)
+            if seen is not None:
+                self.seen[child] = seen
+            elif child not in self.gone:
+                self.gone.add(child)
+                order = order[:] if order is self.order else order
+                if (at := self._at(child, order)) >= 0:
+                    del order[at]
+        self.order = order
+
+    def child(self, child: int) -> Child:
+        """A child to be inspected."""
+        return Child(self.names[child], KINDS[self.kinds[child]])
+
+    def stop_listing(self) -> None:
+        """No more children come."""
+        if self.ticket is not None:
+            self.ticket.cancel()
+            self.ticket = None
+
+    def stop(self) -> None:
+        """Nothing comes any more."""
+        self.stop_listing()
+        for ticket in (self.looking, self.searching):
+            if ticket is not None:
+                ticket.cancel()
+        self.looking = self.searching = None
+
+    # ------------------------------------------------------------------ the filter
+    def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:
+        """What finds the children that pass, for a worker; None where that is known, or quickly done."""
+        if not needle or len(self.names) <= SEARCHED_AT_ONCE or self._is_found(needle):
+            return None
+        return self.names.search(needle, self.order)
+
+    def _is_found(self, needle: str) -> bool:
+        return self.found is not None and self.found[0] == needle and self.found[1] is self.order
+
+    def _matching(self, needle: str) -> array[int]:
+        """The children whose own name passes, as far as they are known."""
+        if len(self.names) <= SEARCHED_AT_ONCE and not self._is_found(needle):
+            self.found = (needle, self.order, self.names.search(needle, self.order)(lambda: False))
+        return self.found[2] if self.found is not None else array("I")
+
+    def shown(self, needle: str) -> array[int]:
         """The children that pass the filter, in order. `needle` is casefolded; "" is no filter."""
         if not needle:
             return self.order
-        kept = {k for k, branch in self.below.items() if branch.shown(needle)}
-        stamp = (needle, id(self.order), frozenset(kept))
-        if self.view is None or self.view[0] != stamp:
-            names = self.names
-            # The key begins with the casefolded name only where it has no digits, so names are folded anew.
-            self.view = (stamp, [k for k in self.order if needle in names[k].casefold() or k in kept], self.order)
-        found: list[int] = self.view[1]
-        return found
+        found = self._matching(needle)
+        kept = frozenset(k for k, branch in self.below.items() if k not in self.gone and branch.shown(needle))
+        if not kept:
+            return found
+        if self._view is None or self._view[0][0] is not found or self._view[0][1] != kept:
+            view = found[:]
+            for child in kept:
+                if self._at(child, found) < 0:
+                    insort(view, child, key=self._key)
+            self._view = ((found, kept), view)
+        return self._view[1]
 
     def place(self, child: int, needle: str) -> int:
         """The position of a child among those shown, -1 when it is hidden."""
-        shown = self.shown(needle)
-        at = bisect_left(shown, self.keys[child], key=self.keys.__getitem__)
-        return at if at < len(shown) and shown[at] == child else -1
+        return self._at(child, self.shown(needle))
 
     def size(self, needle: str) -> int:
         """How many rows a flat list has beneath this one, this one not counted."""
@@ -171,6 +172,30 @@ class Branch:
             return 0
         count = len(self.shown(needle))
         for child, branch in self.below.items():
-            if branch.expanded and (not needle or self.place(child, needle) >= 0):
+            if branch.expanded and (self.place(child, needle) >= 0 if needle else child not in self.gone):
                 count += branch.size(needle)
         return count
+
+    def flatten(self, needle: str, at: int, start: int, stop: int, found: list[tuple[Branch, int]]) -> int:
+        """Appends the children that fall into a window of a flat list; `at` is the place of the first child. Returns
+        the place after the last. Runs of children without rows beneath are sliced, not walked."""
+        if not self.expanded:
+            return at
+        shown = self.shown(needle)
+        opened = sorted((p, k) for k, b in self.below.items() if b.expanded and (p := self.place(k, needle)) >= 0)
+        done = 0
+        for place, child in [*opened, (len(shown), -1)]:
+            if at >= stop:
+                break
+            upto = min(place + 1, len(shown))
+            low, high = max(done, done + start - at), min(upto, done + stop - at)
+            found.extend((self, k) for k in shown[low:high])
+            at += upto - done
+            done = upto
+            if child >= 0:
+                below = self.below[child]
+                if at + below.size(needle) <= start:
+                    at += below.size(needle)
+                else:
+                    at = below.flatten(needle, at, start, stop, found)
+        return at

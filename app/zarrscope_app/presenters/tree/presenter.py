@@ -3,14 +3,15 @@
 Row ids are ints, stable while the session lives; the root's is 0. A host asks `count(id)` and `rows(id, start, stop)`,
 which never block, and repaints when `changed(id)` says that the children of `id` are others, or in another order or
 state; the row `id` itself may have changed with them. Hosts without a tree widget paint `flat(start, stop)`.
+
+Rows that a host asks for are rows that somebody looks at: in a large group their documents are read then, and of no
+other. A host that only lays rows out asks for `ids` and `expandable`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
@@ -21,50 +22,15 @@ from zarrscope.model.node_path import natural
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.tree.branch import Batch, Branch, arriving
+from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.branch import Branch
+from zarrscope_app.presenters.tree.inspection import Inspection, Search
+from zarrscope_app.presenters.tree.names import Block, merged
+from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
-
-ROOT = 0
-
-
-class RowState(Enum):
-    """What is known about the children of a row."""
-
-    UNKNOWN = "unknown"
-    LOADING = "loading"
-    READY = "ready"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    id: int
-    parent: int
-    """-1 for the root."""
-    path: str
-    name: str
-    """Clean text; never parse it: use `path`."""
-    kind: Literal["group", "array"] | None
-    """None: not known yet; paint it dim."""
-    icon: str
-    """"group" | "image" | "labels" | "array" | "text" | "unknown": what the picture in front stands for."""
-    detail: str
-    """The quiet second column: "5-D uint16"."""
-    badge: str
-    """Why something is wrong with the node, "" when nothing is: a mark, and this as its tool tip."""
-    state: RowState
-    expandable: bool
-    expanded: bool
-    depth: int
-    """0 for the root."""
-    sentence: str
-    """About its children: loading, empty, why they could not be read. "" when there is nothing to say."""
-    retry: bool
-    """`retry(id)` makes sense."""
-    dirty: bool
-    """Its attributes have changes that are not saved."""
 
 
 class TreePresenter:
@@ -78,12 +44,13 @@ class TreePresenter:
         self._hierarchy: Hierarchy | None = None
         self._name = ""
         self._kind: Literal["group", "array"] = "group"
-        self._needle = ""
         self._dirty: frozenset[str] = frozenset()
         self._marks: dict[str, str] = {}
         self._reveal = ""
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
+        self._inspection = Inspection(owner, self._touch)
+        self._search = Search(owner, self._touch)
         self._clear()
 
     def _clear(self) -> None:
@@ -99,7 +66,7 @@ class TreePresenter:
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
         """Shows a hierarchy, its root expanded."""
         for branch in self._branches.values():
-            self._stop(branch)
+            branch.stop()
         self._clear()
         self._hierarchy = hierarchy
         self._name, self._kind = name, kind
@@ -138,58 +105,63 @@ class TreePresenter:
     def count(self, id: int) -> int:
         """How many children pass the filter, of those that have arrived."""
         branch = self._branches.get(id)
-        return len(branch.shown(self._needle)) if branch else 0
+        return len(branch.shown(self._search.needle)) if branch else 0
 
     def rows(self, id: int, start: int, stop: int) -> list[Row]:
         """Children start … stop-1 in natural order ("img2" before "img10")."""
         branch = self._branches.get(id)
-        return [self._row(branch, k) for k in branch.shown(self._needle)[max(0, start) : stop]] if branch else []
+        return [self._row(branch, k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
 
     def position(self, id: int) -> int:
         """The place of a row among the children of its parent, -1 when the filter hides it."""
         if id == ROOT:
             return 0
         branch, child = self._whose(id)
-        return branch.place(child, self._needle)
+        return branch.place(child, self._search.needle)
+
+    def ids(self, id: int, start: int, stop: int) -> list[int]:
+        """The ids of children start … stop-1, to lay them out: nothing is read for them."""
+        branch = self._branches.get(id)
+        return [branch.child_id(k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
+
+    def path(self, id: int) -> str:
+        """The path of a row, "" for an id that is gone; nothing is read to tell it."""
+        if id == ROOT:
+            return "/"
+        try:
+            branch, child = self._whose(id)
+        except KeyError:
+            return ""
+        return branch.child_path(child)
+
+    def label(self, id: int) -> str:
+        """The name of a row, with the mark of what is not saved; nothing is read to tell it."""
+        path = self.path(id)
+        name = path.rpartition("/")[2] if id != ROOT else self._name or "/"
+        return tree_text.label(strings.clean(name), path in self._dirty)
+
+    def expandable(self, id: int) -> bool:
+        """Whether a row can have children, as far as that is known; nothing is read to tell it."""
+        if id == ROOT:
+            return True
+        branch, child = self._whose(id)
+        return self._is_expandable(branch, child)
+
+    def expanded_beneath(self, id: int) -> list[int]:
+        """The ids of children that are expanded."""
+        branch = self._branches.get(id)
+        return [below.id for below in branch.below.values() if below.expanded] if branch else []
 
     @property
     def flat_count(self) -> int:
         """How many rows `flat` has: the root and everything beneath expanded rows."""
-        return 1 + self._root.size(self._needle)
+        return 1 + self._root.size(self._search.needle)
 
     def flat(self, start: int, stop: int) -> list[Row]:
         """The tree as one list, depth first, as far as it is expanded."""
-        found: list[Row] = []
-        if start <= 0 < stop:
-            found.append(self._root_row())
-        self._flatten(self._root, 1, max(0, start), stop, found)
-        return found
-
-    def _flatten(self, branch: Branch, at: int, start: int, stop: int, found: list[Row]) -> int:
-        """Appends the rows of a branch that fall into the window; `at` is the place of its first child. Returns the
-        place after it. Runs of children without rows beneath are sliced, not walked."""
-        if not branch.expanded:
-            return at
-        shown = branch.shown(self._needle)
-        opened = sorted(
-            (p, k) for k, b in branch.below.items() if b.expanded and (p := branch.place(k, self._needle)) >= 0
-        )
-        done = 0
-        for place, child in [*opened, (len(shown), -1)]:
-            if at >= stop:
-                break
-            upto = min(place + 1, len(shown))
-            low, high = max(done, done + start - at), min(upto, done + stop - at)
-            found.extend(self._row(branch, k) for k in shown[low:high])
-            at += upto - done
-            done = upto
-            if child >= 0:
-                below = branch.below[child]
-                if at + below.size(self._needle) <= start:
-                    at += below.size(self._needle)
-                else:
-                    at = self._flatten(below, at, start, stop, found)
-        return at
+        found: list[tuple[Branch, int]] = []
+        self._root.flatten(self._search.needle, 1, max(0, start), stop, found)
+        return [*([self._root_row()] if start <= 0 < stop else ()), *(self._row(*each) for each in found)]
 
     def find(self, path: str) -> int | None:
         """The row of a node, if it has arrived."""
@@ -260,10 +232,11 @@ class TreePresenter:
     def filter(self, text: str) -> None:
         """Shows only rows whose name contains `text` (no matter the case), and the rows above them. "" shows all."""
         needle = text.strip().casefold()
-        if needle != self._needle:
-            self._needle = needle
-            for id in self._branches:
-                self._touch(id)
+        if needle != self._search.needle:
+            self._search.needle = needle
+            for branch in self._branches.values():
+                self._search.anew(branch)
+                self._touch(branch.id)
 
     def reveal(self, path: str) -> None:
         """Expands what lies above a node, as far as need be, fetching on the way."""
@@ -290,7 +263,7 @@ class TreePresenter:
                 branch.sentence = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
-                    self._add(branch, [outcome.value])
+                    self._add(branch, outcome.value)
                 branch.sentence = ""
                 if parts[1:]:
                     child = branch.child_named(parts[0])
@@ -306,22 +279,26 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
+        # What a store that cannot list told is what the metadata of images names: there may be more.
+        told = hierarchy.store.listable or hierarchy.consolidated
+        branch.origin = tree_text.origin(hierarchy)
 
-        def send(batch: Batch) -> None:
-            self._owner.post(lambda: self._arrived(branch, batch))
+        def send(came: Batch | Inspected) -> None:
+            self._owner.post(lambda: self._arrived(branch, came))
 
         def work(cancelled: Callable[[], bool]) -> str | None:
             node = hierarchy[path]
             if node.kind != "group":
                 return None
+            self._owner.post(lambda: setattr(branch, "node", node))
             try:
-                arriving(node.names(cancelled), send, cancelled)
+                patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
+                Arrivals(node, send, cancelled, patient=patient).run()
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
                 return strings.UNLISTABLE
-            # What a store that cannot list told is what the metadata of images names: there may be more.
-            return "" if hierarchy.store.listable or hierarchy.consolidated else strings.UNLISTABLE
+            return "" if told else strings.UNLISTABLE
 
         def done(outcome: JobResult[str | None]) -> None:
             if outcome.error is not None:
@@ -330,49 +307,45 @@ class TreePresenter:
             elif outcome.value is None:
                 self._settle(branch, "ready", "", retry=False)  # an array alone in its store: nothing is missing
             else:
-                sentence = outcome.value or ("" if branch.names else strings.EMPTY_GROUP)
+                sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
 
         branch.ticket = self._owner.fetch(work, done)
 
-    def _arrived(self, branch: Branch, batch: Batch) -> None:
+    def _arrived(self, branch: Branch, came: Batch | Inspected) -> None:
         if branch.dead or branch.ticket is None:
             return
-        self._take(branch, batch)
+        if isinstance(came, Batch):
+            self._take(branch, came)
+            self._search.begin(branch)
+        else:
+            branch.tell(came)
         self._touch(branch.id)
         self._advance()
 
-    def _add(self, branch: Branch, children: list[Child]) -> None:
-        """A few more children, here and now."""
-        keys = [*branch.keys, *(natural(child.name) for child in children)]
-
-        def send(batch: Batch) -> None:
-            first = len(branch.names)
-            badges = {first + k: text for k, text in batch.badges.items()}
-            order = sorted(range(len(keys)), key=keys.__getitem__)
-            self._take(branch, Batch(batch.names, batch.keys, batch.kinds, batch.details, batch.icons, badges, order))
-
-        arriving(children, send, lambda: False)
+    def _add(self, branch: Branch, child: Child) -> None:
+        """One more child, that somebody named."""
+        first = len(branch.names)
+        block = Block.of([child.name])
+        keys = {first: natural(child.name)}
+        order = merged(branch.order, [first], lambda k: keys[k] if k == first else natural(branch.names[k]))
+        self._take(branch, Batch(block, bytes(1), order, {first: Seen.of(child)}))
+        branch.origins[first] = tree_text.TYPED
 
     def _take(self, branch: Branch, batch: Batch) -> None:
         self._starts.append(self._next)
         self._blocks.append((branch, len(branch.names)))
         branch.take(batch, self._next)
-        self._next += len(batch.names)
+        self._next += len(batch.names.starts)
 
     def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
-        self._stop(branch)
+        branch.stop_listing()
         branch.state, branch.sentence, branch.retry = state, sentence, retry
         self._touch(branch.id)
         self._advance()
 
-    def _stop(self, branch: Branch) -> None:
-        if branch.ticket is not None:
-            branch.ticket.cancel()
-            branch.ticket = None
-
     def _drop(self, branch: Branch) -> None:
-        self._stop(branch)
+        branch.stop()
         branch.dead = True
         for below in branch.below.values():
             self._drop(below)
@@ -413,32 +386,41 @@ class TreePresenter:
             parent, child = self._whose(id)
         except KeyError:
             return None
-        if parent.kinds[child] == "array":
+        if parent.kind(child) == "array":
             return None
         branch = Branch(id, parent.child_path(child), parent.depth + 1)
         parent.below[child] = self._branches[id] = branch
         return branch
 
+    def _is_expandable(self, branch: Branch, child: int) -> bool:
+        seen = branch.seen.get(child)
+        return branch.kind(child) == "group" or (seen is not None and seen.kind is None)
+
     def _row(self, branch: Branch, child: int) -> Row:
         path = branch.child_path(child)
         below = branch.below.get(child)
-        kind = branch.kinds[child]
+        kind = branch.kind(child)
+        seen = branch.seen.get(child)
+        if seen is None:
+            self._inspection.want(branch, child)
+            seen = Seen(kind, "", kind or "unknown", "")
         return Row(
             id=branch.child_id(child),
             parent=branch.id,
             path=path,
             name=strings.clean(branch.names[child]),
             kind=kind,
-            icon=self._marks.get(path, branch.icons[child]),
-            detail=branch.details[child],
-            badge=branch.badges.get(child, ""),
+            icon=self._marks.get(path, seen.icon),
+            detail=seen.detail,
+            badge=seen.badge,
             state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
-            expandable=kind != "array",
+            expandable=self._is_expandable(branch, child),
             expanded=bool(below and below.expanded),
             depth=branch.depth + 1,
             sentence=self._sentence(below),
             retry=bool(below and below.retry),
             dirty=path in self._dirty,
+            origin=branch.origins.get(child, branch.origin),
         )
 
     def _root_row(self) -> Row:
@@ -459,14 +441,17 @@ class TreePresenter:
             sentence=self._sentence(root),
             retry=root.retry,
             dirty="/" in self._dirty,
+            origin="",
         )
 
     def _sentence(self, branch: Branch | None) -> str:
         if branch is None:
             return ""
-        if branch.sentence or not self._needle or not branch.names or branch.shown(self._needle):
+        if branch.sentence or not self._search.needle or not branch.names:
             return branch.sentence
-        return strings.NOTHING_FOUND
+        if branch.searching is not None:
+            return tree_text.FILTERING
+        return "" if branch.shown(self._search.needle) else strings.NOTHING_FOUND
 
     # ------------------------------------------------------------------ telling
     def _touch_row(self, path: str) -> None:

@@ -1,0 +1,169 @@
+"""The children of one row, as a worker lists them: names first, then what those in sight are.
+
+Names go out in batches: the first ones soon, later ones larger, so that a large group is neither sorted nor painted too
+often. A small group goes out with all that its documents tell, which are read side by side. Of a large one documents
+are read for the rows that somebody looks at (`inspected`).
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, Protocol
+
+from zarrscope.dialects import Child
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.node_path import natural
+from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.tree.names import Block, merged
+
+SMALL = 256
+"""A group of so many children is read whole: names and documents."""
+LARGEST_BATCH = 16384
+EVERY_SECONDS = 0.2
+KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
+"""By the number that stands for it in `Batch.kinds`."""
+
+
+class Seen(NamedTuple):
+    """What the documents of a child tell."""
+
+    kind: Literal["group", "array"] | None
+    detail: str
+    icon: str
+    badge: str
+
+    @classmethod
+    def of(cls, child: Child) -> Seen:
+        badge = strings.problem(child.error).headline if child.error is not None else ""
+        return cls(child.kind, detail(child), icon(child), badge)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """New names in order of arrival, and the order of all that have come so far."""
+
+    names: Block
+    kinds: bytes
+    order: array[int]
+    seen: dict[int, Seen] = field(default_factory=dict)
+    """What is known, by position among all children."""
+
+
+Inspected = dict[int, Seen | None]
+"""What names turned out to be, by position; None: no node."""
+
+
+class Listed(Protocol):
+    """A group, as far as its children are concerned."""
+
+    def list_names(self, cancelled: Callable[[], bool]) -> Iterator[Child]: ...
+
+    def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool]) -> Iterator[Child]: ...
+
+
+class Arrivals:
+    """Lists the children of a group in a worker, and sends what comes.
+
+    `patient`: the documents of the first children, and all of a small group, are read before their rows go out, which
+    costs no round trip; else names go first, and those that are no nodes go again.
+    """
+
+    def __init__(
+        self,
+        group: Listed,
+        send: Callable[[Batch | Inspected], None],
+        cancelled: Callable[[], bool],
+        *,
+        patient: bool,
+    ) -> None:
+        self._group, self._send, self._cancelled, self._patient = group, send, cancelled, patient
+        self._keys: list[str] = []
+        self._order = array("I")
+
+    def run(self) -> None:
+        """Sends all children."""
+        listed = self._group.list_names(self._cancelled)
+        first = list(islice(listed, SMALL + 1))
+        if len(first) <= SMALL:
+            self._small(first)
+            return
+        head = first[:CHILDREN_AT_ONCE]
+        if self._patient:
+            head = self._inspect_and_send(head)
+        else:
+            self._flush(head)
+        self._large(first[CHILDREN_AT_ONCE:], listed)
+
+    def _small(self, children: list[Child]) -> None:
+        if not self._patient:
+            self._flush(children)
+        for at in range(0, len(children), CHILDREN_AT_ONCE):
+            part = children[at : at + CHILDREN_AT_ONCE]
+            if self._cancelled():
+                return
+            if self._patient:
+                self._inspect_and_send(part)
+            else:
+                self._send(inspected(self._group, list(enumerate(part, at)), self._cancelled))
+
+    def _inspect_and_send(self, children: Sequence[Child]) -> list[Child]:
+        found = list(self._group.inspect(children, self._cancelled))
+        self._flush(found, {len(self._keys) + i: Seen.of(child) for i, child in enumerate(found)})
+        return found
+
+    def _large(self, batch: list[Child], rest: Iterator[Child]) -> None:
+        sent = 0.0
+        for child in rest:
+            batch.append(child)
+            enough = min(LARGEST_BATCH, max(SMALL, len(self._keys) // 2))
+            if len(batch) >= enough or time.monotonic() - sent > EVERY_SECONDS:
+                if self._cancelled():
+                    return
+                self._flush(batch)
+                batch, sent = [], time.monotonic()
+        self._flush(batch)
+
+    def _flush(self, children: Sequence[Child], seen: dict[int, Seen] | None = None) -> None:
+        if not children or self._cancelled():
+            return
+        names = [child.name for child in children]
+        first = len(self._keys)
+        self._keys.extend(map(natural, names))
+        self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
+        kinds = bytes(KINDS.index(child.kind) for child in children)
+        self._send(Batch(Block.of(names), kinds, self._order, seen or {}))
+
+
+def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
+    """What these names, by position, turn out to be. Runs in a worker."""
+    found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
+    return {} if cancelled() else {place: found.get(child.name) for place, child in asked}
+
+
+def detail(child: Child) -> str:
+    """The quiet second column."""
+    metadata = child.metadata
+    if not isinstance(metadata, ArrayMetadata):
+        return ""
+    if "shape" in metadata.unread:
+        return strings.UNKNOWN_SHAPE
+    return strings.rank(metadata.shape, strings.clean(metadata.dtype.name, 24))
+
+
+def icon(child: Child) -> str:
+    """What the picture in front of a row stands for."""
+    if child.kind == "group":
+        return "labels" if child.name == "labels" else "group"
+    if child.kind == "array":
+        metadata = child.metadata
+        if isinstance(metadata, ArrayMetadata):
+            numpy = metadata.dtype.numpy
+            if numpy is not None and (numpy.kind in "OSU" or numpy.names):
+                return "text"
+        return "array"
+    return "unknown"

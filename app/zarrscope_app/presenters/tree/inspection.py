@@ -1,0 +1,98 @@
+"""What workers find out about a branch beside its names: what the children in sight are, and which pass the filter."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from itertools import islice
+
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.tree.arriving import SMALL, Inspected, Seen, inspected
+from zarrscope_app.presenters.tree.branch import Branch
+
+INSPECTED_AT_ONCE = 256
+"""Children whose documents are read together because somebody looks at them: the last that were asked for."""
+
+
+class Inspection:
+    """Reads the documents of children that somebody looks at, and of no others. On the host's thread."""
+
+    def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
+        self._owner, self._touch = owner, touch
+        self._soon = CoalescedCall(owner.post, self._begin)
+        self._branches: dict[int, Branch] = {}
+
+    def want(self, branch: Branch, child: int) -> None:
+        """Somebody looks at a child of which nothing is known yet. Of a small group that is loading, all comes."""
+        if branch.state == "loading" and len(branch.names) <= SMALL:
+            return
+        branch.wanted.pop(child, None)
+        branch.wanted[child] = None
+        self._branches[branch.id] = branch
+        self._soon.soon()
+
+    def _begin(self) -> None:
+        branches, self._branches = self._branches, {}
+        for branch in branches.values():
+            if branch.looking is None and not branch.dead and branch.node is not None and branch.wanted:
+                self._inspect(branch)
+
+    def _inspect(self, branch: Branch) -> None:
+        """Reads what was looked at last; what was scrolled past before is forgotten."""
+        latest = list(islice(reversed(branch.wanted), INSPECTED_AT_ONCE))
+        branch.wanted = dict.fromkeys(latest)
+        asked, group = [(k, branch.child(k)) for k in latest], branch.node
+
+        def work(cancelled: Callable[[], bool]) -> Inspected:
+            return inspected(group, asked, cancelled)
+
+        def done(outcome: JobResult[Inspected]) -> None:
+            branch.looking = None
+            if branch.dead:
+                return
+            if outcome.error is not None:
+                badge = strings.problem(outcome.error, branch.path).headline
+                branch.tell({k: Seen(child.kind, "", child.kind or "unknown", badge) for k, child in asked})
+            else:
+                branch.tell(outcome.value or {})
+            self._touch(branch.id)
+            if branch.wanted:
+                self._inspect(branch)
+
+        branch.looking = self._owner.fetch(work, done)
+
+
+class Search:
+    """Finds what passes the filter: large groups are searched in a worker. On the host's thread."""
+
+    def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
+        self._owner, self._touch = owner, touch
+        self.needle = ""
+        """Casefolded; "" is no filter."""
+
+    def begin(self, branch: Branch) -> None:
+        """Searches what has not been searched yet. While one search runs, batches that arrive wait."""
+        if branch.searching is not None:
+            return
+        needle, order = self.needle, branch.order
+        work = branch.search(needle)
+        if work is None:
+            return
+
+        def done(outcome: JobResult[array[int]]) -> None:
+            branch.searching = None
+            if not branch.dead:
+                branch.found = (needle, order, outcome.get())
+                self._touch(branch.id)
+                self.begin(branch)
+
+        branch.searching = self._owner.decode(work, done)
+
+    def anew(self, branch: Branch) -> None:
+        """Searches for another needle."""
+        if branch.searching is not None:
+            branch.searching.cancel()
+            branch.searching = None
+        self.begin(branch)

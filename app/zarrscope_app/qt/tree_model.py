@@ -1,0 +1,320 @@
+"""A Qt model over `TreePresenter`.
+
+It shows at most a window of each row's children and widens it as the view scrolls (Qt's fetchMore), so a group of a
+million children costs what is looked at: it holds ids, and asks the presenter for a row when Qt paints it. A row's
+sentence ("Loading…", "This group has no children.", a failure) is shown as a dim child of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import QAbstractItemModel, QModelIndex, Qt, Signal
+
+from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
+from zarrscope_app.presenters.tree import tree_text
+
+from .text import tip
+from .theme import current_palette, icon, quiet, warning
+
+_WINDOW = 200
+_NOTE = 1 << 44
+"""Added to a row's id: the row beneath it that shows its sentence."""
+_ABOVE = 1 << 45
+"""Added to a row's id: the row beneath it that stands for the children above the window."""
+
+_PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+_NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable
+_SENTENCE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+
+Index = Any
+"""QModelIndex; Qt's declarations and PyQt's disagree about what else."""
+
+
+class TreeModel(QAbstractItemModel):
+    """Two columns: the name, and what the node is. `expanded(id, bool)` asks the view to follow the presenter."""
+
+    unfold = Signal(object, bool)
+    named = Signal(str, str)
+    """(path, the name that somebody typed for it)"""
+    rekinded = Signal()
+    """Other rows than before can be unfolded."""
+
+    def __init__(self, presenter: TreePresenter, parent: Any = None) -> None:
+        super().__init__(parent)
+        self._presenter = presenter
+        self._rows: dict[int, Row] = {}
+        """What was painted since the last change."""
+        self._children: dict[int, list[int]] = {}
+        self._places: dict[int, dict[int, int]] = {}
+        """By row: the places of its children in the model, as far as somebody asked."""
+        self._parents: dict[int, int] = {}
+        self._windows: dict[int, tuple[int, int]] = {}
+        """By row: which of its children the model shows."""
+        self._unfolded: set[int] = set()
+        self._expandable: dict[int, list[bool]] = {}
+        self.editable: Callable[[str], bool] | None = None
+        """Whether the node at a path may get another name."""
+        self.at_end: Callable[[], bool] = lambda: True
+        """Whether the view is scrolled to its end: it asks for more while it has not laid anything out, too."""
+        self.removing = False
+        """Rows are going: what becomes current instead, nobody chose."""
+        presenter.changed.connect(self._changed)
+        self._sync(ROOT)
+
+    def close(self) -> None:
+        """Stop listening to the presenter."""
+        self._presenter.changed.disconnect(self._changed)
+
+    # ---------------------------------------------------------------- rows
+    def row_of(self, index: Index) -> Row | None:
+        """The presenter's row of an index; None for a sentence and for no index."""
+        return self._row(index.internalId()) if index.isValid() else None
+
+    def _row(self, id: int) -> Row | None:
+        """A row that is looked at."""
+        if id not in self._rows:
+            try:
+                self._rows[id] = self._presenter.row(id)
+            except KeyError:
+                return None
+        return self._rows[id]
+
+    def is_note(self, index: Index) -> bool:
+        """Whether the index is a sentence about its parent's children."""
+        return bool(index.isValid() and index.internalId() >= _NOTE)
+
+    def index_of(self, id: int) -> QModelIndex:
+        """The index of a row, invalid while it is outside what the model shows."""
+        if id == ROOT:
+            return self.createIndex(0, 0, ROOT)
+        parent = self._parents.get(id)
+        if parent is None:
+            return QModelIndex()
+        places = self._places.get(parent)
+        if places is None:
+            places = {child: place for place, child in enumerate(self._children.get(parent, ()))}
+            self._places[parent] = places
+        return self.createIndex(places[id], 0, id) if id in places else QModelIndex()
+
+    def include(self, id: int) -> QModelIndex:
+        """As `index_of`, with the windows above widened or moved until the row lies within."""
+        try:
+            row = self._presenter.row(id)
+        except KeyError:
+            return QModelIndex()
+        if row.parent >= 0:
+            if not self.include(row.parent).isValid():
+                return QModelIndex()
+            place = self._presenter.position(id)
+            first, stop = self._windows.get(row.parent, (0, _WINDOW))
+            if not first <= place < stop:
+                near = first <= place < stop + _WINDOW
+                self._windows[row.parent] = (
+                    (first, stop + _WINDOW) if near else (max(0, place - _WINDOW // 2), place + _WINDOW // 2)
+                )
+            self._sync(row.parent)
+        return self.index_of(id)
+
+    def widen(self, note: Index) -> bool:
+        """Shows more of what lies above the window, where `note` stands for it."""
+        id = note.internalId() - _ABOVE
+        first, stop = self._windows.get(id, (0, 0))
+        if id < 0 or not first:
+            return False
+        self._windows[id] = (max(0, first - _WINDOW), stop)
+        self._sync(id)
+        return True
+
+    def _changed(self, id: int) -> None:
+        if id == ROOT or id in self._parents:
+            self._sync(id)
+
+    def _sync(self, id: int) -> None:
+        presenter = self._presenter
+        self._rows.clear()
+        row = self._row(id)
+        if row is None:
+            return
+        first, stop = self._windows.setdefault(id, (0, _WINDOW))
+        wanted = presenter.ids(id, first, stop)
+        can = [presenter.expandable(child) for child in wanted]
+        notes = [id | _NOTE] if row.sentence else []
+        if first and wanted:
+            wanted.insert(0, id | _ABOVE)
+        wanted += notes
+        index = self.index_of(id)
+        old = self._children.get(id, [])
+        if old != wanted:
+            self._reshape(index, id, old, wanted)
+        elif self._expandable.get(id) != can:
+            self.rekinded.emit()
+        self._expandable[id] = can
+        if wanted:
+            self.dataChanged.emit(self.createIndex(0, 0, wanted[0]), self.createIndex(len(wanted) - 1, 1, wanted[-1]))
+        self.dataChanged.emit(index, index.siblingAtColumn(1))
+        self._follow(id, row.expanded)
+        expanded = set(presenter.expanded_beneath(id))
+        for child in [child for child in wanted if child in self._unfolded and child not in expanded]:
+            self._follow(child, False)
+        for child in expanded:
+            self._follow(child, True)
+
+    def _follow(self, id: int, expanded: bool) -> None:
+        (self._unfolded.add if expanded else self._unfolded.discard)(id)
+        self.unfold.emit(id, expanded)
+
+    def _reshape(self, index: QModelIndex, id: int, old: list[int], wanted: list[int]) -> None:
+        kept, stays = set(wanted), list(old)
+        place = {child: number for number, child in enumerate(wanted)}
+        order = [place[child] for child in old if child in kept]
+        if order != sorted(order):
+            # Another order: rare (a refresh), so everything beneath goes and comes again.
+            kept = set()
+        for first, last in reversed(_runs([child not in kept for child in stays])):
+            self.removing = True
+            self.beginRemoveRows(index, first, last)
+            for child in stays[first : last + 1]:
+                self._forget(child)
+            del stays[first : last + 1]
+            self._put(id, stays)
+            self.endRemoveRows()
+            self.removing = False
+        present = set(stays)
+        for first, last in _runs([child not in present for child in wanted]):
+            self.beginInsertRows(index, first, last)
+            stays[first:first] = wanted[first : last + 1]
+            for child in wanted[first : last + 1]:
+                self._parents[child] = id
+            self._put(id, stays)
+            self.endInsertRows()
+
+    def _put(self, id: int, children: list[int]) -> None:
+        self._children[id] = children
+        self._places.pop(id, None)
+
+    def _forget(self, id: int) -> None:
+        for child in self._children.pop(id, []):
+            self._forget(child)
+        self._unfolded.discard(id)
+        for held in (self._rows, self._parents, self._windows, self._places, self._expandable):
+            held.pop(id, None)
+
+    # ---------------------------------------------------------------- Qt's questions
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        return 2
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        if not parent.isValid():
+            return 1
+        return len(self._children.get(parent.internalId(), ())) if parent.column() == 0 else 0
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
+        if not parent.isValid():
+            return self.createIndex(row, column, ROOT) if row == 0 and 0 <= column < 2 else QModelIndex()
+        children = self._children.get(parent.internalId(), ()) if parent.column() == 0 else ()
+        if not (0 <= row < len(children) and 0 <= column < 2):
+            return QModelIndex()
+        return self.createIndex(row, column, children[row])
+
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
+        above = self._parents.get(index.internalId()) if index.isValid() else None
+        return QModelIndex() if above is None else self.index_of(above)
+
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
+        if not parent.isValid():
+            return True
+        id = parent.internalId()
+        if parent.column() or id >= _NOTE:
+            return False
+        try:
+            return bool(self._children.get(id)) or self._presenter.expandable(id)
+        except KeyError:
+            return False
+
+    def canFetchMore(self, parent: Index) -> bool:
+        id = parent.internalId() if parent.isValid() else -1
+        more = id in self._children and id < _NOTE and self._presenter.count(id) > self._windows[id][1]
+        return more and self.at_end()
+
+    def fetchMore(self, parent: Index) -> None:
+        if self.canFetchMore(parent):
+            id = parent.internalId()
+            first, stop = self._windows[id]
+            self._windows[id] = (first, stop + _WINDOW)
+            self._sync(id)
+
+    def flags(self, index: Index) -> Any:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        if self.is_note(index):
+            return _SENTENCE
+        asks = self.editable if index.column() == 0 else None
+        named = asks is not None and asks(self._presenter.path(index.internalId()))
+        return _NAMED if named else _PLAIN
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        row = self.row_of(index)
+        if row is not None and role == Qt.ItemDataRole.EditRole:
+            self.named.emit(row.path, str(value))
+        return False  # the name is another one when the node has it
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if self.is_note(index):
+            return self._note_data(index, role)
+        name = index.column() == 0
+        if role == Qt.ItemDataRole.DisplayRole and name:  # also asked for what is not in sight: to find a typed name
+            return self._presenter.label(index.internalId())
+        row = self.row_of(index)
+        if row is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.detail
+        if role == Qt.ItemDataRole.EditRole and name:
+            return row.path.rpartition("/")[2]
+        if role == Qt.ItemDataRole.DecorationRole:
+            return icon(row.icon) if name else icon("warning") if row.badge else None
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))
+        if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
+            return quiet(current_palette())
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
+        return None
+
+    def _note_data(self, index: Index, role: int) -> Any:
+        if index.column():
+            return None
+        if index.internalId() >= _ABOVE:
+            if role == Qt.ItemDataRole.DisplayRole:
+                return tree_text.more_above(self._windows[index.internalId() - _ABOVE][0])
+            return icon("back") if role == Qt.ItemDataRole.DecorationRole else self._quiet(role)
+        about = self._row(index.internalId() - _NOTE)
+        if about is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return about.sentence
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(about.sentence)
+        failed = about.state is RowState.FAILED
+        if role == Qt.ItemDataRole.ForegroundRole:
+            palette = current_palette()
+            return warning(palette) if failed else quiet(palette)
+        if role == Qt.ItemDataRole.DecorationRole:
+            return icon("retry") if about.retry else icon("close") if about.state is RowState.LOADING else None
+        return None
+
+    def _quiet(self, role: int) -> Any:
+        return quiet(current_palette()) if role == Qt.ItemDataRole.ForegroundRole else None
+
+
+def _runs(marks: list[bool]) -> list[tuple[int, int]]:
+    """(first, last) of each stretch of True."""
+    found: list[tuple[int, int]] = []
+    for place, mark in enumerate(marks):
+        if mark and found and found[-1][1] == place - 1:
+            found[-1] = (found[-1][0], place)
+        elif mark:
+            found.append((place, place))
+    return found
