@@ -221,7 +221,7 @@ def show_json(value: Any) -> None:
 
 
 def show_json_items(items: Iterable[Any]) -> bool:
-    """A JSON array, as `show_json` shows it, item by item as they come; False when none came."""
+    """A JSON array, item by item as they come; False when none came."""
     shown = False
     for item in items:
         click.echo(f"{',' if shown else '['}\n{indent(_json(item), '  ')}", nl=False)

@@ -99,7 +99,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(places[id], 0, id) if id in places else QModelIndex()
 
     def include(self, id: int) -> QModelIndex:
-        """As `index_of`, with the windows above widened or moved until the row lies within."""
+        """The index of a row, after showing more rows of each group above it until the row is among them."""
         try:
             row = self._presenter.row(id)
         except KeyError:

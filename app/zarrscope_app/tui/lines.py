@@ -133,7 +133,7 @@ class TreeLines(Lines):
         self._painted: object = None
 
     def show(self) -> None:
-        """As of all lines; but what arrives out of sight, in a large group, sends nothing to the terminal."""
+        """Paints what is seen of it. What arrives out of sight, in a large group, sends nothing to the terminal."""
         top = self.scroll_offset.y
         seen = (top, self.session.tree.flat(top, top + self.size.height), self.session.state.path, self.size)
         if seen != self._painted or self.count() <= self.size.height:

@@ -167,8 +167,10 @@ class Group:
 
         Parameters
         ----------
-        cancelled, tree
-            As of `children`.
+        cancelled
+            Asked between names; once it is true the listing ends.
+        tree
+            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
 
         Yields
         ------
@@ -177,8 +179,10 @@ class Group:
 
         Raises
         ------
-        Unsupported, Unreadable
-            As `names` raises them.
+        Unsupported
+            The store cannot list, and nothing else tells what there is.
+        Unreadable
+            The store did not answer.
 
         Examples
         --------

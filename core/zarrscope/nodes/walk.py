@@ -49,7 +49,7 @@ class Tree:
         return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
 
     def list_names(self, path: str) -> Iterator[Child]:
-        """As Group.list_names, for groups within the tree."""
+        """The names beneath a group within the tree, without documents; from the one listing where there is one."""
         if self._listed() is None:
             return list_names(self.hierarchy, path, self.cancelled)
         return self.children(path)
