@@ -125,7 +125,8 @@ class Bench:
         before = self.draws
         self.until(lambda: self.draws > before)
         first = time.perf_counter() - began
-        expected = len(plan(widget.session.node)) if widget.session is not None else 0
+        node = widget.session.node if widget.session is not None else None
+        expected = len(plan(node)) if node is not None else 0
         self.until(lambda: len(self.viewer.layers) == expected)
         self.drawn(lambda: None)
         return first, time.perf_counter() - began

@@ -415,6 +415,7 @@ def closing(settings: Settings) -> Row:
 
 
 def _closing(url: str) -> None:
+    import zarrscope
     from zarrscope.runtime.threads import Mailbox, shared
     from zarrscope.view import loader as chunks
     from zarrscope_app.presenters import Session, SessionStatus
@@ -425,7 +426,8 @@ def _closing(url: str) -> None:
         mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
         session.slice.fit((512, 512))
         mailbox.run_until(lambda: bool(session.slice.frame.tiles) and session.slice.frame.loading == 0)
-        array = session.hierarchy["/a"]
+        array = session.node
+        assert isinstance(array, zarrscope.Array)
         for z in range(min(planes, array.shape[0])):
             chunks.shared().read(array, z)
         kept = resident()

@@ -9,6 +9,7 @@ import click
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
 
 if TYPE_CHECKING:
+    from zarrscope.jsondoc.document import Document
     from zarrscope.nodes.hierarchy import Hierarchy
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the change and the operations on the store, write nothing.")
@@ -106,7 +107,7 @@ def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: 
     _change(url, node, dry_run, lambda document, base: _set(document, base, pointer(field), value), allow_nan)
 
 
-def _set(document: Any, base: str, where: str, value: str) -> Any:
+def _set(document: Document, base: str, where: str, value: str) -> Document:
     """A node without any attributes may lack the object that would hold them, or have null there."""
     return (document.with_object(base) if base and where else document).set_text(base + where, value)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from zarrscope.view.image import Image, Level, default_window, find_images, level_for
 from zarrscope.view.render import NOT_A_NUMBER, ChannelDisplay, Picture, label_colors, overlay
@@ -116,7 +117,7 @@ class Drawing:
         start = min(int(low / factor), level.shape[axis] - 1)
         return slice(start, max(start + 1, min(level.shape[axis], round(high / factor))))
 
-    def _plane(self, level: Level, channel: int) -> Any:
+    def _plane(self, level: Level, channel: int) -> NDArray[Any]:
         """(rows, columns) of one channel at one level, in the direction the selection runs."""
         index: list[Any] = []
         for axis, part in enumerate(self.index):

@@ -301,14 +301,15 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
         show(f"{indent}└── … {strings.counted(more, 'more child', 'more children')}")
 
 
-def _open_child(group: Group, child: Any) -> Any:
+def _open_child(group: Group, child: Child) -> Group | None:
     """The child when it is a group that opens, else None."""
     from zarrscope.errors import ZarrscopeError
 
     if child.kind != "group":
         return None
     try:
-        return group.hierarchy.open_node(f"{group.path.rstrip('/')}/{child.name}", child.kind)
+        opened: Group = group.hierarchy.open_node(f"{group.path.rstrip('/')}/{child.name}", child.kind)
+        return opened
     except ZarrscopeError:
         return None
 

@@ -159,7 +159,7 @@ def create(
     _run(_to_extend(url, dialect, log), act, log, as_json)
 
 
-def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Any:
+def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
     """The hierarchy at `url`; where nothing is, a new one of `dialect` or `new`. Over a rehearsal if there is a log."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
@@ -382,7 +382,7 @@ def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- shared
-def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Any:
+def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
     import zarrscope
 
     options = storage_options(missing_is_fill)

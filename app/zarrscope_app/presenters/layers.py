@@ -361,7 +361,7 @@ def _not_applied(system: str, why: str = "") -> str:
     return f"Where it lies in the coordinate system {strings.clean(system)!r} is not applied{because}."
 
 
-def _entry(image: Image) -> Any:
+def _entry(image: Image) -> Mapping[str, Any] | None:
     """The entry of `multiscales` that the image was made of, where it states coordinate systems; else None."""
     if image.multiscale is None:
         return None
@@ -399,14 +399,14 @@ def _name(end: Any) -> str:
     return end if isinstance(end, str) else ""
 
 
-def _beside(image: Image, path: str) -> Any:
+def _beside(image: Image, path: str) -> Array:
     """The array that a transformation names."""
     found = resolve(image.path, path)
     try:
         node = image.hierarchy[found] if found is not None else None
     except NotFound:
         node = None
-    if node is None or node.kind != "array" or node.size > SAMPLE_LIMIT:
+    if not isinstance(node, Array) or node.size > SAMPLE_LIMIT:
         raise Unsupported(f"{strings.clean(path)} is no array with the numbers of a transformation")
     return node
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.presenters import Settings
 
-_windows: list[Any] = []
+if TYPE_CHECKING:
+    from qtpy.QtCore import QCoreApplication
+
+    from zarrscope_app.qt.window import Window
+
+_windows: list[Window] = []
 """Qt deletes a window that Python has forgotten."""
 
 
@@ -49,7 +54,7 @@ def main(
     return int(application.exec())
 
 
-def open_window(settings: Settings | None = None) -> Any:
+def open_window(settings: Settings | None = None) -> Window:
     """A new `Window`, shown. There must be a QApplication."""
     from qtpy.QtCore import Qt
 
@@ -75,7 +80,7 @@ def _tell_faults() -> None:
     sys.excepthook = hook
 
 
-def _let_ctrl_c_through(application: Any) -> None:
+def _let_ctrl_c_through(application: QCoreApplication) -> None:
     """Python sees a signal only between two of its own instructions: a slow timer gives it some, so that signals end
     the application as they end every other."""
     import signal

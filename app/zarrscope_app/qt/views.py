@@ -32,7 +32,7 @@ WIDGETS: dict[str, Callable[[Post], QWidget]] = {
 }
 
 
-def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> Any:
+def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> QWidget:
     """The widget of a view; a view of another distribution may name one for the first of `hosts`, or for the next."""
     made = WIDGETS.get(view.id)
     if made is not None:
@@ -41,7 +41,8 @@ def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> Any
         for host in hosts:
             factory = widget_factory(view, host)
             if factory is not None:
-                return factory(post)
+                made_there: QWidget = factory(post)
+                return made_there
     except Unsupported as error:
         return TextPane(view, error.message)
     return TextPane(view)

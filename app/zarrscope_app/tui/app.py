@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -30,6 +30,9 @@ from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.views import make_widget, pane_id, refresh
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 INERT = Inert()
 PART = TypeVar("PART", bound=Widget)
@@ -398,7 +401,7 @@ def _apart(left: str, right: str, width: int) -> str:
     return f"{left}{' ' * max(2, width - len(left) - len(right) - 1)}{right}"
 
 
-def _tab_line(session: Session) -> Any:
+def _tab_line(session: Session) -> Text:
     from rich.text import Text
 
     line = Text(no_wrap=True)
@@ -410,7 +413,7 @@ def _tab_line(session: Session) -> Any:
     return line
 
 
-def _controls(session: Session) -> Any:
+def _controls(session: Session) -> Text:
     """Sliders and channels: one line each way, as far as they fit."""
     from rich.text import Text
 

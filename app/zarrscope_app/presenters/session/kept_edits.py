@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.form.presenter import EditPresenter
 from zarrscope_app.presenters.form.rescue import Keeper, Rescue
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 
 class KeepsEdits:
@@ -16,7 +19,10 @@ class KeepsEdits:
     owner: Owner
     edit: EditPresenter
     rescue: Rescue | None = None
-    _hierarchy: Any
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        raise NotImplementedError
 
     def set_writable(self, writable: bool) -> None:
         raise NotImplementedError
@@ -35,8 +41,8 @@ class KeepsEdits:
         """Makes the edits again that an earlier run left; the place is opened for writing."""
         if self.rescue is not None and self.rescue.sentence:
             self.rescue.accept()
-            if self._hierarchy is not None and self._hierarchy.writable:
-                self.rescue.put_back(self._hierarchy)
+            if self.hierarchy is not None and self.hierarchy.writable:
+                self.rescue.put_back(self.hierarchy)
             else:
                 self.set_writable(True)
 

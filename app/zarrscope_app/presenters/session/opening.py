@@ -27,8 +27,8 @@ class Opening:
     fallbacks: bool = True
     """Data types that are not understood are shown as the fallback their document offers."""
 
-    def open(self, opener: Callable[..., Any], url: str) -> Any:
-        """A Hierarchy. The opener is told only what differs from its defaults. Blocks."""
+    def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
+        """Opens the hierarchy. The opener is told only what differs from its defaults. Blocks."""
         options: dict[str, bool] = {}
         if self.lenient:
             options["lenient"] = True

@@ -41,6 +41,7 @@ from zarrscope_app.presenters.values import ValuesPresenter
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 
 class Session(KeepsViews, KeepsEdits):
@@ -72,7 +73,7 @@ class Session(KeepsViews, KeepsEdits):
         self._wanted = path
         self._opening = Opening(writable, follow_links, missing_is_fill)
         self._passable = self._falls_back = False
-        self._hierarchy: Any = None
+        self._hierarchy: Hierarchy | None = None
         self._held: str | None = None
         self._closed = False
         self.error: BaseException | None = None
@@ -266,10 +267,9 @@ class Session(KeepsViews, KeepsEdits):
         self.owner.close()
         self.slice.clear()
         self._hold(None)
-        close = getattr(getattr(self._hierarchy, "store", None), "close", None)
-        if close is not None:
+        if self._hierarchy is not None:
             try:
-                close()
+                self._hierarchy.store.close()
             except ZarrscopeError:
                 pass
 
@@ -294,10 +294,10 @@ class Session(KeepsViews, KeepsEdits):
         self._wanted, self._path, self._node = path, path, None
         self.tree.reveal(path)
         self.edit.expect(path)
-        if self._status is SessionStatus.OPENING:  # it follows once the place is open
+        hierarchy = self._hierarchy
+        if self._status is SessionStatus.OPENING or hierarchy is None:  # it follows once the place is open
             self._refresh()
             return
-        hierarchy = self._hierarchy
         self._stop()
         self._passable = self._falls_back = False
         self._shown_problem = self._reported
@@ -354,7 +354,7 @@ class Session(KeepsViews, KeepsEdits):
     def _read_again(self, path: str) -> None:
         """What was saved is shown: names of channels, sizes of pixels, and what Info tells."""
         node, hierarchy = self._node, self._hierarchy
-        if node is None or node.path != path:
+        if node is None or node.path != path or hierarchy is None:
             return
 
         def done(outcome: JobResult[NodeDetails]) -> None:
@@ -375,6 +375,8 @@ class Session(KeepsViews, KeepsEdits):
 
     def _show_labels(self, node: Group | Array, image: Image) -> None:
         hierarchy = self._hierarchy
+        if hierarchy is None:
+            return
 
         def done(outcome: JobResult[dict[str, Image | None]]) -> None:
             if self._node is node:
@@ -407,12 +409,12 @@ class Session(KeepsViews, KeepsEdits):
         return place_name(self.url)
 
     @property
-    def hierarchy(self) -> Any:
+    def hierarchy(self) -> Hierarchy | None:
         """The opened Hierarchy, None before; for hosts that hand arrays on (napari)."""
         return self._hierarchy
 
     @property
-    def node(self) -> Any:
+    def node(self) -> Group | Array | None:
         """The selected Group or Array, None while it is being read."""
         return self._node
 
@@ -474,8 +476,9 @@ class Session(KeepsViews, KeepsEdits):
             self._failed(error, path)
 
     def _edited(self) -> None:
-        for warning in getattr(self._hierarchy, "warnings", ()):  # saving may have left some
-            self.problems.add(strings.warning(warning, place=self._hierarchy.url))
+        if self._hierarchy is not None:
+            for warning in self._hierarchy.warnings:  # saving may have left some
+                self.problems.add(strings.warning(warning, place=self._hierarchy.url))
         for fault in field_editors.failed.values():
             self.problems.add(fault)
         self.tree.set_dirty(self.edit.dirty_paths)
