@@ -41,7 +41,7 @@ CALLS = {
     "slice": {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
         "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
-        "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
+        "set_dots", "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
         "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
@@ -152,7 +152,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _send_probe(self) -> None:
         if not self._closed:
-            self.probe = plain(self.session.slice.probe)
+            self.probe = {**plain(self.session.slice.probe), "why": self.session.slice.note}
 
     def _send_view(self) -> None:
         if self._closed:

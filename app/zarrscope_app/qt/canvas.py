@@ -15,10 +15,11 @@ from typing import Any
 
 from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
 from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter, QPen
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
 
+from .text import tip
 from .theme import Role, image_background, mix, quiet, warning
 
 _ZOOM_STEP = 1.25
@@ -198,7 +199,7 @@ class ImageCanvas(QWidget):
                     enlarged.append((image, target))
                     continue
                 _blit(painter, image, target, self.rect())
-            elif tile.state in (TileState.FAILED, TileState.UNDECODABLE):
+            elif tile.state is not TileState.FILL:
                 marked.append((tile, target))
         if enlarged:
             smooth_together(painter, enlarged, self.rect())
@@ -244,6 +245,11 @@ class ImageCanvas(QWidget):
         """A tile of which there is nothing to show. Signs for single chunks are in the pictures already."""
         ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
         ink.setAlpha(150)
+        if state in (TileState.LOADING, TileState.PRESENT):  # three dots: neither data nor any of the other signs
+            ink.setAlpha(90)
+            for step in (-1, 0, 1):
+                painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)
+            return
         failed = state is TileState.FAILED
         painter.fillRect(area, QBrush(ink, Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern))
 
@@ -273,6 +279,14 @@ class ImageCanvas(QWidget):
         painter.fillRect(QRectF(round(left), round(box.bottom() - 9), round(length), 3), ink)
 
     # ---------------------------------------------------------------- gestures
+    def event(self, event: Any) -> bool:
+        if event.type() == event.Type.ToolTip and self._presenter is not None:
+            why = self._presenter.why(*self.to_plane(QPointF(event.pos())))
+            # An empty one hides the one before.
+            QToolTip.showText(event.globalPos(), tip(why), self)
+            return True
+        return bool(super().event(event))
+
     def resizeEvent(self, event: Any) -> None:
         if self._fitted:
             self.fit()

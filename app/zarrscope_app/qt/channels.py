@@ -68,6 +68,9 @@ class ChannelsPanel(QScrollArea):
         self._smooth = QCheckBox(LABELS["smooth"])
         self._smooth.toggled.connect(self._set_smooth)
         self._column.addWidget(self._smooth)
+        self._dots = QCheckBox(LABELS["dots"])
+        self._dots.toggled.connect(self._set_dots)
+        self._column.addWidget(self._dots)
         self._column.addStretch(1)
 
     def sizeHint(self) -> QSize:
@@ -103,6 +106,7 @@ class ChannelsPanel(QScrollArea):
         self._auto.setVisible(bool(state.channels))
         self._show_labels(state.labels, state.refusal)
         self._smooth.setChecked(state.smooth)
+        self._dots.setChecked(state.dots)
         parts = state.channels[0].parts if state.channels else ()
         for widget in (self._part, self._part_title):
             widget.setVisible(bool(parts))
@@ -162,6 +166,10 @@ class ChannelsPanel(QScrollArea):
     def _set_smooth(self, smooth: bool) -> None:
         if self._presenter is not None:
             self._presenter.set_smooth(smooth)
+
+    def _set_dots(self, dots: bool) -> None:
+        if self._presenter is not None and dots != self._presenter.state.dots:
+            self._presenter.set_dots(dots)
 
     def _set_part(self, row: int) -> None:
         if self._presenter is not None:

@@ -259,7 +259,8 @@ class Explorer(App[int]):
             return row.badge or row.sentence
         if s.state.tab == "attributes":
             return s.edit.state.sentence
-        said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence)
+        note = s.slice.note if not s.slice.probe.sentence else ""  # a failure is in the readout itself
+        said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         return "   ".join(filter(None, said)) or (strings.GREY_ONLY if self._grey else "")
 
     def _foot(self) -> None:

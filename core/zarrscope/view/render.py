@@ -347,7 +347,7 @@ def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.n
     columns: Plane = np.arange(x, x + width)[None, :]
     marks: np.ndarray[Any, np.dtype[np.bool_]]
     if state == "fill":
-        marks = (rows % 8 == 4) & ((columns + rows // 8 % 2 * 4) % 8 == 4)
+        marks = (rows % 12 // 2 == 2) & ((columns + rows // 12 % 2 * 6) % 12 // 2 == 2)
     elif state == "undecodable":
         marks = (rows + columns) % 12 == 0
     elif state == "failed":

@@ -332,6 +332,7 @@ function render({ model, el: root }) {
   function underCursor() {
     const p = model.get("probe"), refused = model.get("view").slice?.refusal?.sentence;
     probe.textContent = [refused, p.text || p.sentence].filter(Boolean).join("   "); probe.title = probe.textContent;
+    canvas.title = p.why || "";
   }
   model.on("change:probe", underCursor);
   model.on("change:view", update);

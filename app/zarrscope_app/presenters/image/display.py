@@ -21,6 +21,7 @@ class Display(ABC):
     _before_alone: tuple[int, ...] = ()
     """The channels that were on show before one was shown alone."""
     _smooth: bool = False
+    _dots: bool = True
 
     @abstractmethod
     def _restyle(self) -> None:
@@ -154,6 +155,11 @@ class Display(ABC):
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
         self.show_alone(following if following < count else None)
+
+    def set_dots(self, dots: bool) -> None:
+        """Whether what is not stored is marked with dots."""
+        self._dots = dots
+        self._restyle()
 
     def set_smooth(self, smooth: bool) -> None:
         """Whether enlarged pixels run into each other."""

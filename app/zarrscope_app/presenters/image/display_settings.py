@@ -126,9 +126,12 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
     return found
 
 
-def display_settings(channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> DisplaySettings:
+def display_settings(
+    channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle], dots: bool = True
+) -> DisplaySettings:
     """What workers are told: of what is visible only."""
     return DisplaySettings(
+        dots=dots,
         alpha=next((("channel", i) for i, c in enumerate(channels) if c.is_alpha and c.visible), None),
         channels=tuple(
             (("channel", i), None if channel.lo is None else channel.display(), channel.display())

@@ -32,6 +32,8 @@ BINS = 64
 GREY = 31
 """What stands where there are no data: 12 % grey."""
 SIGN = (200, 84, 64)
+DOT = 56
+"""How much darker or lighter the dots are that mark what is not stored."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class DisplaySettings:
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
     """(source, its display, the same to be given limits)."""
     labels: tuple[tuple[Key, LabelDisplay], ...] = ()
+    dots: bool = True
+    """What is not stored is marked."""
     alpha: Key | None = None
     """The channel of opacity: what it holds back is grey."""
 
@@ -179,7 +183,7 @@ def paint(
         plane = planes.get(key)
         if plane is not None:
             picture = overlay(picture, label.picture(plane), label.opacity)
-    return sign(picture, marks), found
+    return sign(picture, [mark for mark in marks if settings.dots or mark.state != "fill"]), found
 
 
 def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
@@ -195,7 +199,7 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
         part = picture[mark.y0 : mark.y1, mark.x0 : mark.x1]
         mask = pattern(mark.state, part.shape[0], part.shape[1], mark.y0, mark.x0)
         if mark.state == "fill":
-            part[mask] = np.where(part[mask] > 127, part[mask] - 36, part[mask] + 36)
+            part[mask] = np.where(part[mask] > 127, part[mask] - DOT, part[mask] + DOT)
         else:
             part[...] = GREY
             part[mask] = SIGN if mark.state == "failed" else (150, 150, 150)

@@ -20,6 +20,7 @@ from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.coarse_sample import Wanted, measure_coarsest
 from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
@@ -33,7 +34,7 @@ from zarrscope_app.presenters.image.display_settings import (
 )
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.navigation import Navigation
-from zarrscope_app.presenters.image.painting import Key, Measure
+from zarrscope_app.presenters.image.painting import DisplaySettings, Key, Measure
 from zarrscope_app.presenters.image.planning import View, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
@@ -199,6 +200,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._blocked,
             self._refusal,
             self._smooth,
+            self._dots,
             self._pin,
         )
 
@@ -213,7 +215,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._level,
             loading,
             self._tiles.failed,
-            self._blocked or strings.tiles_loading(loading),
+            self._blocked or words.tiles(loading, self._tiles.failed),
             self._blocked,
             aspect(image, self._y, self._x),
         )
@@ -264,9 +266,12 @@ class SlicePresenter(KeepsView, Navigation, Display):
         view = self._view(self._index)
         return view is not None and measure_coarsest(self._owner, self._loader, view, wanted, done)
 
+    def _settings(self) -> DisplaySettings:
+        return display_settings(self._channels, self._labels, self._dots)
+
     def _restyle(self) -> None:
         self._refresh()
-        self._tiles.restyle(display_settings(self._channels, self._labels))
+        self._tiles.restyle(self._settings())
 
     # ------------------------------------------------------------------ planning
     def _view(self, index: list[int]) -> View | None:
@@ -290,7 +295,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         if (self._blocked, self._level) != (planned.blocked, planned.level):
             self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
-        self._tiles.show(planned.plan, display_settings(self._channels, self._labels))
+        self._tiles.show(planned.plan, self._settings())
         if self._cursor is not None:  # the cursor rests while the index goes on
             self.hover(*self._cursor)
             self.probed.emit()
@@ -352,6 +357,20 @@ class SlicePresenter(KeepsView, Navigation, Display):
     def _unpin(self) -> None:
         self._pin = self._cursor = None
         self._prober.clear()
+
+    def why(self, y: float, x: float) -> str:
+        """Why there are no data at a place of the plane (level-0 coordinates), with the chunk's key.
+
+        That is: loading, not stored, failed, not decodable. "" where there are data.
+        """
+        names: dict[Key, str] = {("channel", i): c.label for i, c in enumerate(self._channels)}
+        names |= {("label", label.path): label.path.rsplit("/", 1)[-1] for label in self._labels}
+        return self._tiles.why(y, x, names)
+
+    @property
+    def note(self) -> str:
+        """Of the pixel that is read out, what `why` says, on one line."""
+        return self.why(*self._cursor).replace("\n", "  ") if self._cursor is not None else ""
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:
         """Reads a failed tile again; None: all that failed."""

@@ -20,6 +20,7 @@ from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import (
     DisplaySettings,
     Key,
@@ -64,6 +65,10 @@ class _Tile:
     marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
     errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
     """(sentence, it can be decoded here)."""
+    reasons: dict[tuple[Key, Index], tuple[str, bool]] = field(default_factory=dict)
+    """As `errors`, of each chunk that failed."""
+    absent: dict[Key, set[Index]] = field(default_factory=dict)
+    """Chunks that are not stored."""
     fills: dict[Key, str] = field(default_factory=dict)
     pieces: dict[Key, dict[Index, ChunkResult]] = field(default_factory=dict)
     waiting: set[tuple[Key, str, Index]] = field(default_factory=set)
@@ -161,6 +166,7 @@ class TileManager:
             if key is None or tile.key == key:
                 for source in [*tile.errors]:
                     tile.errors.pop(source)
+                    tile.reasons = {at: why for at, why in tile.reasons.items() if at[0] != source}
                     tile.planes.pop(source, None)
                     tile.marks.pop(source, None)
                     tile.pieces.pop(source, None)
@@ -220,12 +226,13 @@ class TileManager:
             tile.pieces[key][result.index] = result
             tile.waiting.discard((key, path, result.index))
             if result.state is ChunkState.FAILED and result.error is not None:
-                tile.errors.setdefault(
-                    key, (strings.failed_chunk(result.error), not isinstance(result.error, Unsupported))
-                )
-            elif result.state is ChunkState.FILL and key not in tile.fills:
-                array = tile.parts[key].sheet.array
-                tile.fills[key] = strings.missing_chunk(strings.exact(array.fill_value), chunk_key(array, result.index))
+                reason = (strings.failed_chunk(result.error), not isinstance(result.error, Unsupported))
+                tile.errors.setdefault(key, reason)
+                tile.reasons[key, result.index] = reason
+            elif result.state is ChunkState.FILL:
+                tile.absent.setdefault(key, set()).add(result.index)
+                if key not in tile.fills:
+                    tile.fills[key] = self._missing(tile.parts[key].sheet.array, result.index)
             if not tile.waiting:
                 self._paint(tile)
 
@@ -387,6 +394,37 @@ class TileManager:
 
         if samples:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))
+
+    def why(self, y: float, x: float, names: Mapping[Key, str]) -> str:
+        """Why the pixel at a place of level 0 looks as it does, a line for each source of which that is to be said; ""
+        where there are simply data. `names` of the sources."""
+        for tile in reversed(self._order):
+            place = tile.tiling.sheet.rect(tile.place.y0, tile.place.x0, tile.place.y1, tile.place.x1)
+            if place[0] <= y < place[2] and place[1] <= x < place[3]:
+                return self._why(tile, y, x, names)
+        return ""
+
+    def _why(self, tile: _Tile, y: float, x: float, names: Mapping[Key, str]) -> str:
+        said: dict[str, str] = {}
+        for source in self._plan.sources if self._plan is not None else ():
+            key, part = source.key, tile.parts.get(source.key)
+            if part is None:
+                continue
+            at = list(part.index)
+            at[part.sheet.y], at[part.sheet.x] = part.sheet.pixel(y, x)
+            index = tuple(part.sheet.array.edges(axis).chunk_of(i) for axis, i in enumerate(at))
+            stored = chunk_key(part.sheet.array, index)
+            if (key, index) in tile.reasons:
+                said[names.get(key, "")] = words.failed_tile(*tile.reasons[key, index], stored)
+            elif (key, part.sheet.array.path, index) in tile.waiting:
+                said[names.get(key, "")] = words.loading_tile(stored)
+            elif index in tile.absent.get(key, ()):
+                said[names.get(key, "")] = self._missing(part.sheet.array, index)
+        return words.by_name(said)
+
+    @staticmethod
+    def _missing(array: Array, index: Index) -> str:
+        return strings.missing_chunk(strings.exact(array.fill_value), chunk_key(array, index))
 
     def _shown(self, tile: _Tile) -> Tile:
         if tile.shown is not None and tile.shown.version == tile.version:

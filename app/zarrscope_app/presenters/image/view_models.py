@@ -196,5 +196,7 @@ class SliceState:
     refusal: Refusal = Refusal()
     smooth: bool = False
     """Pixels that are shown larger than the screen's run into each other; False: each is a plain rectangle."""
+    dots: bool = True
+    """What is not stored is marked with dots."""
     pin: tuple[float, float] | None = None
     """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""

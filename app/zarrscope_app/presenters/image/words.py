@@ -47,6 +47,28 @@ def _property(value: Any) -> str:
     return strings.clean(value, 40) if isinstance(value, str) else strings.exact(value, 40)
 
 
+def failed_tile(sentence: str, decodable: bool, key: str) -> str:
+    """Why a chunk is not drawn, with its key and what to do."""
+    where = "" if key in sentence else f" Key {strings.clean(key)}."
+    return f"{sentence}{where}{' Click to read it again.' if decodable else ''}"
+
+
+def loading_tile(key: str) -> str:
+    return f"Loading. Key {strings.clean(key)}."
+
+
+def by_name(said: Mapping[str, str]) -> str:
+    """Sentences by what they are about, each once: without names where all have one."""
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
+
+
+def tiles(loading: int, failed: int) -> str:
+    """ "12 tiles loading · 1 tile failed"."""
+    return strings.joined(strings.tiles_loading(loading), f"{strings.counted(failed, 'tile')} failed" if failed else "")
+
+
 def typed_label(text: str) -> int | str | None:
     """The label that a text names, None for an empty one; or what is wrong with it."""
     given = text.strip()

@@ -59,6 +59,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
     "alone": lambda s: s.slice.show_next_alone(),
+    "retry-tiles": lambda s: s.slice.retry(),
+    "dots": lambda s: s.slice.set_dots(not s.slice.state.dots),
     "part": lambda s: _next_part(s.slice),
     "brighter": lambda s: _lighten(s.slice, BRIGHTER),
     "darker": lambda s: _lighten(s.slice, 1 / BRIGHTER),

@@ -446,7 +446,7 @@ class Session(KeepsViews, KeepsEdits):
             unsaved,
             strings.joined(
                 self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
-                frame.sentence if frame.blocked else strings.tiles_loading(frame.loading),
+                frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading),
                 f"✎ {unsaved}" if unsaved else "",
             ),
         )

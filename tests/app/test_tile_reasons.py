@@ -1,0 +1,131 @@
+"""Each state of a tile looks different without colours, and the place says why, with the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint
+from qtpy.QtGui import QHelpEvent
+from qtpy.QtWidgets import QApplication, QToolTip
+
+from contracts.journeys import Shelf
+from qt_robot import QtRobot
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.view.render import pattern
+from zarrscope_app.presenters import SlicePresenter, TileState
+from zarrscope_app.presenters.image.painting import Mark, sign
+
+SIDE, CHUNK = 96, 48
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def robot(qtbot: Any) -> Iterator[QtRobot]:
+    made = QtRobot(qtbot)
+    yield made
+    made.close()
+
+
+def quarters(shelf: Shelf) -> None:
+    """Four chunks: stored, not stored, not readable, broken."""
+    array = open_hierarchy(shelf, "a").create_array(
+        "/a", shape=(SIDE, SIDE), dtype="u1", chunks=(CHUNK, CHUNK), fill_value=3
+    )
+    array[...] = 100
+    shelf.erase("a/c/0/1")
+    shelf.failing = {"a/c/1/0"}
+    shelf.set("a/c/1/1", b"no chunk")
+
+
+def shown(robot: QtRobot, shelf: Shelf) -> SlicePresenter:
+    robot.open(shelf.address)
+    robot.session.select("/a")
+    picture = robot.session.slice
+    robot.wait(lambda: bool(picture.frame.tiles) and not picture.frame.loading, "the picture")
+    return picture
+
+
+def test_a_place_says_why_it_looks_as_it_does(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    picture = shown(robot, shelf)
+    assert picture.why(10, 10) == ""
+    assert picture.why(10, 60) == "No chunk stored here: shown as the fill value 3. Key a/c/0/1."
+    refused = picture.why(60, 10)
+    assert "503" in refused
+    assert "a/c/1/0" in refused
+    assert refused.endswith("Click to read it again.")
+    assert "a/c/1/1" in picture.why(60, 60)
+    assert picture.why(-1, 5) == ""
+    picture.hover(10, 60)
+    assert picture.note == "No chunk stored here: shown as the fill value 3. Key a/c/0/1."
+    assert "1 tile failed" in robot.session.state.status_text
+
+
+def test_a_chunk_that_is_not_here_yet_says_so(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    shelf.hold("a/c/")
+    robot.open(shelf.address)
+    robot.session.select("/a")
+    picture = robot.session.slice
+    robot.wait(lambda: picture.why(10, 10) == "Loading. Key a/c/0/0.", "the reason")
+    shelf.release()
+    robot.wait(lambda: picture.why(10, 10) == "", "the data")
+
+
+def test_what_failed_is_read_again(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    picture = shown(robot, shelf)
+    shelf.failing = set()
+    robot.window.run("retry-tiles")
+    robot.wait(lambda: picture.why(60, 10) == "" and not picture.frame.loading, "the data")
+
+
+def test_the_tooltip_of_the_picture(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    shown(robot, shelf)
+    canvas = robot.window.image.canvas
+
+    def ask(y: float, x: float) -> None:
+        at: QPoint = robot._at(y, x)
+        QApplication.sendEvent(canvas, QHelpEvent(QHelpEvent.Type.ToolTip, at, canvas.mapToGlobal(at)))
+
+    ask(10, 60)
+    robot.wait(lambda: "fill value 3. Key a/c/0/1" in QToolTip.text(), "the reason")
+    ask(10, 10)
+    robot.wait(lambda: "fill value" not in QToolTip.text(), "no reason where there are data")
+
+
+def test_the_signs_differ_without_colours() -> None:
+    pictures = {}
+    for state in ("fill", "failed", "undecodable"):
+        grey = sign(np.zeros((CHUNK, CHUNK, 3), np.uint8), [Mark(state, 0, 0, CHUNK, CHUNK)]).mean(axis=2)
+        pictures[state] = grey > grey.min() + 20
+        assert 0.02 < pictures[state].mean() < 0.4, "it can be seen, and leaves room"
+    for one, other in combinations(pictures.values(), 2):
+        assert (one != other).mean() > 0.02
+    assert not np.array_equal(pattern("failed", 24, 24), pattern("undecodable", 24, 24))
+
+
+def test_dots_can_be_switched_off(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    picture = shown(robot, shelf)
+    picture.set_levels(0, 0, 255)
+
+    def values() -> set[int]:
+        (tile,) = picture.frame.tiles
+        return {int(v) for v in np.unique(tile.rgb[:CHUNK, CHUNK:, 0])} if tile.rgb is not None else set()
+
+    robot.wait(lambda: len(values()) == 2, "dots")
+    robot.window.channels._dots.setChecked(False)
+    robot.wait(lambda: values() == {3}, "the fill value alone")
+    robot.window.run("dots")
+    robot.wait(lambda: len(values()) == 2, "dots again")
+    assert any(tile.state is TileState.FAILED for tile in picture.frame.tiles)
