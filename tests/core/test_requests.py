@@ -81,6 +81,57 @@ def test_a_hierarchy_opens_with_the_probes_in_one_round(dialect: str) -> None:
     assert store.asked(lambda: h.root)[0] == {}
 
 
+@pytest.mark.parametrize(
+    ("dialect", "gets", "rounds"),
+    [("v3", 3, 1), ("v2 consolidated", 3, 1), ("v2", 6, 2), ("n5", 6, 2), ("draft-2022-05", 3 + 2, 2)],
+)
+def test_far_away_the_first_answers_tell_whether_others_are_worth_asking(dialect: str, gets: int, rounds: int) -> None:
+    store = example(dialect.partition(" ")[0])
+    if dialect.endswith("consolidated"):
+        zarrscope.open(store, "r+").consolidate()
+    store.remote = True
+    requests, asked, h = store.asked(lambda: zarrscope.open(store))
+    assert (requests, asked) == ({"get": gets}, rounds)
+    assert store.asked(lambda: h.root)[0] == {}
+    assert h.dialect.name == dialect.partition(" ")[0]
+
+
+def test_an_address_that_ends_in_n5_is_asked_for_n5_first() -> None:
+    store = example("n5")
+    store.remote = True
+    store.url = "https://somewhere/x.n5"
+    requests, rounds, h = store.asked(lambda: zarrscope.open(store))
+    assert (requests, rounds, h.dialect.name) == ({"get": 3}, 1, "n5")
+
+
+def test_a_web_page_in_place_of_a_document_does_not_end_the_search() -> None:
+    store = example("v2")
+    store.set("zarr.json", b"<!DOCTYPE html>")
+    store.remote = True
+    assert zarrscope.open(store).dialect.name == "v2"
+    assert zarrscope.open(store, consolidated=False).root.attributes == {}
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_kinds_of_a_group_of_two_hundred_far_away(copied: bool) -> None:
+    """Opening and one listing, then documents side by side; a consolidated copy needs nothing but opening."""
+    memory = MemoryStore()
+    made = zarrscope.open(memory, "w-")
+    for i in range(200):
+        made.create_array(f"/a{i}", shape=(4,), dtype="u1")
+    if copied:
+        made.consolidate()
+    store = Rounds(memory)
+    store.remote = True
+    requests, rounds, h = store.asked(lambda: zarrscope.open(store))
+    assert (requests, rounds) == ({"get": 3}, 1)
+    requests, rounds, names = store.asked(lambda: [*h.root.list_names()])
+    assert (len(names), rounds, requests) == (200, 0, {} if copied else {"list_dir": 1})
+    requests, rounds, kinds = store.asked(lambda: [child.kind for child in h.root.inspect(names)])
+    assert kinds == ["array"] * 200
+    assert (requests, rounds) == (({}, 0) if copied else ({"get": 200}, 4))
+
+
 @pytest.mark.parametrize("dialect", WRITTEN)
 def test_a_node_costs_one_round_and_a_known_array_its_own_documents(dialect: str) -> None:
     store = example(dialect)

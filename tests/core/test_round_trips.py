@@ -16,7 +16,7 @@ import pytest
 import zarrscope
 from contracts.http_server import WebServer, web_server
 from zarrscope.chunkio import locator
-from zarrscope.dialects import PROBES
+from zarrscope.nodes.detect import FIRST
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.view.image import find_images
@@ -87,7 +87,7 @@ def test_a_coarse_picture_takes_three_round_trips(server: WebServer) -> None:
     store = image(shards=False)
     server.values = {key: store.get(key) or b"" for key in store.list()}
     thread, found = running(lambda: coarse(server.url + "/x.zarr"))
-    answered = round_trip(server, 0, set(PROBES))
+    answered = round_trip(server, 0, set(FIRST))
     answered = round_trip(server, answered, DOCUMENTS)
     round_trip(server, answered, CHUNKS)
     thread.join(20)
@@ -107,7 +107,7 @@ def test_a_coarse_picture_of_shards_takes_four_and_three_where_they_are_small(
         return found.levels[-1].array[...]
 
     thread, found = running(lambda: all_planes(server.url + "/x.zarr"))
-    answered = round_trip(server, 0, set(PROBES))
+    answered = round_trip(server, 0, set(FIRST))
     answered = round_trip(server, answered, DOCUMENTS)
     answered = round_trip(server, answered, {"2/c/0/0/0"})
     if not whole:
@@ -134,7 +134,7 @@ def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServe
                 with server.changed:
                     server.changed.wait(0.02)
 
-    answered = round_trip(server, 0, set(PROBES))
+    answered = round_trip(server, 0, set(FIRST))
     until(lambda: set(keys(server)[answered:]) >= DOCUMENTS)
     server.let(len(keys(server)) - answered)
     plane = {f"2/c/2/{y}/{x}" for y in (0, 1) for x in (0, 1)}

@@ -6,14 +6,13 @@ people use. It does no listing and no writing of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zarrscope.dialects import (
-    PROBES,
     Child,
     Detected,
     Dialect,
@@ -93,7 +92,9 @@ class NodeContext:
         writable: bool = False,
         use_consolidated: bool = True,
         folder: bool = False,
+        asked: Collection[str] = (),
     ) -> None:
+        """`asked`: keys at the root that were asked for; those that are not among `documents` are absent."""
         self.store = store
         self.dialect: Dialect = detected.dialect
         self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
@@ -115,7 +116,7 @@ class NodeContext:
         if store.remote and not self.writable:
             from zarrscope.nodes.document_cache import DocumentCache
 
-            self._document_cache = DocumentCache(store, documents, {*PROBES, *documents})
+            self._document_cache = DocumentCache(store, documents, {*asked, *documents})
         self.consolidated_metadata: ConsolidatedMetadata | None = None
         self.updates_consolidated = use_consolidated
         """Whether edits also update consolidated metadata."""
@@ -323,7 +324,7 @@ class NodeContext:
 def context_of(store: Store) -> NodeContext:
     """The context of the hierarchy in a store, for an array without one, such as an unpickled array. Raises
     NotFound."""
-    detected, documents = found_in(store)
+    detected, documents, asked = found_in(store)
     if detected is None:
         raise not_zarr(store)
-    return NodeContext(store, detected, documents, writable=store.writable)
+    return NodeContext(store, detected, documents, writable=store.writable, asked=asked)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zarrscope.dialects import (
     LATE_PROBES,
@@ -188,22 +188,63 @@ def look_above(address: Address) -> str | None:
     return None
 
 
+class Found(NamedTuple):
+    """What lies at the root of a store."""
+
+    detected: Detected | None
+    """None: no hierarchy."""
+    documents: dict[str, bytes]
+    asked: frozenset[str]
+    """Keys that were asked for: those that `documents` lacks are absent."""
+
+
+FIRST = ("zarr.json", ".zmetadata", ".zgroup")
+"""The probes that are sent first where each is a request: they tell all of v3, and of v2 with consolidated metadata."""
+FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
+
+
 def found_in(
-    store: Store, dialect: str | None = None, lenient: bool = False, fallbacks: bool = True
-) -> tuple[Detected | None, dict[str, bytes]]:
-    """The detected hierarchy of the store and its root documents; None when there is none."""
+    store: Store,
+    dialect: str | None = None,
+    lenient: bool = False,
+    fallbacks: bool = True,
+    consolidated: bool = True,
+) -> Found:
+    """The detected hierarchy of the store and its root documents. `consolidated`: copies of documents are used."""
     passed_over: list[Unreadable] = []
-    fetched = fetch(store, PROBES, passed_over=passed_over)
-    documents: dict[str, bytes] = {key: ParsedBytes(value) for key, value in fetched.items()}
+    documents: dict[str, bytes] = {}
+    asked: list[str] = []
+
+    def ask(keys: Sequence[str]) -> None:
+        new = [key for key in keys if key not in asked]
+        asked.extend(new)
+        fetched = fetch(store, new, passed_over=passed_over)
+        documents.update((key, ParsedBytes(value)) for key, value in fetched.items())
+
+    if store.remote:
+        ask(FIRST_OF_N5 if store.url.rstrip("/").lower().endswith(".n5") else FIRST)
+    if not store.remote or not _tell_all(documents, lenient, consolidated):
+        ask(PROBES)
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
-        return None, documents
+        return Found(None, documents, frozenset(asked))
     if detected.dialect.fallbacks != fallbacks:
         detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
     if any(key in documents for key in LATE_PROBES):
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
-    if elsewhere:  # drafts keep the root's documents apart from what tells the dialect
-        found_there = fetch(store, elsewhere, passed_over=passed_over)
-        documents.update((key, ParsedBytes(value)) for key, value in found_there.items())
-    return detected, documents
+    ask(elsewhere)  # drafts keep the root's documents apart from what tells the dialect
+    return Found(detected, documents, frozenset({*asked, *documents}))
+
+
+def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
+    """Whether the first documents tell the dialect, and nothing else of the root is worth a request."""
+    try:
+        detected = remembered.detected(documents, lenient)
+        if detected is None:
+            return False
+        if detected.dialect.name == "v2":
+            return consolidated and detected.dialect.consolidated(documents) is not None
+    except ZarrscopeError:
+        return False
+    return True

@@ -243,7 +243,7 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
     from zarrscope.stores.address import store_at
 
     try:
-        detected, _ = found_in(store_at(address.store_url, "r", options))
+        detected = found_in(store_at(address.store_url, "r", options)).detected
     except ZarrscopeError:
         return ""
     return "" if detected is None else detected.dialect.title
@@ -274,7 +274,7 @@ def _opened(
     consolidated: bool = True,
     fallbacks: bool = True,
 ) -> Hierarchy:
-    detected, documents = found_in(store, dialect, lenient, fallbacks)
+    detected, documents, asked = found_in(store, dialect, lenient, fallbacks, consolidated)
     if detected is None:
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
@@ -290,7 +290,8 @@ def _opened(
             store=store.url,
             advice="Open it with mode='r+', or choose another place.",
         )
-    found = NodeContext(store, detected, documents, writable=mode != "r", use_consolidated=consolidated)
+    writable = mode != "r"
+    found = NodeContext(store, detected, documents, writable=writable, use_consolidated=consolidated, asked=asked)
     if store.taken_as_missing:
         found.warnings += (ASSUMED,)
     if store.remark:
