@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
+import pkgutil
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import zarrscope
+from zarrscope import stores
 from zarrscope.errors import Denied, NotStandard, OutsideLink, TooLarge
 from zarrscope.nodes.attributes import Attributes
 from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
@@ -156,3 +160,73 @@ def test_the_public_names_of_a_store_are_few() -> None:
         *("ignores_spelling", "spelled", "links", "list_with_folders", "stale_temporaries", "can_move_prefix"),
         "move_prefix",
     }
+
+
+PART_OF = {"before", "after", "store"}
+"""What every wrapper shows."""
+DISTANT = {"network", "width", "size", "read_end"}
+"""What every store of values that come by requests shows."""
+SHOWN = {
+    "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},
+    "DbmStore": {"mapping"},
+    "Faults": {*PART_OF, "faults"},
+    "FileSystemStore": DISTANT,
+    "FsspecStore": DISTANT,
+    "Gate": {*PART_OF, "arrived", "hold", "holds", "release", "waiting"},
+    "GivenBucket": DISTANT,
+    "HTTPStore": DISTANT,
+    "LMDBStore": set(),
+    "Latency": {*PART_OF, "seconds"},
+    "LocalStore": {"root", "sync"},
+    "MappingStore": {"mapping"},
+    "MemoryStore": {"named"},
+    "ObjectStore": DISTANT,
+    "PrefixStore": {*PART_OF, "prefix"},
+    "ReadOnlyStore": PART_OF,
+    "Rehearsal": {*PART_OF, "log", "operations"},
+    "RemoteStore": DISTANT,
+    "SQLiteStore": set(),
+    "SSHStore": set(),
+    "Wrapper": PART_OF,
+    "ZarrPythonStore": DISTANT,
+    "ZipStore": {"comment", "duplicates", "limit", "refused", "sync"},
+}
+"""Each store → its public names beside those of Store."""
+
+
+def kinds_of_store(kind: type = Store) -> Iterator[type]:
+    for module in pkgutil.walk_packages(stores.__path__, "zarrscope.stores."):
+        importlib.import_module(module.name)
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("zarrscope."):
+            yield each
+            yield from kinds_of_store(each)
+
+
+def given_to_itself(kind: type) -> set[str]:
+    """The public attributes that the methods of a class set."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    assigned = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    return {
+        each.attr
+        for each in assigned
+        if isinstance(each.value, ast.Name) and each.value.id == "self" and not each.attr.startswith("_")
+    }
+
+
+class Undocumented:
+    pass
+
+
+def test_a_store_shows_the_verbs_of_a_store_and_what_its_class_documents() -> None:
+    found: dict[str, set[str]] = {}
+    silent: list[str] = []
+    for kind in kinds_of_store():
+        own = [each for each in kind.__mro__ if issubclass(each, Store) and each is not Store]
+        names = {name for each in own for name in {*public(each), *given_to_itself(each)}} - public(Store)
+        found[kind.__name__] = names
+        texts = " ".join(each.__doc__ or "" for each in own)
+        undocumented = {name for name in names if not inspect.getdoc(getattr(kind, name, Undocumented))}
+        silent += [f"{kind.__name__}.{name}" for name in undocumented if f"`{name}" not in texts]
+    assert found == SHOWN
+    assert not silent

@@ -255,7 +255,7 @@ def lab(nobody: Path) -> Path:
 
 def test_options_in_an_address_open_it_everywhere(moto: str, lab: Path) -> None:
     url = f"s3://{_new_bucket(moto)}/x.zarr?endpoint={moto}&region=us-east-1"
-    assert ObjectStore(url + "&anon=1").login.name == "without credentials"
+    assert ObjectStore(url + "&anon=1")._login_in_use.name == "without credentials"
     with zarrscope.open(url + "&profile=lab", "w-") as h:
         h.create_array("/a", shape=(2,), dtype="u1")[...] = 7
     for address in (url + "&profile=lab", url + "&profile=lab&backend=fsspec"):

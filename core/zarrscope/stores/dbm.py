@@ -96,30 +96,30 @@ class DbmStore(MappingStore):
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)
-        self.file = _files.at(path)
+        self._file = _files.at(path)
         slash = "" if path.startswith("/") else "/"
-        super().__init__(self.file, f"dbm://{slash}{path.replace(os.sep, '/')}")
-        self._lock = self.file._lock  # of all stores on the file
+        super().__init__(self._file, f"dbm://{slash}{path.replace(os.sep, '/')}")
+        self._lock = self._file._lock  # of all stores on the file
         self.writable = writable
         if writable:
-            self.file.write()
+            self._file.write()
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         version = super()._set(key, value, expect)
-        self.file.sync()
+        self._file.sync()
         return version
 
     def _put(self, key: str, parts: Any) -> None:
         super()._set(key, b"".join(parts), None)
 
     def _flush(self) -> None:
-        self.file.sync()
+        self._file.sync()
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
         return Unreadable(f"The file cannot be used: {error}", store=self.url, key=key)
 
     def close(self) -> None:
-        self.file.close()
+        self._file.close()
 
 
 def open_dbm(url: str, mode: Mode, options: Options) -> Store:

@@ -57,7 +57,10 @@ def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 class Rehearsal(Wrapper):
-    """`Rehearsal(store)`; a second one given the first's `log` records into the same list, for two stores at once."""
+    """Reads from a store, and records what would be written to it in `log`, in place of writing it.
+
+    A second rehearsal given the `log` of the first records into the same list, for work on two stores.
+    """
 
     def __init__(self, store: Store, log: list[Operation] | None = None) -> None:
         super().__init__(store)

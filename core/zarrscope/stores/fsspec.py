@@ -91,7 +91,7 @@ class FsspecStore(RemoteStore):
 
     # ------------------------------------------------------------------ reading
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         own: asyncio.AbstractEventLoop = self._filesystem.loop
         return own
 
@@ -100,7 +100,7 @@ class FsspecStore(RemoteStore):
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            value = await asyncio.wait_for(self._cat(key, part, limit), self.longest(part, limit))
+            value = await asyncio.wait_for(self._cat(key, part, limit), self._longest(part, limit))
         except ZarrscopeError:
             raise
         except _ABSENT as error:
@@ -110,8 +110,8 @@ class FsspecStore(RemoteStore):
             failed = self._failed(error, key)
             if not isinstance(failed, Denied):
                 raise failed from cause(error)
-            failed.untold = failed.untold and bool(await self.answer_of_nothing())
-            await self.denied(failed)
+            failed.untold = failed.untold and bool(await self._answer_of_nothing())
+            await self._raise_denied(failed)
             return None
         if self._read_before is None and value is not None:
             self._read_before = key

@@ -186,7 +186,7 @@ class HTTPStore(RemoteStore):
                 async with self._asked(key, part) as response:
                     status = response.status
                     if status in (200, 206, 416):
-                        self.widen()
+                        self._widen()
                         return await read(response, key, part, limit)
                     if status in _ABSENT:
                         await self._check_bucket(response)
@@ -198,7 +198,7 @@ class HTTPStore(RemoteStore):
                     if status not in _AGAIN:
                         attempts = attempt
                     if status in _TOO_MANY:
-                        self.narrow(width)
+                        self._narrow(width)
                         asks_for = _retry_after(response)
             except self._failures as error:
                 why = f"The connection failed: {str(error) or type(error).__name__}"
@@ -221,7 +221,7 @@ class HTTPStore(RemoteStore):
             if attempt >= attempts or waited > self.network.patience:
                 raise Unreadable(why, store=self.url, key=key or None, advice=advice)
             await asyncio.sleep(pause)
-        await self.denied(denied.located(store=self.url, key=key or None))
+        await self._raise_denied(denied.located(store=self.url, key=key or None))
         return None
 
     @asynccontextmanager
@@ -247,7 +247,7 @@ class HTTPStore(RemoteStore):
         text = await self._beginning(response)
         if status != 403 or any(mark in text for mark in _NO_ACCESS):
             return Denied(message, advice=_advice(status))
-        of_nothing = await self.answer_of_nothing()
+        of_nothing = await self._answer_of_nothing()
         untold = of_nothing is not None and of_nothing.status == status
         return Denied(message, untold=untold, advice=_advice(status))
 
@@ -262,7 +262,7 @@ class HTTPStore(RemoteStore):
         """Whether a web page that counts as absence came in place of a value; False where it is a value after all.
 
         Raises Denied."""
-        of_nothing = await self.answer_of_nothing()
+        of_nothing = await self._answer_of_nothing()
         catches_all = of_nothing is not None and of_nothing.page
         begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
         if not begins:  # a part of a page, or a value of a server that calls everything a page
@@ -276,7 +276,7 @@ class HTTPStore(RemoteStore):
             untold=catches_all,
             advice="Open the address in a browser: it may ask for a login.",
         )
-        await self.denied(error.located(store=self.url, key=key or None))
+        await self._raise_denied(error.located(store=self.url, key=key or None))
         return True
 
     async def _ask_for_nothing(self, key: str) -> _AbsentAnswer | None:

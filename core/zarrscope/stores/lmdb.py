@@ -74,14 +74,14 @@ class LMDBStore(Store):
         slash = "" if path.startswith("/") else "/"
         self.url = f"lmdb://{slash}{path.replace(os.sep, '/')}"
         self.writable = writable
-        self.environment = _environments.at(path)
+        self._environment = _environments.at(path)
 
     @contextmanager
     def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Any]:
         import lmdb
 
         try:
-            with self.environment.opened().begin(write=write, buffers=True) as transaction:
+            with self._environment.opened().begin(write=write, buffers=True) as transaction:
                 yield transaction
         except ZarrscopeError:
             raise
@@ -96,7 +96,7 @@ class LMDBStore(Store):
             found = key.encode()
         except UnicodeEncodeError:
             return None
-        return found if len(found) <= self.environment.opened().max_key_size() else None
+        return found if len(found) <= self._environment.opened().max_key_size() else None
 
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         with self._transaction(key) as transaction:
@@ -179,7 +179,7 @@ class LMDBStore(Store):
         if self.writable:
             with self._transaction():
                 pass  # it opens, or says why not
-            self.environment.opened().sync(True)
+            self._environment.opened().sync(True)
 
     def _erase(self, key: str) -> None:
         with self._transaction(key, write=True) as transaction:
@@ -196,7 +196,7 @@ class LMDBStore(Store):
                 found = cursor.delete()
 
     def close(self) -> None:
-        self.environment.close()
+        self._environment.close()
 
 
 def open_lmdb(url: str, mode: Mode, options: Options) -> Store:

@@ -18,7 +18,7 @@ from zarrscope.stores.store import Store
 
 
 class MappingStore(Store):
-    """The values of a mapping. Without `url` it is numbered, and this process opens it again by that."""
+    """The values of `mapping`. Without a `url` the store gets a number, by which this process opens it again."""
 
     def __init__(self, mapping: Mapping[str, Any], url: str | None = None) -> None:
         self.mapping = mapping

@@ -90,14 +90,14 @@ class ObjectStore(RemoteStore):
 
     # ------------------------------------------------------------------ who asks
     @property
-    def login(self) -> Login:
+    def _login_in_use(self) -> Login:
         """The credentials in use, or being tried."""
         return self._logins[self._login]
 
     def _client(self) -> Any:
         found = self._clients.get(self._login)
         if found is None:
-            found = self._clients[self._login] = self._made(self.login)
+            found = self._clients[self._login] = self._made(self._login_in_use)
         return found
 
     def _made(self, login: Login) -> Any:
@@ -162,7 +162,7 @@ class ObjectStore(RemoteStore):
         if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
             return False
         self._region_asked = True
-        endpoint = str(self.login.config.get("endpoint", "") or "https://s3.amazonaws.com")
+        endpoint = str(self._login_in_use.config.get("endpoint", "") or "https://s3.amazonaws.com")
         region = await asyncio.get_running_loop().run_in_executor(None, region_of, endpoint, self._bucket)
         if region is None:
             return False
@@ -173,10 +173,10 @@ class ObjectStore(RemoteStore):
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            found = await asyncio.wait_for(self._read(key, part, limit), self.longest(part, limit))
+            found = await asyncio.wait_for(self._read(key, part, limit), self._longest(part, limit))
         except Denied as denied:
-            denied.untold = denied.untold and bool(await self.answer_of_nothing())
-            await self.denied(denied)
+            denied.untold = denied.untold and bool(await self._answer_of_nothing())
+            await self._raise_denied(denied)
             return None
         except TimeoutError as error:
             raise self._failed(error, key) from error

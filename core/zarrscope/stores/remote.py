@@ -3,7 +3,7 @@
 A subclass awaits one value at a time (`_fetch`); `get_many` runs up to IN_FLIGHT of them at once and hands them out as
 they come. 2026-11-21 (tests/bench/run.py "http"): 128 at once, rather than 64: a plane of 128 chunks at 30 ms a request
 takes 60 ms instead of 130, the computing for it 16 ms either way. A server that says it is asked too much is asked less
-from then on (`narrow`), so the width costs nobody his server.
+from then on (`_narrow`), so the width costs nobody his server.
 
 Absence is known, never assumed. Some services answer "access denied" of what is not there as well (S3 where listing is
 denied), or with a web page. What such an answer means is found out once for a store, by asking for a key that nobody
@@ -68,7 +68,7 @@ def _opened_again(kind: Any, url: str, options: dict[str, Any]) -> Store:
 
 
 class RemoteStore(Store):
-    """A store whose values come by awaiting `_fetch` on a loop: the shared one, or the one of whoever fetches."""
+    """A store whose values come by awaiting `_fetch` on an event loop. `network` has its time limits and attempts."""
 
     remote = True
     listable = False
@@ -95,12 +95,12 @@ class RemoteStore(Store):
         return _opened_again, (type(self), self.url, {**settings, **self._public_options}), known
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         """The event loop on which `_fetch` is awaited."""
         return loop()
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        """Raises Denied, through `_denied`, for an answer that tells nothing of whether there is a value."""
+        """Raises Denied, through `_raise_denied`, for an answer that tells nothing of whether there is a value."""
         raise NotImplementedError
 
     async def _ask_for_nothing(self, key: str) -> Any:
@@ -141,7 +141,7 @@ class RemoteStore(Store):
         """How many values were taken as absent though the store did not say that (`Network.missing_is_fill`)."""
         return self._taken
 
-    async def answer_of_nothing(self) -> Any:
+    async def _answer_of_nothing(self) -> Any:
         """What the store answers of a key that nobody has, asked once."""
         if self._of_nothing is None:
             if self._asking is None or self._asking.is_over():
@@ -152,7 +152,7 @@ class RemoteStore(Store):
     async def _asked_for_nothing(self) -> None:
         self._of_nothing = await self._ask_for_nothing(f".zarrscope-{uuid4().hex}")
 
-    async def denied(self, error: Denied) -> None:
+    async def _raise_denied(self, error: Denied) -> None:
         """Raises `error`; returns where it counts as absence."""
         if error.untold:
             if self.network.missing_is_fill and await self._still_readable():
@@ -174,7 +174,7 @@ class RemoteStore(Store):
         return bool(await self._trying.wait())
 
     # ------------------------------------------------------------------ many at once
-    def longest(self, part: ByteRange | None, limit: int | None) -> float | None:
+    def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
         """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
         most = limit if part is None or part.length is None else part.length
         if most is None or not self.network.min_speed:
@@ -186,13 +186,13 @@ class RemoteStore(Store):
         """How many requests may be under way in one get_many."""
         return self._width
 
-    def narrow(self, width: int) -> None:
+    def _narrow(self, width: int) -> None:
         """Half as many from now on: the server was asked too much when that many were under way."""
         if width == self._width:
             self._width = max(FEWEST_IN_FLIGHT, width // 2)
             self._well = 0
 
-    def widen(self) -> None:
+    def _widen(self) -> None:
         """A request went well: after enough of them, twice as many again."""
         if self._width < IN_FLIGHT:
             self._well += 1
@@ -200,7 +200,7 @@ class RemoteStore(Store):
                 self._width, self._well = min(IN_FLIGHT, 2 * self._width), 0
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             while True:
                 # With a time-out, for without one nothing interrupts the wait on Windows.
@@ -239,7 +239,7 @@ class RemoteStore(Store):
         async def all_of_it() -> None:
             await asyncio.gather(*(work(number) for number in range(min(self._width, len(requests)))))
 
-        running = asyncio.run_coroutine_threadsafe(all_of_it(), self.loop)
+        running = asyncio.run_coroutine_threadsafe(all_of_it(), self._loop)
         try:
             for _ in requests:
                 while True:

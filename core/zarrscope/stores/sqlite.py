@@ -33,8 +33,8 @@ class SQLiteStore(Store):
     """The rows of a database. A connection is opened when it is first needed, and again after `close`."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
-        self.path = os.path.abspath(path)
-        self.url = "sqlite://" + ("" if self.path.startswith("/") else "/") + self.path.replace(os.sep, "/")
+        self._path = os.path.abspath(path)
+        self.url = "sqlite://" + ("" if self._path.startswith("/") else "/") + self._path.replace(os.sep, "/")
         self.writable = writable
         self._lock = threading.RLock()
         self._open: sqlite3.Connection | None = None
@@ -45,7 +45,7 @@ class SQLiteStore(Store):
             try:
                 if self._open is None:
                     mode = "rwc" if self.writable else "ro"
-                    address = f"file:{quote(self.path)}?mode={mode}"
+                    address = f"file:{quote(self._path)}?mode={mode}"
                     self._open = sqlite3.connect(
                         address, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True
                     )

@@ -20,7 +20,7 @@ from zarrscope.stores.store import Store
 
 
 class Wrapper(Store):
-    """Passes everything on. `before` sees each operation with its key or prefix, and may wait or raise."""
+    """Passes everything on to `store`. `before` sees each operation with its key or prefix, and may wait or raise."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -287,6 +287,7 @@ class Counting(Wrapper):
         self.reset()
 
     def reset(self) -> None:
+        """Counts from zero again."""
         self.requests: Counter[str] = Counter()
         self.keys: Counter[tuple[str, str]] = Counter()
         self.read = 0
@@ -308,7 +309,8 @@ class Counting(Wrapper):
 class Gate(Wrapper):
     """Holds back operations until they are released: a slow store that tests control without sleeping.
 
-    `holds` says which (operation, key) wait; all do by default. `waiting(n)` returns once n of them wait.
+    `holds` says which (operation, key) wait; all do by default. `waiting(n)` returns once n of them wait. `arrived` has
+    the keys in the order in which they came.
     """
 
     def __init__(self, store: Store, holds: Callable[[str, str], bool] = lambda operation, key: True) -> None:
@@ -386,7 +388,7 @@ class Fault:
 
 
 class Faults(Wrapper):
-    """Fails on demand. A failed set has stored nothing."""
+    """Fails the operations that `faults` match. A failed set has stored nothing."""
 
     def __init__(self, store: Store, *faults: Fault) -> None:
         super().__init__(store)

@@ -30,7 +30,7 @@ class ZarrPythonStore(RemoteStore):
 
     def __init__(self, store: Any) -> None:
         super().__init__(network())
-        self.theirs = store
+        self._theirs = store
         self.listable = bool(store.supports_listing)
         self.writable = not store.read_only and bool(store.supports_writes and store.supports_deletes)
         self.remote = type(store).__name__ not in ("MemoryStore", "LocalStore")
@@ -43,7 +43,7 @@ class ZarrPythonStore(RemoteStore):
         return open_given, (self.url,)
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         own = getattr(sys.modules.get("zarr.core.sync"), "_get_loop", shared_loop)
         found: asyncio.AbstractEventLoop = own()
         return found
@@ -98,12 +98,12 @@ class ZarrPythonStore(RemoteStore):
             assert part.start is not None
             assert part.length is not None
             asked = self._requests.RangeByteRequest(part.start, part.start + part.length)
-        found = await self.theirs.get(key, self._buffers.default_buffer_prototype(), asked)
+        found = await self._theirs.get(key, self._buffers.default_buffer_prototype(), asked)
         return None if found is None else bytes(found.to_bytes())
 
     async def _size(self, key: str) -> int | None:
         try:
-            return int(await self.theirs.getsize(key))
+            return int(await self._theirs.getsize(key))
         except ZarrscopeError:
             raise
         except _ABSENT:
@@ -146,11 +146,11 @@ class ZarrPythonStore(RemoteStore):
                 return
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        yield from self._names(self.theirs.list_prefix(prefix), prefix)
+        yield from self._names(self._theirs.list_prefix(prefix), prefix)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         """zarr-python gives names alone: which of them hold a value is asked."""
-        names = (name.strip("/") for name in self._names(self.theirs.list_dir(prefix.rstrip("/")), prefix))
+        names = (name.strip("/") for name in self._names(self._theirs.list_dir(prefix.rstrip("/")), prefix))
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
             if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
@@ -170,13 +170,13 @@ class ZarrPythonStore(RemoteStore):
             if expect is not None:
                 found = self._get(key, None)
                 self._expect(key, expect, None if found is None else (found, Version.of(found)))
-            self._act(self.theirs.set(key, self._buffers.default_buffer_prototype().buffer.from_bytes(value)), key)
+            self._act(self._theirs.set(key, self._buffers.default_buffer_prototype().buffer.from_bytes(value)), key)
         return Version.of(value)
 
     def _erase(self, key: str) -> None:
         with self._lock_key(key):
             if self._wait(self._size(key)) is not None:  # of a folder some would erase all that is in it
-                self._act(self.theirs.delete(key), key)
+                self._act(self._theirs.delete(key), key)
 
     def _act(self, work: Any, key: str) -> None:
         try:
@@ -190,5 +190,5 @@ class ZarrPythonStore(RemoteStore):
 
     def _failed(self, error: Exception, key: str) -> Unreadable:
         kind = Denied if isinstance(error, PermissionError) else Unreadable
-        name = type(self.theirs).__name__
+        name = type(self._theirs).__name__
         return kind(f"The {name} failed: {type(error).__name__}: {error}", store=self.url, key=key or None)

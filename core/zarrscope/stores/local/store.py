@@ -57,7 +57,7 @@ _LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_sym
 
 
 class LocalStore(Store):
-    """The files beneath `root`, which need not exist yet.
+    """The files beneath the folder `root`, which need not exist yet.
 
     `allow_outside` follows symbolic links out of the folder. `sync` False leaves it to the system when values reach the
     disk, for a set as for a put.

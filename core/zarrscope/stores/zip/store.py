@@ -40,7 +40,10 @@ _AFTER_SLASH = "0"
 
 
 class ZipStore(Store):
-    """The archive at a path, or one that is read through `Ranges` (then `url` says where it is)."""
+    """The archive at a path, or one that is read through `Ranges` (then `url` says where it is).
+
+    `limit`: the most bytes that a compressed entry may unpack to. `sync` waits at each set until the disk has it.
+    """
 
     def __init__(
         self,
