@@ -265,7 +265,6 @@ def test_tree_reads_what_it_prints(
 # ---------------------------------------------------------------------- the window
 def test_the_window_asks_for_what_it_paints(qtbot: Any) -> None:
     from qtpy.QtCore import Qt
-    from qtpy.QtTest import QTest
 
     from zarrscope_app.qt.bridge import Bridge
     from zarrscope_app.qt.tree import TreePane
@@ -292,7 +291,7 @@ def test_the_window_asks_for_what_it_paints(qtbot: Any) -> None:
         qtbot.waitUntil(lambda: tree.row(ROOT).state is RowState.READY, timeout=20_000)
         assert model.rowCount(root) <= 400
         pane.view.setFocus()
-        QTest.keyClick(pane.view, Qt.Key.Key_End)
+        qtbot.keyClick(pane.view, Qt.Key.Key_End)
         qtbot.waitUntil(lambda: kinds() == {"array"}, timeout=20_000)
         row = pane.current_row()
         assert row is not None
@@ -301,13 +300,13 @@ def test_the_window_asks_for_what_it_paints(qtbot: Any) -> None:
         above = model.index(0, 0, root)
         assert model.is_note(above)
         assert above.data() == "4,899 more above"
-        QTest.keyClick(pane.view, Qt.Key.Key_Home)
+        qtbot.keyClick(pane.view, Qt.Key.Key_Home)
         pane.view.clicked.emit(above)
         qtbot.waitUntil(lambda: model.index(0, 0, root).data() == "4,699 more above", timeout=20_000)
         assert len(store.read) < 400, "documents of the rows that were in sight"
-        QTest.keyClicks(pane.filter, "n0123")
+        qtbot.keyClicks(pane.filter, "n0123")
         qtbot.waitUntil(lambda: tree.count(ROOT) == 10, timeout=20_000)
-        QTest.keyClick(pane.filter, Qt.Key.Key_Escape)
+        qtbot.keyClick(pane.filter, Qt.Key.Key_Escape)
         qtbot.waitUntil(lambda: tree.count(ROOT) == 5000, timeout=20_000)
         assert pane.filter.text() == ""
     finally:

@@ -44,7 +44,7 @@ class Child:
     not pay for them. It is the caller's thread that looks, and a local disk at most that it waits for.
     """
 
-    __slots__ = ("_insight", "_look", "kind", "name")
+    __slots__ = ("_insight", "_look", "kind", "name", "origin")
 
     def __init__(
         self,
@@ -54,9 +54,13 @@ class Child:
         error: ZarrscopeError | None = None,
         *,
         look: Callable[[], Insight] | None = None,
+        origin: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
+        self.origin = origin
+        """How a listing found it: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, by
+        the "index" of a web server."""
         self._insight: Insight = metadata, error
         self._look = look
 

@@ -4,7 +4,8 @@ They stream: the first come before all are listed. A listing reads no more than 
 local disk one survey of the folder, elsewhere the documents that tell, side by side. What the documents say beyond that
 is parsed when somebody asks a Child for it. Who shows a part of a large group lists the names alone, which reads no
 document at all, and inspects those that are seen. Consolidated copies save the round trips where a store is far away; a
-store that cannot list has the children that OME-Zarr attributes tell of. Request counts: reference.md A.14.
+store that cannot list has the children that OME-Zarr attributes or a web server's index name (declared.py). Request
+counts: reference.md A.14.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from zarrscope.dialects import Child, Insight, NodeKind, StoredDocument
-from zarrscope.errors import Denied, NotFound, Refused, TooLarge, ZarrscopeError
+from zarrscope.errors import Denied, NotFound, TooLarge, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
-from zarrscope.model.node_path import clean_path, close_to, declared_paths, join_path
+from zarrscope.model.node_path import clean_path, close_to, join_path
 from zarrscope.model.storage import Entry, ScannedChild, never
+from zarrscope.nodes.declared import named_beneath
 from zarrscope.nodes.detect import document_limit, fetch
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 
@@ -198,10 +200,7 @@ def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str
 def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     if hierarchy.store.listable:
         return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
-    declared = [Child(name) for name in _declared_beneath(hierarchy, path)]
-    if not declared:
-        hierarchy.store._need_listing()
-    return iter(declared)
+    return named_beneath(hierarchy, path)
 
 
 def _with_kinds(
@@ -300,25 +299,5 @@ def _copied(hierarchy: NodeContext, copies: ConsolidatedMetadata, path: str) -> 
         if made is None and not documents:  # documents of nodes lie beneath, so it is a group
             made = Child(child.name, "group", GroupMetadata(hierarchy.dialect.name, implicit=True))
         if made is not None:
+            made.origin = "consolidated"
             yield made
-
-
-def _declared_beneath(hierarchy: NodeContext, path: str) -> list[str]:
-    """Names that OME-Zarr metadata of this group or of one above it tells of: for stores that cannot list."""
-    names: dict[str, None] = {}
-    above = path
-    while True:
-        try:
-            node = hierarchy.node_at(above)
-        except ZarrscopeError:
-            node = None
-        for declared in declared_paths(node.attributes) if node is not None else ():
-            try:
-                full = clean_path(join_path(above, declared))
-            except Refused:  # leads out of the group: nobody's node (F.10)
-                continue
-            if full.startswith(path.rstrip("/") + "/") and full != path:
-                names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None
-        if above == "/":
-            return list(names)
-        above = above.rpartition("/")[0] or "/"

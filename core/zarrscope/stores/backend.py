@@ -124,6 +124,10 @@ class Backend:
                 seen.add((name, bool(slash)))
                 yield Entry(name, bool(slash))
 
+    def _named_folders(self, prefix: str) -> Iterator[str] | None:
+        """Names beneath a prefix of a store that cannot list, where something there names them; else None."""
+        return None
+
     def _scan_children(
         self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:

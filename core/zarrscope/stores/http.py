@@ -3,7 +3,8 @@
 A value is the body at URL/key, by range where the server does ranges and sliced where it answers with everything. 404
 and 410 mean absent, nothing else does. Too many requests, server faults and broken connections are tried again, a
 little later each time, or when the server says (Retry-After); what still fails is Unreadable with the status. Nothing
-can be listed or written. One request per value: no HEAD before it.
+can be written, and nothing listed but folders that an index page or a bucket names (web_index.py). One request per
+value: no HEAD before it.
 
 401, 403, 407 and a web page in place of a value are Denied; where a server answers so of a key that nobody has, too,
 the error says that (remote.py). A value is never decoded by what the server says it is, but for Content-Encoding, which
@@ -17,17 +18,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
+from zarrscope.stores import web_index
 from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
 from zarrscope.stores.network import Network, network, others
 from zarrscope.stores.registry import Mode, Options
@@ -103,6 +105,17 @@ class _AbsentAnswer:
     size: int | None = None
 
 
+class _PageAnswer(NamedTuple):
+    """An answer to a question for a folder."""
+
+    status: int
+    kind: str
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+    """Where redirects led to."""
+
+
 class HTTPStore(RemoteStore):
     """The values beneath an http:// or https:// URL; a query in it (a signed token) is sent with every key.
 
@@ -124,6 +137,8 @@ class HTTPStore(RemoteStore):
         self.url = urlunsplit((scheme, host, path.rstrip("/"), self._query, ""))
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
+        self._no_index = False
+        """No folder was listed when one was asked for."""
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,
@@ -239,6 +254,57 @@ class HTTPStore(RemoteStore):
                 response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)
             async with response:
                 yield response
+
+    # ------------------------------------------------------------------ what the server names by itself
+    def _named_folders(self, prefix: str) -> Iterator[str] | None:
+        """The folders beneath a prefix, from an index page or a bucket's listing; None where there is neither."""
+        if self._no_index:
+            return None
+        folder = f"{self._base}/{quote(prefix, safe='/')}"
+        answer = self._wait(self._page(folder))
+        named = None
+        if answer is None:
+            return None
+        if answer.status == 200:
+            named = web_index.folders_in(answer.body, answer.kind, answer.url)
+        if named is not None:
+            return iter(named)
+        if web_index.looks_like_bucket(answer.headers, answer.body):
+            first = self._bucket_page(folder)
+            if first is not None:
+                return self._in_bucket(folder, first)
+        self._no_index = True
+        return None
+
+    def _bucket_page(self, folder: str, following: str = "") -> web_index.BucketPage | None:
+        answer = self._wait(self._page(web_index.bucket_listing(folder, following)))
+        return None if answer is None or answer.status != 200 else web_index.bucket_page(answer.body)
+
+    def _in_bucket(self, folder: str, page: web_index.BucketPage | None) -> Iterator[str]:
+        while page is not None:
+            yield from page.folders
+            page = self._bucket_page(folder, page.following) if page.following else None
+
+    async def _page(self, url: str) -> _PageAnswer | None:
+        """An answer that may be an index; None where none came."""
+        from yarl import URL
+
+        connections = await _connections()
+        asked = f"{url}{'&' if '?' in url else '?'}{self._query}" if self._query else url
+        headers = {"Accept": "application/json, text/html;q=0.9, application/xml;q=0.8, */*;q=0.1"}
+        try:
+            async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
+                target = URL(asked, encoded=True)
+                async with await connections.session.get(
+                    target, headers=headers, max_redirects=5, timeout=self._timeout
+                ) as response:
+                    body = await response.content.read(web_index.MAX_BYTES)
+                    while body and not response.content.at_eof() and len(body) < web_index.MAX_BYTES:
+                        body += await response.content.read(web_index.MAX_BYTES - len(body))
+                    kind = response.headers.get("Content-Type", "").lower()
+                    return _PageAnswer(response.status, kind, response.headers, body, str(response.url))
+        except (*self._failures, self._client_error):
+            return None
 
     # ------------------------------------------------------------------ answers that are no values
     async def _denial(self, response: Any) -> Denied:

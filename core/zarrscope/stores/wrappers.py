@@ -31,7 +31,7 @@ class Wrapper(Store):
         self.document_limit = store.document_limit
 
     def before(self, operation: str, key: str) -> None:
-        """Called before each operation: get, list_prefix, list_dir, set, erase, erase_prefix, move_prefix."""
+        """Called before each operation: get, list_prefix, list_dir, index, set, erase, erase_prefix, move_prefix."""
 
     def after(self, operation: str, key: str, size: int) -> None:
         """Called after a get or a set, with the number of bytes."""
@@ -102,6 +102,10 @@ class Wrapper(Store):
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         self.before("list_dir", prefix)
         return self.store._list_dir(prefix)
+
+    def _named_folders(self, prefix: str) -> Iterator[str] | None:
+        self.before("index", prefix)
+        return self.store._named_folders(prefix)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         self.before("set", key)
@@ -226,6 +230,9 @@ class PrefixStore(Wrapper):
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         with self._naming():
             yield from self.store.list_dir(self.prefix + prefix)
+
+    def _named_folders(self, prefix: str) -> Iterator[str] | None:
+        return self.store._named_folders(self.prefix + prefix)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._naming():

@@ -52,6 +52,8 @@ class Batch:
     order: array[int]
     seen: dict[int, Seen] = field(default_factory=dict)
     """What is known, by position among all children."""
+    origins: dict[int, str] = field(default_factory=dict)
+    """How those were found that the store did not list, in the words of `Child.origin`."""
 
 
 Inspected = dict[int, Seen | None]
@@ -84,6 +86,8 @@ class Arrivals:
         self._group, self._send, self._cancelled, self._patient = group, send, cancelled, patient
         self._keys: list[str] = []
         self._order = array("I")
+        self.indexed = False
+        """A server's index named children: it names all of them."""
 
     def run(self) -> None:
         """Sends all children."""
@@ -112,7 +116,10 @@ class Arrivals:
                 self._send(inspected(self._group, list(enumerate(part, at)), self._cancelled))
 
     def _inspect_and_send(self, children: Sequence[Child]) -> list[Child]:
+        origins = {child.name: child.origin for child in children}
         found = list(self._group.inspect(children, self._cancelled))
+        for child in found:
+            child.origin = origins[child.name]
         self._flush(found, {len(self._keys) + i: Seen.of(child) for i, child in enumerate(found)})
         return found
 
@@ -136,7 +143,9 @@ class Arrivals:
         self._keys.extend(map(natural, names))
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
         kinds = bytes(KINDS.index(child.kind) for child in children)
-        self._send(Batch(Block.of(names), kinds, self._order, seen or {}))
+        origins = {first + i: child.origin for i, child in enumerate(children) if child.origin}
+        self.indexed = self.indexed or "index" in origins.values()
+        self._send(Batch(Block.of(names), kinds, self._order, seen or {}, origins))
 
 
 def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:

@@ -38,10 +38,8 @@ class Branch:
     ticket: Ticket | None = None
     node: Any = None
     """The group, once it is open."""
-    origin: str = ""
-    """How its children were found."""
     origins: dict[int, str] = field(default_factory=dict)
-    """How those were found that came another way."""
+    """How those children were found that no store listed."""
     names: Names = field(default_factory=Names)
     kinds: bytearray = field(default_factory=bytearray)
     seen: dict[int, Seen] = field(default_factory=dict)
@@ -94,6 +92,7 @@ class Branch:
         self.names.extend(batch.names)
         self.kinds.extend(batch.kinds)
         self.seen.update(batch.seen)
+        self.origins.update(batch.origins)
         self.order = batch.order
         if self.gone:
             self.order = array("I", (child for child in batch.order if child not in self.gone))

@@ -281,7 +281,6 @@ class TreePresenter:
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
         # What a store that cannot list told is what the metadata of images names: there may be more.
         told = hierarchy.store.listable or hierarchy.consolidated
-        branch.origin = tree_text.origin(hierarchy)
 
         def send(came: Batch | Inspected) -> None:
             self._owner.post(lambda: self._arrived(branch, came))
@@ -293,12 +292,13 @@ class TreePresenter:
             self._owner.post(lambda: setattr(branch, "node", node))
             try:
                 patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
-                Arrivals(node, send, cancelled, patient=patient).run()
+                arrivals = Arrivals(node, send, cancelled, patient=patient)
+                arrivals.run()
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
                 return strings.UNLISTABLE
-            return "" if told else strings.UNLISTABLE
+            return "" if told or arrivals.indexed else strings.UNLISTABLE
 
         def done(outcome: JobResult[str | None]) -> None:
             if outcome.error is not None:
@@ -330,7 +330,7 @@ class TreePresenter:
         keys = {first: natural(child.name)}
         order = merged(branch.order, [first], lambda k: keys[k] if k == first else natural(branch.names[k]))
         self._take(branch, Batch(block, bytes(1), order, {first: Seen.of(child)}))
-        branch.origins[first] = tree_text.TYPED
+        branch.origins[first] = "typed"
 
     def _take(self, branch: Branch, batch: Batch) -> None:
         self._starts.append(self._next)
@@ -420,7 +420,7 @@ class TreePresenter:
             sentence=self._sentence(below),
             retry=bool(below and below.retry),
             dirty=path in self._dirty,
-            origin=branch.origins.get(child, branch.origin),
+            origin=tree_text.ORIGINS[branch.origins.get(child, "")],
         )
 
     def _root_row(self) -> Row:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zarrscope_app.presenters import strings
 
 FILTERING = "Filtering…"
-TYPED = "Opened by its name."
-CONSOLIDATED = "Named in the consolidated metadata."
-LISTED = "Listed by the store."
-DECLARED = "Named in the metadata of the image, as this server cannot list."
-
-
-def origin(hierarchy: Any) -> str:
-    """How the children of a group of this hierarchy are found."""
-    store = hierarchy.store
-    if hierarchy.consolidated and not (store.listable and not store.remote):
-        return CONSOLIDATED
-    return LISTED if store.listable else DECLARED
+ORIGINS = {
+    "": "Listed by the store.",
+    "consolidated": "Named in the consolidated metadata.",
+    "declared": "Named in the metadata of an image or a plate; this server cannot list.",
+    "index": "Named in the index of the web server.",
+    "typed": "Opened by its name.",
+}
+"""How a node was found, by `Child.origin`."""
 
 
 def more_above(n: int) -> str:

@@ -1,0 +1,151 @@
+"""The folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It asks nobody.
+
+Index pages of Apache, nginx, lighttpd, IIS, Caddy and Python's http.server are HTML whose links lead one level down,
+with a slash at the end of folders. nginx (autoindex_format json) and Caddy also say it in JSON. Buckets answer at their
+root, with XML: ListObjectsV2 of S3 (Google Cloud Storage, MinIO and Ceph do so too), List Blobs of Azure.
+
+Specifications: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
+https://learn.microsoft.com/rest/api/storageservices/list-blobs
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
+from xml.etree import ElementTree
+
+MAX_BYTES = 16 << 20
+"""Of an index; of a larger one nothing is taken."""
+MAX_JSON_DEPTH = 100
+_OF_BUCKETS = ("x-amz-request-id", "x-amz-bucket-region", "x-goog-hash", "x-goog-generation", "x-ms-request-id")
+"""Headers by which the services of buckets are known."""
+_NAMED_BY_HOST = re.compile(r"^[^/]+\.(s3[.-]|storage\.googleapis\.com$)")
+"""Hosts whose first part is the bucket's name."""
+
+
+def folders_in(body: bytes, content_type: str, url: str) -> list[str] | None:
+    """The names of folders in an index of `url`, which ends in a slash; None where the body is no index."""
+    if "json" in content_type or body.lstrip()[:1] == b"[":
+        return _in_json(body)
+    if "html" in content_type or body.lstrip()[:1] == b"<":
+        return _in_html(body.decode("utf-8", "replace"), url)
+    return None
+
+
+def _in_json(body: bytes) -> list[str] | None:
+    if body.count(b"[") > MAX_JSON_DEPTH * 100 and b"]]]]" in body:
+        return None
+    try:
+        items = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) and "name" in item for item in items):
+        return None
+    found = []
+    for item in items:
+        name = str(item["name"])
+        if item.get("type") == "directory" or item.get("is_dir") is True or name.endswith("/"):
+            found.append(name.rstrip("/"))
+    return [name for name in dict.fromkeys(found) if _is_name(name)]
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a":
+            self.found += [value for name, value in attrs if name == "href" and value]
+
+
+def _in_html(text: str, url: str) -> list[str] | None:
+    """None also where no link leads one level down: a page that is no index, or an empty folder."""
+    parser = _Links()
+    parser.feed(text)
+    here = urlsplit(url)
+    above = unquote(here.path)
+    names: dict[str, None] = {}
+    inside = False
+    for link in parser.found:
+        try:
+            there = urlsplit(urljoin(url, link))
+        except ValueError:
+            continue
+        path = unquote(there.path)
+        if (there.scheme, there.netloc) != (here.scheme, here.netloc) or not path.startswith(above):
+            continue
+        name, slash, rest = path[len(above) :].partition("/")
+        if rest or not _is_name(name):
+            continue
+        inside = True
+        if slash:
+            names[name] = None
+    return list(names) if inside else None
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and "/" not in name and not any(ord(char) < 32 for char in name)
+
+
+class BucketPage(NamedTuple):
+    """A part of a bucket's listing."""
+
+    folders: list[str]
+    following: str
+    """What the next page is asked for with; "" at the end."""
+
+
+def looks_like_bucket(headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether an answer, of whatever status, is one of a bucket's service."""
+    xml = body.lstrip()[:200]
+    return any(name in headers for name in _OF_BUCKETS) or (xml.startswith(b"<?xml") and b"<Error" in xml)
+
+
+def bucket_listing(url: str, following: str = "") -> str:
+    """The address of the listing of what lies beneath `url`, which ends in a slash."""
+    parts = urlsplit(url)
+    path = unquote(parts.path).lstrip("/")
+    root = f"{parts.scheme}://{parts.netloc}/"
+    if not _NAMED_BY_HOST.match(parts.netloc):
+        bucket, _, path = path.partition("/")
+        root += quote(bucket)
+    if parts.netloc.endswith(".blob.core.windows.net"):
+        asked = {"restype": "container", "comp": "list", "delimiter": "/", "prefix": path}
+        asked |= {"marker": following} if following else {}
+    else:
+        asked = {"list-type": "2", "delimiter": "/", "prefix": path}
+        asked |= {"continuation-token": following} if following else {}
+    return f"{root}?{urlencode(asked)}"
+
+
+def bucket_page(body: bytes) -> BucketPage | None:
+    """What an answer of a bucket's service lists; None where it lists nothing."""
+    if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
+        return None
+    try:
+        root = ElementTree.fromstring(body)
+    except ElementTree.ParseError:
+        return None
+    if _plain(root.tag) not in ("ListBucketResult", "EnumerationResults"):
+        return None
+    found = [_text(each, ("Prefix", "Name")) for each in root.iter() if _plain(each.tag) in _PREFIXES]
+    names = [prefix.rstrip("/").rpartition("/")[2] for prefix in found]
+    following = _text(root, ("NextContinuationToken", "NextMarker"))
+    return BucketPage([name for name in dict.fromkeys(names) if _is_name(name)], following)
+
+
+_PREFIXES = ("CommonPrefixes", "BlobPrefix")
+
+
+def _plain(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def _text(element: ElementTree.Element, tags: tuple[str, ...]) -> str:
+    texts: Iterator[str] = (each.text or "" for each in element if _plain(each.tag) in tags)
+    return next(texts, "")
