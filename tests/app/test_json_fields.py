@@ -60,6 +60,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     zs("tree", folder / "odd.zarr")
     zs("attrs", "get", volume, "/")
     zs("check", folder / "odd.zarr")
+    zs("chunks", volume, "0", "--list", "stored")
+    zs("stats", volume)
     zs("diff", volume, folder / "odd.zarr")
     zs("diff", f"{volume}/0", f"{volume}/1", "--values")
     zs("convert", volume, folder / "v2.zarr", "--to", "v2", "--allow-losses")

@@ -88,7 +88,7 @@ CASES: list[tuple[str, Callable[[Shelf], object], Sequence[str], tuple[int, int]
     ("picture", two_channels, ("down", "enter"), (120, 36), {"grey": False}),
     ("picture-grey", two_channels, ("down", "enter"), (80, 24), {"grey": True}),
     ("attributes", two_channels, ("down", "enter", "right_square_bracket"), (80, 24), {}),
-    ("information", labelled_image, ("down", "enter", *2 * ("right_square_bracket",)), (80, 24), {}),
+    ("information", labelled_image, ("down", "enter", *3 * ("right_square_bracket",)), (80, 24), {}),
     ("keys", labelled_image, ("question_mark",), (80, 24), {}),
 ]
 

@@ -52,7 +52,40 @@ _CARRIED = {
     "notes": "Sentences about what else happened, or with `--dry-run` would happen.",
 }
 
+_STORED = {
+    "path": "The array's path.",
+    "kind": '"chunk", or "shard": what the grid consists of and is counted.',
+    "grid": "How many of them along each axis.",
+    "chunk_shape": "The lengths of one.",
+    "known": "Whether the store tells what is stored. Where it is false, `present`, `absent` and sizes are null.",
+    "total": "How many there are in the grid.",
+    "present": "How many are stored.",
+    "absent": "How many are not, and read as the fill value.",
+    "outside": "How many are stored beyond the array's shape, where nobody reads them.",
+    "nbytes": "Bytes of all elements, decoded.",
+    "stored_nbytes": "Bytes that are stored; null where the store does not tell sizes.",
+    "ratio": "nbytes / stored_nbytes, or null.",
+    "smallest": "Bytes of the smallest that is stored, or null.",
+    "median": "Of half of them the size is at most this, or null.",
+    "largest": "Bytes of the largest, or null.",
+}
+
 FIELDS: dict[str, dict[str, str]] = {
+    "chunks": {
+        **_STORED,
+        "chunks/*/index": "With `--list`: the place in the grid.",
+        "chunks/*/key": "The key in the store.",
+        "chunks/*/nbytes": "Its bytes; null where it is not stored or the store does not tell.",
+    },
+    "stats": {
+        **_under("arrays/*", _STORED),
+        "sum/arrays": "How many arrays there are.",
+        "sum/total": "How many chunks or shards they have.",
+        "sum/present": "How many of these are stored.",
+        "sum/nbytes": "Bytes of all elements, decoded.",
+        "sum/stored_nbytes": "Bytes that are stored; null where the size of one array is not known.",
+        "sum/ratio": "nbytes / stored_nbytes, or null.",
+    },
     "ls": _under("*", _ENTRY),
     "tree": {
         "name": "The node's name; / for the root.",

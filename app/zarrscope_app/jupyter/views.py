@@ -34,6 +34,14 @@ def _table(session: Session) -> dict[str, Any]:
     }
 
 
+def _chunks(session: Session) -> str:
+    """The map as text, for the tab in front."""
+    if session.state.tab != "chunks":
+        return ""
+    session.chunks.look()
+    return session.chunks.text()
+
+
 CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
     "image": lambda s: {"slice": plain(s.slice.state), "colormaps": [*s.slice.colormaps]},
     "values": lambda s: {"table": _table(s)},
@@ -41,6 +49,7 @@ CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
         "edit": plain(s.edit.state),
         "diff": s.edit.diff().unified if s.edit.state.changes else "",
     },
+    "chunks": lambda s: {"chunks": _chunks(s)},
     "info": lambda s: {"info": plain(s.metadata.state)},
     "problems": lambda s: {"problems": plain(s.problems.items), "problems_text": s.problems.sentence},
 }

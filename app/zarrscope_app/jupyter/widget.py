@@ -134,7 +134,7 @@ class Explorer(anywidget.AnyWidget):
         s = self.session
         for signal in (
             s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.values.changed,
-            s.problems.changed,
+            s.chunks.changed, s.problems.changed,
         ):  # fmt: skip
             signal.connect(self._soon, check_nargs=False)
         self._heard: set[str] = set(CONTENT)

@@ -25,6 +25,7 @@ from zarrscope.model.plugins import loaded, registered
 from zarrscope.runtime.threads import Owner
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.form.presenter import EditPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.metadata import MetadataPresenter
@@ -87,6 +88,13 @@ VIEWS = (
         "Attributes",
         lambda details: details.node is not None,
         lambda owner, loader: EditPresenter(owner),
+    ),
+    View(
+        "chunks",
+        "Chunks",
+        lambda details: details.node is not None and (details.node.kind == "array" or details.has_picture),
+        ChunksPresenter,
+        otherwise="This node has no chunks. Choose an array or an image.",
     ),
     View("info", "Info", lambda details: True, lambda owner, loader: MetadataPresenter(owner)),
     View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter()),

@@ -17,6 +17,7 @@ from zarrscope_app.presenters import VIEWS, Post, Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
 from zarrscope_app.qt.follow import follow
 
+from .chunks import ChunksPane
 from .form import AttributesPane
 from .image import ImagePane
 from .panes import InfoPane, ProblemsPane, ValuesPane
@@ -27,6 +28,7 @@ WIDGETS: dict[str, Callable[[Post], QWidget]] = {
     "image": ImagePane,
     "values": lambda post: ValuesPane(),
     "attributes": lambda post: AttributesPane(),
+    "chunks": lambda post: ChunksPane(),
     "info": lambda post: InfoPane(),
     "problems": lambda post: ProblemsPane(),
 }

@@ -149,8 +149,8 @@ class Explorer(App[int]):
         self.picture.grey = self._grey
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
-        for found in (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed,
-                      s.problems.changed):  # fmt: skip
+        heard = (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed)
+        for found in (*heard, s.chunks.changed, s.problems.changed):
             found.connect(self._repaint.soon, check_nargs=False)
         s.tree.changed.connect(self._tree_changed)
         s.slice.painted.connect(self.picture.show, check_nargs=False)

@@ -252,6 +252,14 @@ class InfoLines(TextLines):
         self.set_text(self.session.metadata.text())
 
 
+class ChunkLines(TextLines):
+    """Which chunks are stored."""
+
+    def show(self) -> None:
+        self.session.chunks.look()
+        self.set_text(self.session.chunks.text())
+
+
 def _fold(line: str, width: int) -> list[Piece]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)

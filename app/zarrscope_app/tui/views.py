@@ -16,13 +16,14 @@ from textual.widgets import Static
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
-from zarrscope_app.tui.lines import FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
+from zarrscope_app.tui.lines import ChunkLines, FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
 from zarrscope_app.tui.picture import Picture
 
 WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
     "image": lambda s, id: Vertical(Picture(s, id="picture"), Static(id="controls"), id=id),
     "values": lambda s, id: TableLines(s, id=id),
     "attributes": lambda s, id: FormLines(s, id=id),
+    "chunks": lambda s, id: ChunkLines(s, id=id),
     "info": lambda s, id: InfoLines(s, id=id),
     "problems": lambda s, id: ProblemLines(s, id=id),
 }

@@ -107,6 +107,12 @@ class ChunkLoader:
             return self.cache.get(array._stored.identity, index)
 
     @uninterrupted
+    def under_way(self, array: Array) -> list[ChunkIndex]:
+        """Chunks of an array that are waited for, fetched or decoded now."""
+        with self._lock:
+            return [index for identity, index in self._under_way if identity == array._stored.identity]
+
+    @uninterrupted
     def request(
         self,
         owner: Owner,

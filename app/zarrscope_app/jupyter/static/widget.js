@@ -274,6 +274,11 @@ function render({ model, el: root }) {
     pane.replaceChildren(el("pre", {}, t.sentence), el("table", {}, el("tr", {}, el("th"), ...t.heads.map((h) => el("th", {}, h))),
       ...t.cells.map((row, r) => el("tr", {}, el("th", {}, t.sides[r]), ...row.map((c) => el("td", {}, c))))));
   }
+  function paintChunks(view) {
+    const kept = pane.scrollTop;
+    pane.replaceChildren(el("pre", {}, view.chunks));
+    pane.scrollTop = kept;
+  }
   function paintProblems(view) {
     pane.replaceChildren(el("div", { class: "zs-info" }, el("p", {}, view.problems_text),
       ...view.problems.map((p) => el("p", { title: p.details }, "⚠ " + p.headline))));
@@ -285,7 +290,7 @@ function render({ model, el: root }) {
       : el("pre", {}, what)));
   }
   // One painter for each view of the presenters' table; the content comes from views.py.
-  const PAINTERS = { image: paintImage, values: paintValues, attributes: paintForm, info: paintInfo, problems: paintProblems };
+  const PAINTERS = { image: paintImage, values: paintValues, attributes: paintForm, chunks: paintChunks, info: paintInfo, problems: paintProblems };
 
   function update() {
     const view = model.get("view");

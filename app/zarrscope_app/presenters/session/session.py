@@ -19,6 +19,7 @@ from zarrscope.view import loader as chunks
 from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings, views
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.coalesce import CoalescedCall, Post
 from zarrscope_app.presenters.form import field_editors
 from zarrscope_app.presenters.form.presenter import EditPresenter
@@ -97,6 +98,7 @@ class Session(KeepsViews, KeepsEdits):
         self.slice: SlicePresenter = made["image"]
         self.values: ValuesPresenter = made["values"]
         self.edit: EditPresenter = made["attributes"]
+        self.chunks: ChunksPresenter = made["chunks"]
         self.metadata: MetadataPresenter = made["info"]
         self.problems: ProblemsPresenter = made["problems"]
         self.nodes = NodesPresenter(self)
@@ -108,6 +110,8 @@ class Session(KeepsViews, KeepsEdits):
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
         self.slice.failed.connect(self._failed)
+        self.slice.failed.connect(self.chunks.failed)
+        self.slice.painted.connect(self.chunks.live)
         self.values.failed.connect(self._cell_failed)
         self.problems.changed.connect(self._refresh)
         self._open()
@@ -336,14 +340,15 @@ class Session(KeepsViews, KeepsEdits):
             self._labels_come = found.labels is None
             if self._labels_come:
                 self._show_labels(node, found.image)
-            for axis, index in enumerate(self.slice.index if node.kind == "array" else ()):
-                self.values.move(axis, index)
+            for axis, index in enumerate(self.slice.index):
+                self._picture_moved(axis, index)
             self._last_look()
             self._restore_view()
         self._view = None
 
     def _picture_moved(self, axis: int, index: int) -> None:
-        """One index for the picture and the table of an array."""
+        """One index for the picture and the table of an array, and for the map of its chunks."""
+        self.chunks.move(axis, index)
         if self._node is not None and self._node.kind == "array":
             self.values.move(axis, index)
 

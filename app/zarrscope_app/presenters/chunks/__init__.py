@@ -1,0 +1,1 @@
+"""Which chunks are stored: the map and its words."""

@@ -1,0 +1,452 @@
+"""The map of chunks: which are stored, how large they are, which are loading and which failed.
+
+The map is a plane of the grid along two axes, at the chunk of the picture's indices on the others. A large plane is
+drawn in cells of several chunks; choosing one shows the chunks in it. Nothing is listed before `look` is called.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks, take_inventory
+from zarrscope.chunkio.stored_chunks import elements_of
+from zarrscope.errors import BadChunk
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.view_models import (
+    ABSENT,
+    FAILED,
+    LEGEND,
+    LOADING,
+    PARTLY,
+    PRESENT,
+    SIGNS,
+    UNTOLD,
+    Chosen,
+    ChunkMap,
+    counts,
+)  # fmt: skip
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.node_description import Item
+from zarrscope_app.presenters.node_details import NodeDetails
+
+if TYPE_CHECKING:
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+MOST_CELLS = 128
+"""Cells along a side of the map."""
+MOST_READ = 1 << 28
+"""Bytes of one chunk that are read to check it."""
+
+
+class ChunksPresenter:
+    """The Chunks tab of one session."""
+
+    changed = Signal()
+
+    _shape: tuple[int, ...]
+    """Of the finest level, in which the picture's indices count."""
+
+    def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        self._owner, self._loader = owner, loader
+        self._notify = CoalescedCall(owner.post, self.changed.emit)
+        self._ticket: Ticket | None = None
+        self._drawing: Ticket | None = None
+        self._set((), "")
+
+    # ------------------------------------------------------------------ for the session
+    def show_node(self, details: NodeDetails) -> None:
+        image, node = details.image, details.node
+        if image is not None:
+            found = tuple((level.path, level.array) for level in image.levels)
+        else:
+            found = ((node.path, node),) if node is not None and node.kind == "array" else ()
+        self._set(found, "")
+        self._shape = found[0][1].shape if found else ()
+        if image is not None and min(image.plane) >= 0:
+            self._rows, self._columns = image.plane
+        grid = self._grid
+        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:  # there is more to see along other axes
+            self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2])
+
+    def show_nothing(self, sentence: str = "") -> None:
+        self._set((), sentence)
+
+    def _set(self, arrays: tuple[tuple[str, Any], ...], sentence: str) -> None:
+        self.cancel()
+        self._arrays, self._sentence, self._shape = arrays, sentence, ()
+        self._level = 0
+        self._index: dict[int, int] = {}
+        self._failed: dict[ChunkIndex, str] = {}
+        rank = arrays[0][1].ndim if arrays else 0
+        self._rows, self._columns = (rank - 2 if rank > 1 else -1), rank - 1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._inventory: Inventory | None = None
+        self._found = 0
+        self._part: tuple[int, int, int, int] | None = None
+        self._plane: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._chosen: Chosen | None = None
+        self._looked = False
+        self._notify.soon()
+
+    @property
+    def _array(self) -> Array | None:
+        array: Array | None = self._arrays[self._level][1] if self._arrays else None
+        return array
+
+    # ------------------------------------------------------------------ listing
+    def look(self) -> None:
+        """Begins to list what is stored, once; a host calls it whenever the map is on the screen."""
+        array = self._array
+        if array is None or self._looked:
+            return
+        self._looked = True
+        if array.metadata.unread:
+            self._sentence = strings.UNKNOWN
+            return
+
+        def told(found: int) -> None:
+            def tell() -> None:
+                self._found = found
+                self._notify.soon()
+
+            self._owner.post(tell)
+
+        def done(outcome: JobResult[Inventory]) -> None:
+            self._ticket = None
+            if self._array is not array:
+                return
+            if outcome.error is not None:
+                self._sentence = strings.problem(outcome.error).headline
+                self._notify.soon()
+            else:
+                self._inventory = outcome.get()
+                self._draw()
+
+        self._ticket = self._owner.fetch(lambda cancelled: take_inventory(array, cancelled, told), done)
+        self._notify.soon()
+
+    def cancel(self) -> None:
+        """Stops listing."""
+        for ticket in (self._ticket, self._drawing):
+            if ticket is not None:
+                ticket.cancel()
+        self._ticket = self._drawing = None
+
+    def refresh(self) -> None:
+        """Lists again."""
+        self.cancel()
+        self._failed.clear()
+        self._sentence = ""
+        self._forget()
+        self.look()
+
+    # ------------------------------------------------------------------ which part
+    def set_level(self, level: int) -> None:
+        """Another level of the image."""
+        if 0 <= level < len(self._arrays) and level != self._level:
+            self.cancel()
+            self._level = level
+            self._forget()
+            self.look()
+
+    def _name(self, axis: int) -> str:
+        array = self._array
+        names = array.dimension_names if array is not None else None
+        return strings.clean((names[axis] if names is not None else None) or f"axis {axis}", 24)
+
+    def show(self, row_axis: str, column_axis: str) -> None:
+        """Other axes; equal names swap."""
+        names = [self._name(axis) for axis in range(len(self._grid))]
+        if row_axis in names and column_axis in names and len(names) > 1:
+            rows, columns = names.index(row_axis), names.index(column_axis)
+            if rows == columns:
+                rows, columns = self._columns, self._rows
+            self._rows, self._columns, self._part = rows, columns, None
+            self._draw()
+
+    @property
+    def _grid(self) -> tuple[int, ...]:
+        array = self._array
+        return tuple(array.metadata.grid.grid_shape(array.shape)) if array is not None else ()
+
+    def move(self, axis: int, index: int) -> None:
+        """The picture's index on an axis: the map shows the chunk that holds it."""
+        if self._index.get(axis) != index:
+            self._index[axis] = index
+            if self._array is not None and axis not in (self._rows, self._columns):
+                self._draw()
+
+    def _fixed(self) -> tuple[int, ...]:
+        """The chunk on each axis that holds the picture's index."""
+        array = self._array
+        if array is None:
+            return ()
+        found = []
+        for axis, (length, chunks) in enumerate(zip(array.shape, self._grid, strict=True)):
+            whole = self._shape[axis] if axis < len(self._shape) else length
+            index = self._index.get(axis, 0) * length // max(1, whole)
+            widths = array.metadata.grid.chunk_shape
+            found.append(max(0, min(index // max(1, widths[axis]), chunks - 1)))
+        return tuple(found)
+
+    def set_chunk(self, axis: str, chunk: int) -> None:
+        """The chunk on an axis that is not shown."""
+        array = self._array
+        for at in range(len(self._grid)):
+            if array is not None and self._name(at) == axis:
+                whole, length = self._shape[at] if at < len(self._shape) else array.shape[at], array.shape[at]
+                start = chunk * array.metadata.grid.chunk_shape[at]
+                self.move(at, -(-start * whole // max(1, length)))
+
+    def show_whole(self) -> None:
+        """The whole plane again."""
+        self._part = None
+        self._draw()
+
+    def _window(self) -> tuple[int, int, int, int]:
+        """(first row, first column, rows, columns) on show, in chunks."""
+        grid = self._grid
+        rows = grid[self._rows] if self._rows >= 0 else 1
+        columns = grid[self._columns] if self._columns >= 0 else 1
+        return self._part or (0, 0, rows, columns)
+
+    def _step(self) -> tuple[int, int]:
+        _, _, rows, columns = self._window()
+        return max(1, -(-rows // MOST_CELLS)), max(1, -(-columns // MOST_CELLS))
+
+    def _draw(self) -> None:
+        """Counts what is stored in each cell, in the background."""
+        inventory = self._inventory
+        if inventory is None or not self._grid:
+            self._notify.soon()
+            return
+        if self._drawing is not None:
+            self._drawing.cancel()
+        row, column, rows, columns = self._window()
+        step, fixed = self._step(), self._fixed()
+        axes = (self._rows, self._columns)
+
+        def work() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            return inventory.cut(*axes, fixed, step, (row, column), (rows, columns))
+
+        def done(outcome: JobResult[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+            self._drawing = None
+            self._plane = outcome.value
+            self._notify.soon()
+
+        self._drawing = self._owner.decode(work, done)
+        self._notify.soon()
+
+    # ------------------------------------------------------------------ what happens
+    def live(self) -> None:
+        """Chunks have come, or are on their way."""
+        if self._looked:
+            self._notify.soon()
+
+    def failed(self, error: BaseException, path: str) -> None:
+        """A chunk of an array could not be read."""
+        array = self._array
+        index = error.index if isinstance(error, BadChunk) else None
+        if array is not None and array.path == path and index is not None and len(index) == array.ndim:
+            self._failed[array._stored.locator.grid_index(tuple(index))] = strings.failed_chunk(error)
+            self.live()
+
+    # ------------------------------------------------------------------ one chunk
+    def choose(self, row: int, column: int) -> None:
+        """A cell of the map: its chunk, or the part of the plane that it stands for."""
+        array, window, step = self._array, self._window(), self._step()
+        if array is None:
+            return
+        first = (window[0] + row * step[0], window[1] + column * step[1])
+        if not (0 <= row * step[0] < window[2] and 0 <= column * step[1] < window[3]):
+            return
+        if step != (1, 1):
+            end = (min(first[0] + step[0], window[0] + window[2]), min(first[1] + step[1], window[1] + window[3]))
+            self._part = (*first, end[0] - first[0], end[1] - first[1])
+            self._draw()
+            return
+        index = list(self._fixed())
+        if self._rows >= 0:
+            index[self._rows] = first[0]
+        if self._columns >= 0:
+            index[self._columns] = first[1]
+        self._chosen = self._describe(array, tuple(index))
+        self._notify.soon()
+        self._look_inside(array, tuple(index))
+
+    def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
+        kind = "Shard" if array.shards is not None else "Chunk"
+        size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
+        spans = elements_of(array._stored, index)
+        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
+        stored = "no: it reads as the fill value" if size is None else "yes" if size >= 0 else strings.UNKNOWN
+        items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
+        if size is not None and size >= 0:
+            ratio = f", {strings.short(nbytes / size)} to 1" if size else ""
+            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{ratio}"))
+        held = ", ".join(
+            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
+            for axis, (start, stop) in enumerate(spans)
+        )
+        items.append(Item("Holds", held or "one value"))
+        told = self._failed.get(index, "")
+        return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(told))
+
+    def _look_inside(self, array: Array, index: ChunkIndex) -> None:
+        """How many chunks a shard holds, by its index."""
+        if array.problem is not None or array.shards is None:
+            return
+
+        def done(outcome: JobResult[tuple[InnerChunk, ...]]) -> None:
+            chosen = self._chosen
+            if chosen is None or chosen.index != index or self._array is not array:
+                return
+            if outcome.error is not None:
+                said = strings.problem(outcome.error).headline
+                self._chosen = replace(chosen, sentence=said, failed=True)
+            elif outcome.value:
+                there = [inner.span for inner in outcome.value if inner.span is not None]
+                nbytes = sum(stop - start for start, stop in there)
+                text = f"{strings.count(len(there))} of {strings.counted(len(outcome.value), 'chunk')}"
+                inside = Item("Inside", f"{text}, {strings.size(nbytes)}")
+                self._chosen = replace(chosen, items=(*chosen.items, inside))
+            self._notify.soon()
+
+        self._owner.fetch(lambda: inner_chunks(array, index), done)
+
+    def check(self) -> None:
+        """Reads and decodes the chosen chunk, also one that failed before."""
+        array, chosen = self._array, self._chosen
+        if array is None or chosen is None:
+            return
+        spans = elements_of(array._stored, chosen.index)
+        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
+        if nbytes > MOST_READ:
+            self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
+            self._notify.soon()
+            return
+        began = time.monotonic()
+
+        def done(outcome: JobResult[Any]) -> None:
+            if self._array is not array:
+                return
+            if outcome.error is not None:
+                said = strings.problem(outcome.error).headline
+                self._failed[chosen.index] = said
+            else:
+                self._failed.pop(chosen.index, None)
+                said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
+            if self._chosen is not None and self._chosen.index == chosen.index:
+                self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
+            self._notify.soon()
+
+        self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
+        self._owner.fetch(lambda: array[tuple(slice(*span) for span in spans)], done)
+        self._notify.soon()
+
+    # ------------------------------------------------------------------ the snapshot
+    @property
+    def state(self) -> ChunkMap:
+        array = self._array
+        if array is None:
+            return ChunkMap(sentence=self._sentence)
+        grid, fixed = self._grid, self._fixed()
+        shown = (self._rows, self._columns)
+        cells, shades = self._cells(array, fixed)
+        return ChunkMap(
+            tuple(strings.clean(name, 60) for name, _ in self._arrays),
+            self._level,
+            tuple(self._name(axis) for axis in range(len(grid))),
+            self._name(self._rows) if self._rows >= 0 else "",
+            self._name(self._columns) if self._columns >= 0 else "",
+            tuple((self._name(i), fixed[i], grid[i]) for i in range(len(grid)) if i not in shown and grid[i] > 1),
+            cells,
+            shades,
+            self._window()[:2],
+            self._step(),
+            self._part is None,
+            counts(array, self._inventory) if self._inventory is not None else (),
+            self._ticket is not None,
+            self._said(),
+            self._chosen,
+            self._place(self._chosen.index, fixed, self._window()[:2], self._step()) if self._chosen else None,
+        )
+
+    def _said(self) -> str:
+        if self._sentence:
+            return self._sentence
+        if self._ticket is not None:
+            return f"Listing what is stored: {strings.counted(self._found, 'chunk')} so far."
+        inventory = self._inventory
+        if inventory is not None and not inventory.known:
+            asked = strings.counted(inventory.total, "chunk")
+            return f"This store cannot list its keys, and {asked} are too many to ask for: a click asks for one."
+        if inventory is not None and not inventory.complete:
+            return "Cancelled on the way: more may be stored."
+        return ""
+
+    def _cells(self, array: Array, fixed: ChunkIndex) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+        if self._plane is None or self._inventory is None:
+            return None, None
+        there, sizes = self._plane
+        (row, column, rows, columns), step = self._window(), self._step()
+        high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
+        wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
+        if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
+            return None, None  # of another window: the right one is on its way
+        cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
+        if not self._inventory.known:
+            cells[...] = UNTOLD
+        largest = max(1, int(sizes.max(initial=0)))
+        marks = [(index, FAILED) for index in self._failed]
+        marks += [(index, LOADING) for index in self._under_way(array)]
+        for index, state in marks:
+            place = self._place(index, fixed, (row, column), step)
+            if place is not None and place[0] < cells.shape[0] and place[1] < cells.shape[1]:
+                cells[place] = state
+        return cells, (sizes / largest).astype(np.float32)
+
+    def _under_way(self, array: Array) -> Iterable[ChunkIndex]:
+        locator = array._stored.locator
+        return {locator.grid_index(index) for index in self._loader.under_way(array)}
+
+    def _place(
+        self, index: ChunkIndex, fixed: ChunkIndex, first: tuple[int, int], step: tuple[int, int]
+    ) -> tuple[int, int] | None:
+        """The cell of a chunk; None for one that is not on this plane."""
+        shown = (self._rows, self._columns)
+        if any(i != f for axis, (i, f) in enumerate(zip(index, fixed, strict=True)) if axis not in shown):
+            return None
+        places = [
+            (index[axis] - start) // width if axis >= 0 else 0
+            for axis, start, width in zip(shown, first, step, strict=True)
+        ]
+        return (places[0], places[1]) if min(places) >= 0 else None
+
+    def text(self) -> str:
+        """The map as text: counts, then a sign for each cell."""
+        state = self.state
+        lines = [f"{item.label:<12} {item.text}" for item in state.items]
+        if state.sentence:
+            lines.append(state.sentence)
+        if state.cells is not None and state.cells.size:
+            where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
+            down, across = state.row_axis or "one row", state.column_axis or "one column"
+            lines += ["", strings.joined(f"{down} down, {across} across", where)]
+            lines += ["".join(SIGNS[cell] for cell in line) for line in state.cells]
+            used = [f"{SIGNS[code]} {LEGEND[code]}" for code in range(len(LEGEND)) if (state.cells == code).any()]
+            lines += ["", "   ".join(used)]
+        return "\n".join(lines).strip() + "\n"

@@ -1,0 +1,87 @@
+"""Snapshots of the map of chunks, and what is counted in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.check.inventory import Inventory
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.node_description import Item
+
+if TYPE_CHECKING:
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+ABSENT, PRESENT, PARTLY, LOADING, FAILED, UNTOLD = range(6)
+"""States of a cell: not stored, stored, some of its chunks stored, being read, could not be read, not known."""
+LEGEND = ("not stored", "stored", "partly stored", "loading", "failed", "not known")
+SIGNS = "·█▒…!?"
+"""The states as signs of a text."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The chunk (or shard) that was chosen on the map."""
+
+    index: ChunkIndex
+    title: str
+    items: tuple[Item, ...]
+    sentence: str = ""
+    """What reading it gave, or why it could not be read."""
+    failed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkMap:
+    """What a host paints. `cells` (rows, columns) of states; `shades` 0 … 1, how large a cell's chunks are."""
+
+    levels: tuple[str, ...] = ()
+    level: int = 0
+    axes: tuple[str, ...] = ()
+    """Names of all axes that can be shown."""
+    row_axis: str = ""
+    column_axis: str = ""
+    fixed: tuple[tuple[str, int, int], ...] = ()
+    """(axis, chunk, chunks along it) of the axes that are not shown."""
+    cells: NDArray[np.uint8] | None = None
+    shades: NDArray[np.float32] | None = None
+    first: tuple[int, int] = (0, 0)
+    """The chunk in the upper left corner."""
+    step: tuple[int, int] = (1, 1)
+    """Chunks in a cell along each side."""
+    whole: bool = True
+    """False: the map shows a part of the plane; `show_whole` goes back."""
+    items: tuple[Item, ...] = ()
+    """Counts and sizes of the whole array."""
+    scanning: bool = False
+    sentence: str = ""
+    chosen: Chosen | None = None
+    chosen_cell: tuple[int, int] | None = None
+
+
+def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
+    """What is stored of an array, in words."""
+    kind = "shard" if array.shards is not None else "chunk"
+    items = [Item("Grid", f"{strings.shape(inventory.grid)}, {strings.counted(inventory.total, kind)}")]
+    if not inventory.known:
+        return tuple(items)
+    share = strings.percent(inventory.present / inventory.total) if inventory.total else "nothing to store"
+    items.append(Item("Stored", f"{strings.count(inventory.present)} ({share})"))
+    if inventory.absent:
+        items.append(Item("Not stored", f"{strings.count(inventory.absent)}, which read as the fill value"))
+    if inventory.nbytes is not None:
+        told = f"{strings.size(inventory.nbytes)} for {strings.size(array.nbytes)} of values"
+        if inventory.nbytes:
+            told += f", {strings.short(array.nbytes / inventory.nbytes)} to 1"
+        items.append(Item("Size", told))
+    spread = inventory.spread()
+    if spread is not None:
+        smallest, median, largest = map(strings.size, spread)
+        items.append(Item(f"Each {kind}", f"{smallest} to {largest}, half of them below {median}"))
+    if inventory.outside:
+        items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which nobody reads"))
+    return tuple(items)

@@ -1,0 +1,303 @@
+"""The Chunks tab: the map, what is counted, and the chunk that was chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QBrush, QColor, QImage, QPainter, QPen
+from qtpy.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
+from zarrscope_app.presenters.chunks.view_models import (
+    ABSENT,
+    FAILED,
+    LEGEND,
+    LOADING,
+    PARTLY,
+    PRESENT,
+    UNTOLD,
+    ChunkMap,
+)
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.node_description import Item
+
+from .text import Label
+from .theme import icon, mix, quiet, warning
+
+_LARGEST, _SMALLEST = 40.0, 8.0
+"""Pixels along a side of a cell."""
+_PATTERNS = {
+    ABSENT: Qt.BrushStyle.Dense7Pattern,
+    PARTLY: Qt.BrushStyle.Dense5Pattern,
+    LOADING: Qt.BrushStyle.HorPattern,
+    FAILED: Qt.BrushStyle.DiagCrossPattern,
+    UNTOLD: Qt.BrushStyle.BDiagPattern,
+}
+"""The states differ in form, too, for eyes that do not tell the colours."""
+_SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
+_MANY_CELLS = 1 << 14
+"""Of more cells only the colours are drawn: patterns would not be seen."""
+
+
+class MapWidget(QWidget):
+    """The grid. `picked(row, column)` of a cell."""
+
+    picked = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._map = ChunkMap()
+        self._at = (0, 0)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(LABELS["chunk-map"])
+        self.setMinimumSize(200, 120)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 360)
+
+    def show_map(self, found: ChunkMap) -> None:
+        """Paint another state."""
+        self._map = found
+        self._at = found.chosen_cell or self._at
+        self.update()
+
+    def _cell(self) -> tuple[float, float]:
+        """Height and width of a cell: square, but a long narrow plane is stretched so that cells can be hit."""
+        rows, columns = self._map.cells.shape if self._map.cells is not None else (1, 1)
+        high = min(_LARGEST, (self.height() - 2) / max(1, rows))
+        wide = min(_LARGEST, (self.width() - 2) / max(1, columns))
+        side = min(high, wide)
+        return (side, side) if side >= _SMALLEST else (min(high, _SMALLEST), min(wide, _SMALLEST))
+
+    def mousePressEvent(self, event: Any) -> None:
+        high, wide = self._cell()
+        self._at = (int(event.position().y() // high), int(event.position().x() // wide))
+        self.picked.emit(*self._at)
+
+    def keyPressEvent(self, event: Any) -> None:
+        keys = Qt.Key
+        steps = {keys.Key_Up: (-1, 0), keys.Key_Down: (1, 0), keys.Key_Left: (0, -1), keys.Key_Right: (0, 1)}
+        cells = self._map.cells
+        if cells is None or event.key() not in (*steps, keys.Key_Return):
+            super().keyPressEvent(event)
+            return
+        down, across = steps.get(event.key(), (0, 0))
+        row, column = self._at[0] + down, self._at[1] + across
+        self._at = (min(max(row, 0), cells.shape[0] - 1), min(max(column, 0), cells.shape[1] - 1))
+        if self._map.step == (1, 1) or event.key() == keys.Key_Return:
+            self.picked.emit(*self._at)
+        self.update()
+
+    def paintEvent(self, event: Any) -> None:
+        found = self._map
+        if found.cells is None or found.shades is None:
+            return
+        painter = QPainter(self)
+        base, text = self.palette().base().color(), self.palette().text().color()
+        accent = self.palette().highlight().color()
+        high, wide = self._cell()
+        rows, columns = found.cells.shape
+        self._paint_stored(painter, base, accent, QRectF(0, 0, columns * wide, rows * high))
+        for state, pattern in _PATTERNS.items() if rows * columns <= _MANY_CELLS else ():
+            color = {FAILED: warning(self.palette()), LOADING: accent}.get(state, mix(base, text, 0.35))
+            for row, column in np.argwhere(found.cells == state).tolist():
+                painter.fillRect(QRectF(column * wide, row * high, wide, high), QBrush(color, pattern))
+        if min(high, wide) >= 4:
+            painter.setPen(QPen(mix(base, text, 0.25), 1))
+            for row in range(rows + 1):
+                painter.drawLine(QPointF(0, row * high), QPointF(columns * wide, row * high))
+            for column in range(columns + 1):
+                painter.drawLine(QPointF(column * wide, 0), QPointF(column * wide, rows * high))
+        if self.hasFocus() or found.chosen is not None:
+            painter.setPen(QPen(text, 2))
+            painter.drawRect(QRectF(self._at[1] * wide, self._at[0] * high, wide, high))
+
+    def _paint_stored(self, painter: QPainter, base: QColor, accent: QColor, place: QRectF) -> None:
+        """What is stored, the larger the stronger: one small picture, stretched."""
+        found = self._map
+        assert found.cells is not None
+        assert found.shades is not None
+        here = np.array([base.red(), base.green(), base.blue()], np.float32)
+        full = np.array([accent.red(), accent.green(), accent.blue()], np.float32)
+        stored = (found.cells == PRESENT) | (found.cells == PARTLY)
+        weight = np.where(stored, 0.35 + 0.65 * found.shades, 0)[..., None]
+        rgb = np.ascontiguousarray((here + (full - here) * weight).astype(np.uint8))
+        rows, columns = found.cells.shape
+        image = QImage(rgb.tobytes(), columns, rows, columns * 3, QImage.Format.Format_RGB888)
+        painter.drawImage(place, image)
+
+
+class ChunksPane(QWidget):
+    """`attach` a chunks presenter, or None."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: ChunksPresenter | None = None
+        self.level, self.rows, self.columns = QComboBox(), QComboBox(), QComboBox()
+        for combo, name in ((self.level, "level"), (self.rows, "chunk-rows"), (self.columns, "chunk-columns")):
+            combo.setAccessibleName(LABELS[name])
+            combo.setToolTip(LABELS[name])
+        self.level.activated.connect(lambda place: self._tell("set_level", place))
+        for combo in (self.rows, self.columns):
+            combo.activated.connect(self._axes_chosen)
+        self._fixed = QHBoxLayout()
+        self._spins: dict[str, QSpinBox] = {}
+        self._parts: list[QWidget] = []
+        self.whole = QPushButton(icon("fit"), LABELS["chunk-whole"])
+        self.whole.clicked.connect(lambda: self._tell("show_whole"))
+        refresh = QPushButton(icon("retry"), LABELS["chunk-refresh"])
+        refresh.clicked.connect(lambda: self._tell("refresh"))
+        top = QHBoxLayout()
+        for widget in (self.level, self.rows, self.columns):
+            top.addWidget(widget)
+        top.addLayout(self._fixed)
+        top.addStretch(1)
+        top.addWidget(self.whole)
+        top.addWidget(refresh)
+        self.map = MapWidget()
+        self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
+        self.sentence, self.legend = Label(), Label()
+        self.sentence.setWordWrap(True)
+        middle = QHBoxLayout()
+        middle.addWidget(self.map, 1)
+        middle.addWidget(self._make_side())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 4)
+        column.addLayout(top)
+        column.addWidget(self.sentence)
+        column.addLayout(middle, 1)
+        column.addWidget(self.legend)
+
+    def _make_side(self) -> QWidget:
+        self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
+        self.told.setWordWrap(True)
+        self.title.setWordWrap(True)
+        self.check = QPushButton(LABELS["chunk-check"])
+        self.check.clicked.connect(lambda: self._tell("check"))
+        inside = QWidget()
+        side = QVBoxLayout(inside)
+        side.setContentsMargins(8, 0, 0, 0)
+        side.addLayout(self.counts)
+        side.addSpacing(16)
+        side.addWidget(self.title)
+        side.addLayout(self.details)
+        side.addWidget(self.told)
+        side.addWidget(self.check, 0, Qt.AlignmentFlag.AlignLeft)
+        side.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(inside)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFixedWidth(320)
+        return scroll
+
+    def attach(self, presenter: ChunksPresenter | None) -> None:
+        """Show another session's."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._changed()
+
+    def _tell(self, gesture: str, *arguments: int | str) -> None:
+        if self._presenter is not None:
+            getattr(self._presenter, gesture)(*arguments)
+
+    def _axes_chosen(self) -> None:
+        self._tell("show", self.rows.currentText(), self.columns.currentText())
+
+    def _changed(self) -> None:
+        if self._presenter is None or not self.isVisible():
+            return
+        self._presenter.look()
+        state = self._presenter.state
+        _fill(self.level, state.levels, state.level)
+        self.level.setVisible(len(state.levels) > 1)
+        for combo, axis in ((self.rows, state.row_axis), (self.columns, state.column_axis)):
+            _fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
+            combo.setVisible(len(state.axes) > 1)
+        self._show_fixed(state)
+        self.whole.setVisible(not state.whole)
+        self.sentence.setText(state.sentence)
+        self.sentence.setVisible(bool(state.sentence))
+        self.map.show_map(state)
+        _show_items(self.counts, state.items)
+        chosen = state.chosen
+        self.title.setText(chosen.title if chosen is not None else LABELS["chunk-choose"] if state.levels else "")
+        _show_items(self.details, chosen.items if chosen is not None else ())
+        self.told.setText(chosen.sentence if chosen is not None else "")
+        self.check.setVisible(chosen is not None)
+        self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
+        used = [] if state.cells is None else np.unique(state.cells).tolist()
+        self.legend.setText("   ".join(f"{_SIGNS[code]} {LEGEND[code]}" for code in used))
+
+    def _show_fixed(self, state: ChunkMap) -> None:
+        names = [name for name, _, _ in state.fixed]
+        if names != list(self._spins):
+            for part in self._parts:
+                self._fixed.removeWidget(part)
+                part.hide()
+                part.deleteLater()
+            self._spins, self._parts = {}, []
+            for name in names:
+                title, spin = Label(name), QSpinBox()
+                spin.setAccessibleName(name)
+                spin.valueChanged.connect(lambda value, name=name: self._set(name, value))
+                self._fixed.addWidget(title)
+                self._fixed.addWidget(spin)
+                self._spins[name] = spin
+                self._parts += [title, spin]
+        for name, chunk, many in state.fixed:
+            spin = self._spins[name]
+            spin.blockSignals(True)
+            spin.setMaximum(min(many - 1, 2**31 - 1))
+            spin.setValue(chunk)
+            spin.blockSignals(False)
+
+    def _set(self, name: str, chunk: int) -> None:
+        self._tell("set_chunk", name, chunk)
+
+
+def _fill(combo: QComboBox, texts: tuple[str, ...], current: int) -> None:
+    if texts != tuple(combo.itemText(i) for i in range(combo.count())):
+        combo.clear()
+        combo.addItems(texts)
+    combo.setCurrentIndex(current)
+
+
+def _show_items(form: QFormLayout, items: tuple[Item, ...]) -> None:
+    if form.rowCount() != len(items):
+        while form.rowCount():
+            form.removeRow(0)
+        for _ in items:
+            label, text = Label(), Label()
+            label.setStyleSheet(f"color: {quiet(label.palette()).name()}")
+            text.setWordWrap(True)
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            form.addRow(label, text)
+    for row, item in enumerate(items):
+        for role, told in ((QFormLayout.ItemRole.LabelRole, item.label), (QFormLayout.ItemRole.FieldRole, item.text)):
+            place = form.itemAt(row, role)
+            widget: Any = place.widget() if place is not None else None
+            if widget is not None and widget.text() != told:
+                widget.setText(told)

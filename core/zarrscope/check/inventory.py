@@ -1,0 +1,253 @@
+"""Which chunks of an array are stored, and how large they are, as the store's listing tells: no chunk is read.
+
+Where the store cannot list, each chunk of a small grid is asked for by its first byte; of a large one nothing is known.
+An inventory takes what is stored, not what the grid has room for: a grid of 2^60 chunks costs no more than any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.chunkio.stored_chunks import index_at, index_of, number_of
+from zarrscope.errors import Unreadable
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import ByteRange, never
+
+if TYPE_CHECKING:
+    from zarrscope.model.metadata import ChunkKeys
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+MOST_KEPT = 1 << 22
+"""So many chunks are kept one by one (64 MiB); of more, the first, and the sums of all."""
+MOST_ASKED = 4096
+"""In a store that cannot list, a grid of at most this many chunks is asked for one by one."""
+MOST_INNER = 1 << 16
+"""Inner chunks of one shard that are told one by one."""
+UNKNOWN = -1
+"""The size of a chunk whose store does not tell it."""
+EVERY = 2048
+"""Keys between two reports of progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inventory:
+    """Chunks of the grid: where there are shards, these are the shards."""
+
+    grid: ChunkIndex
+    total: int
+    known: bool
+    """False: the store cannot list, and the grid is too large to ask for each chunk."""
+    complete: bool
+    """False: cancelled on the way."""
+    present: int
+    nbytes: int | None
+    """Of all stored chunks; None where the size of one is not known."""
+    outside: int
+    """Keys of chunks beyond the grid."""
+    numbers: NDArray[Any]
+    """Of the stored chunks in C order, ascending: at most MOST_KEPT."""
+    sizes: NDArray[np.int64]
+    """In bytes, as `numbers`; UNKNOWN where the store does not tell."""
+
+    @property
+    def absent(self) -> int:
+        """Chunks of the grid that are not stored."""
+        return self.total - self.present
+
+    def spread(self) -> tuple[int, int, int] | None:
+        """(smallest, median, largest) size of a chunk; None where no size is known."""
+        told = self.sizes[self.sizes >= 0]
+        return (int(told.min()), int(np.median(told)), int(told.max())) if told.size else None
+
+    def size_of(self, chunk: ChunkIndex) -> int | None:
+        """The size of a stored chunk, UNKNOWN where it is not told; None for one that is not stored."""
+        number = number_of(chunk, self.grid)
+        at = int(np.searchsorted(self.numbers, number))
+        return int(self.sizes[at]) if at < len(self.numbers) and self.numbers[at] == number else None
+
+    def absent_chunks(self) -> Iterator[ChunkIndex]:
+        """Chunks that are not stored, in C order. Of an inventory that keeps all that is stored."""
+        at = 0
+        for number in range(self.total):
+            if at < len(self.numbers) and self.numbers[at] == number:
+                at += 1
+            else:
+                yield index_at(number, self.grid)
+
+    def cut(
+        self,
+        row_axis: int,
+        column_axis: int,
+        fixed: ChunkIndex,
+        step: tuple[int, int] = (1, 1),
+        first: tuple[int, int] = (0, 0),
+        extent: tuple[int, int] | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(how many chunks are stored, their bytes) in each cell of `step` chunks of a plane of the grid.
+
+        `fixed` gives the index of the other axes; a negative axis stands for a plane of one row, or one column. `first`
+        and `extent` choose a part of the plane, in chunks.
+        """
+        axes = (row_axis, column_axis)
+        lengths = extent or tuple(
+            self.grid[axis] - low if axis >= 0 else 1 for axis, low in zip(axes, first, strict=True)
+        )
+        shape = tuple(-(-length // width) for length, width in zip(lengths, step, strict=True))
+        wanted = np.ones(len(self.numbers), bool)
+        places = [np.zeros(len(self.numbers), np.int64) for _ in axes]
+        rest = self.numbers
+        for axis in range(len(self.grid) - 1, -1, -1):
+            place, rest = rest % self.grid[axis], rest // self.grid[axis]
+            if axis not in axes:
+                wanted &= (place == fixed[axis]).astype(bool)
+                continue
+            side = axes.index(axis)
+            wanted &= ((place >= first[side]) & (place < first[side] + lengths[side])).astype(bool)
+            places[side] = ((place - first[side]) // step[side]).astype(np.int64)
+        cells = (places[0] * shape[1] + places[1])[wanted]
+        sizes = np.maximum(self.sizes[wanted], 0)
+        many = shape[0] * shape[1]
+        counts = np.bincount(cells, minlength=many).reshape(shape)
+        return counts, np.bincount(cells, sizes, many).astype(np.int64).reshape(shape)
+
+
+def take_inventory(
+    array: Array,
+    cancelled: Callable[[], bool] = never,
+    progress: Callable[[int], object] = lambda found: None,
+) -> Inventory:
+    """The stored chunks of an array. `progress` is told how many were found so far. Blocks.
+
+    Raises Unreadable where the store does not answer.
+    """
+    grid = tuple(array.metadata.grid.grid_shape(array.shape))
+    total = prod(grid)
+    taken = _Taken(grid, total)
+    if array.store.listable:
+        for count, (key, size) in enumerate(_keys(array, cancelled)):
+            if count % EVERY == 0:
+                progress(taken.present)
+            taken.note(array, key, size)
+    elif total <= MOST_ASKED:
+        _ask(array, taken, cancelled)
+    else:
+        return taken.inventory(known=False, complete=True)
+    return taken.inventory(known=True, complete=not cancelled())
+
+
+class _Taken:
+    def __init__(self, grid: ChunkIndex, total: int) -> None:
+        self.grid, self.total = grid, total
+        self.present = self.outside = self.nbytes = self.unsized = 0
+        self._numbers: list[int] = []
+        self._sizes: list[int] = []
+        self._seen: set[int] = set()
+
+    def note(self, array: Array, key: str, size: int | None) -> None:
+        """What was found under a key; documents and strangers are passed over."""
+        forms: tuple[ChunkKeys, ...] = (array.metadata.keys, *array.metadata.alternative_keys)
+        index = next((i for i in (index_of(form, key, len(self.grid)) for form in forms) if i is not None), None)
+        if index is None:
+            return
+        if not all(i < n for i, n in zip(index, self.grid, strict=True)):
+            self.outside += 1
+            return
+        self.add(number_of(index, self.grid), size, twice=len(forms) > 1)
+
+    def add(self, number: int, size: int | None, twice: bool = False) -> None:
+        """`twice`: the same chunk may lie under another key, too."""
+        if twice:
+            if number in self._seen:
+                return
+            self._seen.add(number)
+        self.present += 1
+        self.unsized += size is None
+        self.nbytes += size or 0
+        if len(self._numbers) < MOST_KEPT:
+            self._numbers.append(number)
+            self._sizes.append(UNKNOWN if size is None else size)
+
+    def inventory(self, known: bool, complete: bool) -> Inventory:
+        numbers = np.array(self._numbers, np.int64 if self.total < 1 << 63 else object)
+        order = np.argsort(numbers, kind="stable")
+        sizes = np.array(self._sizes, np.int64)
+        nbytes = self.nbytes if known and not self.unsized else None
+        return Inventory(
+            self.grid, self.total, known, complete, self.present, nbytes, self.outside, numbers[order], sizes[order]
+        )
+
+
+def _keys(array: Array, cancelled: Callable[[], bool]) -> Iterator[tuple[str, int | None]]:
+    """Each key where chunks of the array may lie, with its size where the store tells it for nothing."""
+    store, metadata = array.store, array.metadata
+    if not store.remote:
+        for prefix in {keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)}:
+            for key in store.list_prefix(prefix):
+                if cancelled():
+                    return
+                yield key, store.bulk.size_of(key)
+        return
+    folders = list(dict.fromkeys(keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)))
+    while folders and not cancelled():
+        folder = folders.pop()
+        for entry in store.list_dir(folder):
+            if cancelled():
+                return
+            if entry.is_prefix:
+                folders.append(f"{folder}{entry.name}/")
+            else:
+                yield folder + entry.name, entry.size
+
+
+def _ask(array: Array, taken: _Taken, cancelled: Callable[[], bool]) -> None:
+    """Asks for the first byte of each chunk."""
+    key = array.metadata.keys.key
+    requests = [(key(index_at(number, taken.grid)), ByteRange(0, 1)) for number in range(taken.total)]
+    for number, answer in array.store.get_many(requests, cancelled):
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            taken.add(number, None)
+
+
+@dataclass(frozen=True)
+class InnerChunk:
+    """A chunk within a shard: its index in the array, and its bytes there; `span` None: it is not stored."""
+
+    index: ChunkIndex
+    span: tuple[int, int] | None
+
+
+def inner_chunks(array: Array, shard: ChunkIndex) -> tuple[InnerChunk, ...]:
+    """The chunks within a shard, as its index tells; none where there are no shards, or too many chunks in one.
+
+    Reads the index. Raises BadChunk, Unreadable.
+    """
+    locator = array._stored.locator
+    if not locator.tiers or prod(locator.chunks_per_shard) > MOST_INNER:
+        return ()
+    spans: Sequence[range] = [
+        range(c * n, min((c + 1) * n, whole))
+        for c, n, whole in zip(shard, locator.chunks_per_shard, locator.grid_shape, strict=True)
+    ]
+    within = [range(len(span)) for span in spans]
+    reader = array.store.bulk.reader(Arena(), locator.max_stored_size)
+    try:
+        found = locator.spans(reader, array.metadata.keys.key(shard), within)
+    finally:
+        reader.close()
+    places = [index_at(n, tuple(map(len, spans))) for n in range(prod(map(len, spans)))]
+    told = found if found is not None else [None] * len(places)
+    if len(told) != len(places):
+        raise Unreadable("The index of the shard is of another size", store=array.store.url)
+    return tuple(
+        InnerChunk(tuple(span[i] for span, i in zip(spans, place, strict=True)), bytes_there)
+        for place, bytes_there in zip(places, told, strict=True)
+    )

@@ -1,0 +1,325 @@
+"""What is stored: the inventory of an array, its map in the hosts, and what the command line says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.http_server import web_server
+from contracts.journeys import Shelf
+from zarrscope.check.inventory import UNKNOWN, inner_chunks, take_inventory
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.memory import MemoryStore
+from zarrscope_app import cli
+from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
+from zarrscope_app.presenters.chunks.view_models import ABSENT, FAILED, LOADING, PARTLY, PRESENT
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def sparse(store: Any, path: str = "/a", **how: Any) -> Any:
+    """3 x 40 x 60 uint16 in chunks of 1 x 10 x 10, of which the diagonal of plane 1 is stored."""
+    hierarchy = zarrscope.open(store, "a")
+    array = hierarchy.create_array(
+        path, shape=(3, 40, 60), dtype="u2", chunks=(1, 10, 10), dimension_names=("z", "y", "x"), **how
+    )
+    for k in range(4):
+        array[1, 10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = np.arange(100).reshape(10, 10) + k
+    return array
+
+
+def extent(chunks: ChunksPresenter) -> tuple[int, ...]:
+    """Rows and columns of the map."""
+    cells = chunks.state.cells
+    return cells.shape if cells is not None else ()
+
+
+def _opened(chunks: ChunksPresenter, step: tuple[int, int]) -> bool:
+    return chunks.state.step < step and chunks.state.cells is not None
+
+
+DIAGONAL = [(1, k, k) for k in range(4)]
+
+
+def test_an_inventory_is_what_is_stored_and_reads_no_chunk(shelf: Shelf) -> None:
+    array = sparse(shelf)
+    shelf.read.clear()
+    shelf.set("a/c/7/0/0", b"beyond")
+    found = take_inventory(array)
+    assert shelf.read == []
+    assert (found.grid, found.total, found.present, found.absent, found.outside) == ((3, 4, 6), 72, 4, 68, 1)
+    sizes = [len(shelf.get(f"a/c/1/{k}/{k}") or b"") for k in range(4)]
+    assert found.nbytes == sum(sizes)
+    assert found.spread() == (min(sizes), int(np.median(sizes)), max(sizes))
+    assert found.size_of((1, 2, 2)) == sizes[2]
+    assert found.size_of((1, 2, 3)) is None
+    missing = list(found.absent_chunks())
+    assert len(missing) == 68
+    assert not set(missing) & set(DIAGONAL)
+
+
+def test_a_cut_counts_chunks_in_cells(shelf: Shelf) -> None:
+    found = take_inventory(sparse(shelf))
+    counts, sizes = found.cut(1, 2, (1, 0, 0))
+    assert counts.tolist() == np.eye(4, 6, dtype=int).tolist()
+    assert (sizes > 0).tolist() == (counts > 0).tolist()
+    assert found.cut(1, 2, (0, 0, 0))[0].sum() == 0
+    assert found.cut(1, 2, (1, 0, 0), (2, 4))[0].tolist() == [[2, 0], [2, 0]]
+    assert found.cut(1, 2, (1, 0, 0), (1, 1), (2, 1), (2, 2))[0].tolist() == [[0, 1], [0, 0]]
+    assert found.cut(-1, 2, (1, 3, 0))[0].tolist() == [[0, 0, 0, 1, 0, 0]]
+
+
+def test_a_grid_of_more_than_two_to_the_63_chunks_costs_what_is_stored() -> None:
+    store = MemoryStore()
+    array = zarrscope.open(store, "a").create_array("/a", shape=(10**12, 10**12), dtype="u1", chunks=(10, 10))
+    array[5:8, 10**12 - 5 :] = 1
+    found = take_inventory(array)
+    assert (found.total, found.present) == (10**22, 1)
+    counts, _ = found.cut(0, 1, (0, 0), (10**10, 10**10))
+    assert counts.shape == (10, 10)
+    assert counts[0, 9] == counts.sum() == 1
+    assert found.size_of((0, 10**11 - 1)) is not None
+
+
+def test_inner_chunks_of_a_shard(shelf: Shelf) -> None:
+    hierarchy = zarrscope.open(shelf, "a")
+    array = hierarchy.create_array("/s", shape=(20, 30), dtype="u2", chunks=(5, 5), shards=(10, 10))
+    array[:5, :5] = 7
+    array[5:10, 5:10] = 8
+    inner = inner_chunks(array, (0, 0))
+    assert [(chunk.index, chunk.span is not None) for chunk in inner] == [
+        ((0, 0), True), ((0, 1), False), ((1, 0), False), ((1, 1), True),
+    ]  # fmt: skip
+    assert all(chunk.span is None for chunk in inner_chunks(array, (1, 2)))
+
+
+@pytest.fixture
+def unlistable() -> Iterator[str]:
+    store = MemoryStore()
+    sparse(store)
+    with web_server({key: store.get(key) or b"" for key in store.list()}) as server:
+        yield server.url
+
+
+def test_where_nothing_is_listed_each_chunk_of_a_small_grid_is_asked_for(
+    unlistable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array: Any = zarrscope.open(unlistable)["/a"]
+    assert not array.store.listable
+    found = take_inventory(array)
+    assert (found.known, found.present, found.nbytes) == (True, 4, None)
+    assert found.size_of((1, 1, 1)) == UNKNOWN
+    monkeypatch.setattr("zarrscope.check.inventory.MOST_ASKED", 71)
+    assert not take_inventory(array).known
+
+
+def test_cancelled_on_the_way(shelf: Shelf) -> None:
+    found = take_inventory(sparse(shelf), lambda: True)
+    assert not found.complete
+
+
+# ---------------------------------------------------------------------- the map
+def test_the_map_follows_the_picture_and_lists_when_it_is_looked_at(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    sparse(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    assert chunks.state.cells is None, "nobody looked"
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    state = chunks.state
+    assert (state.row_axis, state.column_axis, state.fixed) == ("y", "x", (("z", 1, 3),)), "z 1 is shown first"
+    assert state.cells is not None
+    assert (state.cells == PRESENT).tolist() == np.eye(4, 6, dtype=bool).tolist()
+    assert [item.text for item in state.items][:3] == [
+        "3 × 4 × 6, 72 chunks", "4 (6 %)", "68, which read as the fill value",
+    ]  # fmt: skip
+    session.slice.set_index("z", 2)
+    mailbox.run_until(lambda: chunks.state.fixed == (("z", 2, 3),) and not (chunks.state.cells == PRESENT).any())
+    chunks.set_chunk("z", 1)
+    chunks.show("z", "x")
+    mailbox.run_until(lambda: chunks.state.row_axis == "z" and extent(chunks) == (3, 6))
+    assert "█·····" in chunks.text()
+
+
+def test_a_chosen_chunk_tells_key_size_and_what_reading_it_gives(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    sparse(shelf)
+    shelf.set("a/c/1/2/2", b"broken")
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks.choose(2, 2)
+    chosen = chunks.state.chosen
+    assert chosen is not None
+    assert (chosen.index, chosen.title) == ((1, 2, 2), "Chunk 1, 2, 2")
+    told = {item.label: item.text for item in chosen.items}
+    assert told["Key"] == "a/c/1/2/2"
+    assert told["Size"].startswith("6 B for 200 B of values")
+    assert told["Holds"] == "z 1, y 20–29, x 20–29"
+    chunks.check()
+    mailbox.run_until(lambda: chunks.state.chosen is not None and chunks.state.chosen.failed)
+    assert chunks.state.cells is not None
+    assert chunks.state.cells[2, 2] == FAILED
+    shelf.set("a/c/1/2/2", shelf.get("a/c/1/1/1") or b"")
+    chunks.check()
+    mailbox.run_until(lambda: chunks.state.chosen is not None and "decoded in" in chunks.state.chosen.sentence)
+    assert chunks.state.cells[2, 2] == PRESENT
+    chunks.choose(0, 3)
+    assert chunks.state.chosen is not None
+    assert {i.label: i.text for i in chunks.state.chosen.items}["Stored"] == "no: it reads as the fill value"
+
+
+def test_loading_and_failing_show_on_the_map(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    sparse(shelf)
+    shelf.set("a/c/1/1/1", b"broken")
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    shelf.hold("chunks")
+    session.slice.viewport((0, 0, 40, 60), (40, 60))
+    mailbox.run_until(lambda: bool((session.chunks.state.cells == LOADING).any()))
+    shelf.release()
+    mailbox.run_until(lambda: session.slice.frame.loading == 0 and bool((session.chunks.state.cells == FAILED).any()))
+    cells = session.chunks.state.cells
+    assert cells is not None
+    assert np.argwhere(cells == FAILED).tolist() == [[1, 1]]
+    assert not (cells == LOADING).any()
+
+
+def test_a_huge_plane_is_drawn_in_cells_that_open(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    array = zarrscope.open(shelf, "a").create_array("/a", shape=(10**7, 10**7), dtype="u1", chunks=(10, 10))
+    array[15, 25] = 1
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    assert extent(chunks) == (128, 128)
+    assert chunks.state.cells is not None
+    assert chunks.state.cells[0, 0] == PARTLY
+    assert (chunks.state.cells == ABSENT).sum() == 128 * 128 - 1
+    for _ in range(4):
+        if chunks.state.step == (1, 1):
+            break
+        step = chunks.state.step
+        chunks.choose(0, 0)
+        mailbox.run_until(partial(_opened, chunks, step))
+    assert not chunks.state.whole
+    chunks.choose(1, 2)
+    assert chunks.state.chosen is not None
+    assert chunks.state.chosen.index == (1, 2)
+    chunks.show_whole()
+    assert chunks.state.whole
+
+
+def test_the_map_of_an_array_that_cannot_be_decoded(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    sparse(shelf)
+    document = json.loads(shelf.get("a/zarr.json") or b"")
+    document["codecs"].append({"name": "nobody.knows"})
+    shelf.set("a/zarr.json", json.dumps(document).encode())
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    assert session.chunks.state.items[1].text == "4 (6 %)"
+    session.chunks.choose(0, 0)
+    session.chunks.check()
+    mailbox.run_until(lambda: session.chunks.state.chosen is not None and session.chunks.state.chosen.failed)
+    assert "nobody.knows" in (session.chunks.state.chosen.sentence if session.chunks.state.chosen else "")
+
+
+# ---------------------------------------------------------------------- hosts
+@pytest.mark.needs("qt", "display")
+def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
+    from qtpy.QtCore import QPoint, Qt
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    sparse(shelf)
+    window = Window(Forgetful())
+    qtbot.addWidget(window)
+    window.show()
+    window.open(shelf.address)
+    session = window.workspace.current
+    assert session is not None
+    session.select("/a")
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    pane = window.tabs.pages["chunks"]
+    session.set_tab("chunks")
+    qtbot.waitUntil(lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text(), timeout=20_000)
+    picture = pane.map.grab().toImage()
+    side = pane.map._cell()[0]
+    colours = {picture.pixelColor(int(side * (k + 0.5)), int(side * (k + 0.5))).name() for k in range(4)}
+    assert picture.pixelColor(int(side * 5.5), int(side * 0.3)).name() not in colours, "absent looks different"
+    qtbot.mouseClick(pane.map, Qt.MouseButton.LeftButton, pos=QPoint(int(side * 1.5), int(side * 1.5)))
+    qtbot.waitUntil(lambda: pane.title.text() == "Chunk 1, 1, 1", timeout=20_000)
+    qtbot.mouseClick(pane.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "decoded in" in pane.told.text(), timeout=20_000)
+
+
+# ---------------------------------------------------------------------- the command line
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert cli.run(list(words)) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_chunks_and_stats_say_the_same_as_the_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], workspace: Workspace, mailbox: Mailbox
+) -> None:
+    place = str(tmp_path / "a.zarr")
+    sparse(place)
+    zarrscope.open(place, "r+").create_array("/g/s", shape=(20, 20), dtype="u1", chunks=(5, 5), shards=(10, 10))[:] = 3
+    told = printed(capsys, "chunks", place, "a", "--json")
+    assert (told["grid"], told["total"], told["present"], told["absent"]) == ([3, 4, 6], 72, 4, 68)
+    files = [file for file in (tmp_path / "a.zarr" / "a" / "c").rglob("*") if file.is_file()]
+    assert told["stored_nbytes"] == sum(file.stat().st_size for file in files)
+    every = printed(capsys, "stats", place, "--json")
+    assert [array["path"] for array in every["arrays"]] == ["/a", "/g/s"]
+    assert {**every["arrays"][0], "chunks": []} == told
+    assert every["arrays"][1]["kind"] == "shard"
+    assert every["sum"]["present"] == 8
+    listed = printed(capsys, "chunks", place, "a", "--list", "stored", "--json")["chunks"]
+    assert [tuple(chunk["index"]) for chunk in listed] == DIAGONAL
+    assert all((tmp_path / "a.zarr" / chunk["key"]).stat().st_size == chunk["nbytes"] for chunk in listed)
+    missing = printed(capsys, "chunks", place, "a", "--list", "missing", "--most", "2", "--json")["chunks"]
+    assert [chunk["key"] for chunk in missing] == ["a/c/0/0/0", "a/c/0/0/1"]
+    session = workspace.open(place)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    session.chunks.look()
+    mailbox.run_until(lambda: bool(session.chunks.state.items))
+    assert cli.run(["chunks", place, "a"]) == 0
+    out = capsys.readouterr().out
+    assert all(item.text in out for item in session.chunks.state.items)
+    assert cli.run(["stats", place]) == 0
+    assert "together" in capsys.readouterr().out
+    assert cli.run(["chunks", place]) == 1
+    assert "zarrscope stats" in capsys.readouterr().err
