@@ -49,7 +49,7 @@ def shown(robot: QtRobot, shelf: Shelf) -> SlicePresenter:
     robot.open(shelf.address)
     robot.session.select("/a")
     picture = robot.session.slice
-    robot.wait(lambda: bool(picture.frame.tiles) and not picture.frame.loading, "the picture")
+    robot.wait(lambda: picture._is_whole(), "the picture")
     return picture
 
 
@@ -83,6 +83,8 @@ def test_a_chunk_that_is_not_here_yet_says_so(robot: QtRobot, shelf: Shelf) -> N
 def test_what_failed_is_read_again(robot: QtRobot, shelf: Shelf) -> None:
     quarters(shelf)
     picture = shown(robot, shelf)
+    # Nothing may be under way: it would fail after the rest was read again.
+    robot.wait(lambda: picture._tiles.settled and "503" in picture.why(60, 10), "the failure")
     shelf.failing = set()
     robot.window.run("retry-tiles")
     robot.wait(lambda: picture.why(60, 10) == "" and not picture.frame.loading, "the data")

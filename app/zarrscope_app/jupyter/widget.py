@@ -41,7 +41,8 @@ CALLS = {
     "slice": {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
         "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
-        "set_dots", "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
+        "set_dots", "project", "type_range", "roll",
+        "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
         "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",

@@ -18,6 +18,7 @@ from zarrscope_app.presenters import Post, SlicePresenter, strings
 from .axes import AxisSliders
 from .canvas import ImageCanvas
 from .line_plot import LinePlotWidget
+from .plane_bar import PlaneBar
 from .text import Label
 
 _TICK_MS = 60
@@ -48,11 +49,13 @@ class ImagePane(QWidget):
         self._veil = _Veil(self.canvas)
         self._veil.load.clicked.connect(self._load_anyway)
         self.sliders = AxisSliders()
+        self.planes = PlaneBar()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(self._stack, 1)
         column.addWidget(self.sliders)
+        column.addWidget(self.planes)
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self._tick)
@@ -66,6 +69,7 @@ class ImagePane(QWidget):
         self.canvas.attach(presenter)
         self.line.attach(presenter)
         self.sliders.attach(presenter)
+        self.planes.attach(presenter)
         if presenter is not None:
             presenter.changed.connect(self._changed)
             presenter.painted.connect(self._painted)

@@ -251,7 +251,8 @@ class Window(QMainWindow):
         image = state.tab == "image"
         probe = session.slice.probe
         refused = session.slice.state.refusal.sentence
-        said = [part for part in (refused, probe.text) if part]
+        remark = session.slice.state.projection.remark if probe.text else ""
+        said = [part for part in (refused, probe.text, remark) if part]
         self._probe.setText("   ".join(said) if image else "")
         self._probe.setToolTip(tip("\n".join(said) if image else ""))
         parts = (self.image.zoom_text() if image else "", state.status_text)

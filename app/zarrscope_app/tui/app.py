@@ -425,6 +425,8 @@ def _controls(session: Session) -> Text:
             style = "bold reverse" if axis.name == state.current_axis else ""
             line.append(f" {axis.title} ", style)
             line.append(f"{axis.text}  {axis.position}  ")
+    if state.projection.text:
+        line.append(f" {state.projection.text}  ", "bold")
     if line:
         line.append("\n")
     for number, channel in enumerate(state.channels, 1):

@@ -173,7 +173,7 @@ function render({ model, el: root }) {
   }
   // A number to type over; one that is refused stands there, marked, with the reason as its title.
   function typed(field, of, text, label, take) {
-    const refusal = model.get("view").slice.refusal, refused = refusal.field === `${field}:${of}`;
+    const refusal = model.get("view").slice.refusal, refused = refusal.field === `${field}:${of}` || (of === "" && refusal.field === field);
     return el("input", { class: "num" + (refused ? " refused" : ""), value: refused ? refusal.text : text, title: refused ? refusal.sentence : label,
       "aria-label": label, "aria-invalid": String(refused), spellcheck: "false", "data-field": `${field}:${of}`,
       onfocus: (e) => { e.target.select(); delete e.target.dataset.sent; }, onchange: (e) => { e.target.dataset.sent = "1"; take(e.target.value); } });
@@ -212,6 +212,10 @@ function render({ model, el: root }) {
       typed("gamma", i, c.gamma_text, view.words.gamma + " " + c.label, (text) => send("slice.type_gamma", i, text)),
       s.channels.length > 1 ? el("button", { class: "bare", title: view.words.alone, "aria-label": view.words.alone + " " + c.label, onclick: () => send("slice.show_alone", i) }, "①") : ""]),
     )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
+    s.projection.methods.length ? el("span", { class: "zs-channel", title: s.projection.cost }, el("select", { "aria-label": view.words.project, onchange: (e) => send("slice.project", e.target.value) },
+      ...[["", view.words["project-off"]], ...s.projection.methods].map(([id, title]) => el("option", { value: id, selected: id === s.projection.method }, title))),
+      s.projection.title, typed("range", "", s.projection.range_text, view.words["project-range"], (text) => send("slice.type_range", text)),
+      el("span", { class: "zs-quiet" }, s.projection.cost)) : "",
     s.channels[0]?.parts.length ? el("select", { "aria-label": view.words.part, title: view.words.part, onchange: (e) => send("slice.set_part", e.target.value) },
       ...s.channels[0].parts.map(([id, title]) => el("option", { value: id, selected: id === s.channels[0].part }, title))) : "",
     ...s.labels.map((l) => el("span", { class: "zs-channel" }, el("label", { title: l.sentence }, el("input", { type: "checkbox", checked: l.visible,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import combinations
 
 from psygnal import Signal
 
 from zarrscope.view.image import Image
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.composition import axis_view
-from zarrscope_app.presenters.image.view_models import AxisView, Rect, Refusal
+from zarrscope_app.presenters.image.projection import KINDS, METHODS, Projection
+from zarrscope_app.presenters.image.view_models import AxisView, ProjectionView, Rect, Refusal
 
 
 class Navigation(ABC):
@@ -29,6 +32,9 @@ class Navigation(ABC):
     """(axis, direction) of the last step."""
     _rect: Rect
     _refusal: Refusal
+    _projection: Projection | None
+    _range: tuple[int, int] | None
+    """The range to project over: start and stop; None: all."""
 
     @abstractmethod
     def _refresh(self) -> None:
@@ -52,6 +58,7 @@ class Navigation(ABC):
         self._travel = (-1, 1)
         self._rect = (0.0, 0.0, 0.0, 0.0)
         self._refusal = Refusal()
+        self._projection, self._range = None, None
 
     def _stand_at_defaults(self, image: Image) -> None:
         """The plane that the file says is to be shown first."""
@@ -84,6 +91,8 @@ class Navigation(ABC):
             return "x"
         if axis == self._image.channel_axis:
             return "channel"
+        if self._projection is not None and axis == self._projection.axis:
+            return "projected"
         return "slider" if self._image.shape[axis] > 1 else "fixed"
 
     def _sliders(self) -> list[int]:
@@ -168,10 +177,12 @@ class Navigation(ABC):
         """The current axis by name, or ±1: the next or the one before, of those with a slider."""
         sliders = self._sliders()
         if isinstance(axis, str):
-            self._current = self._axis(axis) if self._axis(axis) in sliders else self._current
+            chosen = self._axis(axis) if self._axis(axis) in sliders else self._current
+            self._range = self._range if chosen == self._current else None
+            self._current = chosen
         elif sliders:
             at = sliders.index(self._current) if self._current in sliders else 0
-            self._current = sliders[(at + axis) % len(sliders)]
+            self._current, self._range = sliders[(at + axis) % len(sliders)], None
         self._refresh()
 
     def show(self, y_axis: str, x_axis: str) -> None:
@@ -186,6 +197,7 @@ class Navigation(ABC):
         for axis in {self._y, self._x} - {y, x}:
             self._index[axis] = self._image.shape[axis] // 2
         self._y, self._x = y, x
+        self._projection, self._range = None, None
         self._unpin()
         sliders = self._sliders()
         if self._current not in sliders:
@@ -197,6 +209,95 @@ class Navigation(ABC):
         if self._image is not None and self._y >= 0:
             axes = self._image.axes
             self.show(axes[self._x].name, axes[self._y].name)
+
+    def roll(self) -> None:
+        """The next two axes as height and width: of z, y and x first y x, then z x, then z y."""
+        if self._image is None or self._y < 0:
+            return
+        able = [i for i in range(len(self._index)) if self._role(i) in ("x", "y", "slider", "projected")]
+        pairs = list(combinations(reversed(able), 2))  # (x, y) first
+        pairs = [(y, x) for x, y in pairs]
+        at = pairs.index((self._y, self._x)) if (self._y, self._x) in pairs else -1
+        y, x = pairs[(at + 1) % len(pairs)]
+        self.show(self._image.axes[y].name, self._image.axes[x].name)
+
+    # ------------------------------------------------------------------ projecting
+    def _projectable(self) -> int:
+        """The axis that is or can be projected along; -1 for none."""
+        if self._projection is not None:
+            return self._projection.axis
+        image = self._image
+        return self._current if image is not None and image.dtype.kind in KINDS else -1
+
+    def _wanted(self, method: str) -> Projection | None:
+        at = self._projectable()
+        if self._image is None or at < 0:
+            return None
+        return Projection(at, method, *(self._range or (0, self._image.shape[at])))
+
+    def project(self, method: str) -> None:
+        """Shows the "max", "mean" or "min" along the current axis, over the range that was typed; "": one plane again,
+        which also cancels what is still being read."""
+        if method in METHODS and self._wanted(method) is not None:
+            self._projection = self._wanted(method)
+        elif not method and self._projection is not None:
+            self._current, self._projection = self._projection.axis, None
+        else:
+            return
+        self._playing = -1 if self._role(self._playing) == "projected" else self._playing
+        self._choose_left_slider()
+        self._moved()
+
+    def _choose_left_slider(self) -> None:
+        if self._projection is None:
+            return
+        sliders = self._sliders()
+        self._current = self._current if self._current in sliders else (sliders or [-1])[-1]
+
+    def project_next(self) -> None:
+        """Maximum → mean → minimum → one plane."""
+        order = [*METHODS, ""]
+        now = self._projection.method if self._projection is not None else ""
+        self.project(order[(order.index(now) + 1) % len(order)])
+
+    def type_range(self, text: str) -> str:
+        """The range to project over, "0–63", both ends included; nothing: all. As `type_index`."""
+        at = self._projectable()
+        if self._image is None or at < 0:
+            return ""
+        found = words.typed_range(text, self._image.axes[at].name, self._image.shape[at])
+        if isinstance(found, str):
+            self._refuse(Refusal("range", text, found))
+            return found
+        self._refuse(Refusal())
+        self._range = found
+        if self._projection is not None:
+            self._projection = self._wanted(self._projection.method)
+            self._moved()
+        else:
+            self._refresh()
+        return ""
+
+    def _projection_view(self) -> ProjectionView:
+        wanted = self._wanted(self._projection.method if self._projection is not None else "max")
+        if self._image is None or wanted is None:
+            return ProjectionView()
+        name = self._image.axes[wanted.axis].name
+        on = self._projection is not None
+        return ProjectionView(
+            tuple(METHODS.items()),
+            name,
+            strings.clean(name, 24),
+            wanted.method if on else "",
+            f"{wanted.start}–{wanted.stop - 1}",
+            self._cost(wanted),
+            words.projection(wanted.method, name, wanted.start, wanted.stop) if on else "",
+            words.values_of_one_plane(name, self._index[wanted.axis]) if on else "",
+        )
+
+    @abstractmethod
+    def _cost(self, projection: Projection) -> str:
+        """What a projection would read, in words."""
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:

@@ -23,6 +23,7 @@ from zarrscope.view.render import (
     pattern,
     render,
 )
+from zarrscope_app.presenters.image.projection import Accumulator
 from zarrscope_app.presenters.image.tile_geometry import Index, Part, Place, Tiling
 
 Key = tuple[str, Any]
@@ -104,6 +105,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
     out = np.empty((-(-height // step), -(-width // step)), array.dtype)
     marks: list[Mark] = []
     whole = [*part.chunks()]
+    gathered = Accumulator(part.method, out.shape, array.dtype) if part.span is not None else None
     if not (len(whole) == 1 and _has_data(results.get(whole[0]))):
         out[...] = array.fill_value
     edges = [array.edges(axis) for axis in range(array.ndim)]
@@ -121,14 +123,30 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
+            if gathered is not None and state == "fill":  # one of several: what is stored shows through
+                along, first, stop = part.span or (0, 0, 0)
+                deep = min(stop, spans[along][1]) - max(first, spans[along][0])
+                gathered.add_constant(rows, columns, array.fill_value, deep)
+                continue
             marks.append(Mark(state, rows.start, columns.start, rows.stop, columns.stop))
             continue
         pick: list[Any] = [i - s for i, s in zip(part.index, starts, strict=True)]
         pick[sheet.y] = slice(ya - starts[sheet.y], yb - starts[sheet.y], step)
         pick[sheet.x] = slice(xa - starts[sheet.x], xb - starts[sheet.x], step)
+        if gathered is not None:
+            along, first, stop = part.span or (0, 0, 0)
+            pick[along] = slice(max(0, first - starts[along]), min(stop, spans[along][1]) - starts[along])
+            gathered.add(rows, columns, result.data[tuple(pick)].transpose(*_stacked(along, sheet.y, sheet.x)))
+            continue
         cut = result.data[tuple(pick)]
         out[rows, columns] = cut if sheet.y < sheet.x else cut.T
-    return Assembled(out, tuple(marks))
+    return Assembled(out if gathered is None else gathered.result(array.fill_value), tuple(marks))
+
+
+def _stacked(along: int, y: int, x: int) -> tuple[int, int, int]:
+    """Where the axes of a projection, of height and of width are once all others have gone."""
+    left = sorted((along, y, x))
+    return left.index(along), left.index(y), left.index(x)
 
 
 def _has_data(result: ChunkResult | None) -> bool:

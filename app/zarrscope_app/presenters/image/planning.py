@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from zarrscope.view.image import Image, level_for
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
+from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.tile_geometry import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Source, cost, sheet, tiling
 from zarrscope_app.presenters.image.tile_manager import Plan
 from zarrscope_app.presenters.image.view_models import Rect
@@ -25,6 +27,7 @@ class View:
     pixels: tuple[int, int]
     level: int | None = None
     anyway: bool = False
+    projection: Projection | None = None
 
     @property
     def whole(self) -> Rect:
@@ -65,7 +68,8 @@ def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelSty
         blocked = strings.too_much(chunks, nbytes)
     else:
         layers.append((over, tuple(places)))
-    return Planned(Plan((image.path, image.name, view.index, y, x), tuple(layers), sources), level, blocked)
+    stamp = (image.path, image.name, view.index, y, x, view.projection)
+    return Planned(Plan(stamp, tuple(layers), sources), level, blocked)
 
 
 def fitting(view: View) -> int:
@@ -96,7 +100,7 @@ def channel_source(view: View, channel: int) -> Source:
     at = list(view.index)
     if view.image.channel_axis is not None:
         at[view.image.channel_axis] = channel
-    return Source(("channel", channel), view.image, tuple(at), view.y, view.x)
+    return Source(("channel", channel), view.image, tuple(at), view.y, view.x, view.projection)
 
 
 def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, Source], ...]:
@@ -122,3 +126,12 @@ def _label_source(view: View, labels: Image, path: str) -> Source | None:
         for i, axis in enumerate(labels.axes)
     ]
     return Source(("label", path), labels, tuple(at), own[y], own[x])
+
+
+def cost_text(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> str:
+    """What a view would read, in words: "64 planes: 4,096 chunks, 3.1 GiB"."""
+    sources = _sources(view, channels, labels)
+    over = tiling(sheet(view.image, fitting(view), view.y, view.x), view.rect, view.pixels)
+    chunks, nbytes = cost(over, over.places(view.rect), sources)
+    along = view.projection
+    return words.projection_cost(along.stop - along.start if along is not None else 1, chunks, nbytes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ from zarrscope_app.presenters.image.display_settings import (
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.painting import DisplaySettings, Key, Measure
-from zarrscope_app.presenters.image.planning import View, label_sources, plan
+from zarrscope_app.presenters.image.planning import View, cost_text, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
+from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
 from zarrscope_app.presenters.image.tile_manager import TileManager
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
@@ -201,6 +203,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._refusal,
             self._smooth,
             self._dots,
+            self._projection_view(),
             self._pin,
         )
 
@@ -248,6 +251,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
     def viewport(self, rect: Rect, pixels: tuple[int, int]) -> None:
         """The part of the plane on the screen, and how many pixels (height, width) show it."""
         if (rect, pixels) != (self._rect, self._pixels):
+            if not self._pixels[0]:
+                self._refresh()  # from now on it is known what a projection would read
             self._rect, self._pixels = rect, pixels
             self._plan_soon()
 
@@ -277,7 +282,14 @@ class SlicePresenter(KeepsView, Navigation, Display):
     def _view(self, index: list[int]) -> View | None:
         if self._image is None or self._y < 0 or min(self._pixels) < 1 or self._sentence:
             return None
-        return View(self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway)
+        return View(
+            self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway,
+            self._projection,
+        )  # fmt: skip
+
+    def _cost(self, projection: Projection) -> str:
+        view = self._view(self._index)
+        return cost_text(replace(view, projection=projection), self._channels, self._labels) if view else ""
 
     def _plan_soon(self) -> None:
         """Asks for what is missing at the end of the pass; until then the picture counts as not whole."""

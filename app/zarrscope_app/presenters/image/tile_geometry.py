@@ -15,6 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.image import Image
+from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.view_models import Rect
 
 if TYPE_CHECKING:
@@ -211,12 +212,18 @@ class Part:
     x0: int
     y1: int
     x1: int
+    span: tuple[int, int, int] | None = None
+    """(axis, first, last + 1) of a projection, in indices of this array."""
+    method: str = ""
 
     def chunks(self) -> Iterator[Index]:
         """The chunks that hold it."""
         spans = []
+        wide = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}
+        if self.span is not None:
+            wide[self.span[0]] = self.span[1:]
         for axis, i in enumerate(self.index):
-            low, high = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}.get(axis, (i, i + 1))
+            low, high = wide.get(axis, (i, i + 1))
             spans.append(chunks_of(self.sheet.array, axis, low, high))
         yield from product(*spans)
 
@@ -230,12 +237,19 @@ class Source:
     index: Index
     y: int
     x: int
+    projection: Projection | None = None
 
     def part(self, tile: Tiling, place: Place) -> Part:
         """For the picture's own channels the tile's window; for a label image what lies at the same place."""
         own = tile.sheet
         if self.key[0] == "channel":
-            return Part(own, index_at(self.image, own.level, self.index), place.y0, place.x0, place.y1, place.x1)
+            at = index_at(self.image, own.level, self.index)
+            span, method = None, ""
+            if (along := self.projection) is not None:
+                shown = self.image.levels[own.level]
+                span = (along.axis, *along.at_level(shown.factors[along.axis], shown.shape[along.axis]))
+                method = along.method
+            return Part(own, at, place.y0, place.x0, place.y1, place.x1, span, method)
         level = self.level_near(own.factor)
         mine = sheet(self.image, level, self.y, self.x)
         window = mine.window(own.rect(place.y0, place.x0, place.y1, place.x1))
@@ -268,13 +282,15 @@ def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tupl
     for source in sources:
         part = source.part(tile, hull)
         array, y, x = part.sheet.array, part.sheet.y, part.sheet.x
-        fixed = tuple(array.edges(a).chunk_of(i) for a, i in enumerate(part.index) if a not in (y, x))
+        deep = chunks_of(array, *part.span) if part.span is not None else range(1)
+        along = part.span[0] if part.span is not None else -1
+        fixed = tuple(array.edges(a).chunk_of(i) for a, i in enumerate(part.index) if a not in (y, x, along))
         stamp = ((id(array),), fixed)
         if stamp in channels:
             continue
         channels.add(stamp)
         rows = len(chunks_of(array, y, part.y0, part.y1))
         columns = len(chunks_of(array, x, part.x0, part.x1))
-        total += rows * columns
-        nbytes += rows * columns * math.prod(array.chunks) * array.dtype.itemsize
+        total += rows * columns * len(deep)
+        nbytes += rows * columns * len(deep) * math.prod(array.chunks) * array.dtype.itemsize
     return total, nbytes

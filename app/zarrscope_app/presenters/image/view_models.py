@@ -164,6 +164,27 @@ class ScaleBar:
 
 
 @dataclass(frozen=True)
+class ProjectionView:
+    """A projection along the current axis: what it would read is said before it is asked for."""
+
+    methods: tuple[tuple[str, str], ...] = ()
+    """(id, title) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
+    axis: str = ""
+    """As the file has it."""
+    title: str = ""
+    method: str = ""
+    """The one on show; "" for none: `slice.project("")`."""
+    range_text: str = ""
+    """ "0–63", to be typed over: `slice.type_range(text)`."""
+    cost: str = ""
+    """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
+    text: str = ""
+    """ "maximum of z 0–63" while it is on show."""
+    remark: str = ""
+    """What the readout tells meanwhile: values are those of one plane."""
+
+
+@dataclass(frozen=True)
 class Refusal:
     """What a person typed that is not taken. Hosts mark the field and say the sentence."""
 
@@ -198,5 +219,6 @@ class SliceState:
     """Pixels that are shown larger than the screen's run into each other; False: each is a plain rectangle."""
     dots: bool = True
     """What is not stored is marked with dots."""
+    projection: ProjectionView = ProjectionView()
     pin: tuple[float, float] | None = None
     """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.projection import METHODS
 
 METRES = {
     "am": 1e-18, "fm": 1e-15, "pm": 1e-12, "Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1,
@@ -45,6 +46,34 @@ def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
 
 def _property(value: Any) -> str:
     return strings.clean(value, 40) if isinstance(value, str) else strings.exact(value, 40)
+
+
+def projection_cost(planes: int, chunks: int, nbytes: int) -> str:
+    """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
+    return f"{strings.counted(planes, 'plane')}: {strings.counted(chunks, 'chunk')}, {strings.size(nbytes)} to read"
+
+
+def projection(method: str, axis: str, start: int, stop: int) -> str:
+    """ "maximum of z 0–63"."""
+    return f"{METHODS[method]} of {strings.clean(axis, 24)} {strings.count(start)}–{strings.count(stop - 1)}"
+
+
+def values_of_one_plane(axis: str, index: int) -> str:
+    return f"values of {strings.clean(axis, 24)} {strings.count(index)}"
+
+
+def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
+    """The range of indices that a text names ("0–63", both ends included; nothing: all), as start and stop."""
+    if not text.strip():
+        return 0, length
+    ends = _RANGE.fullmatch(text.strip())
+    found = [typed_index(end, axis, length) for end in ((ends["lo"], ends["hi"]) if ends else (text, text))]
+    low, high = found
+    if isinstance(low, str):
+        return low
+    if isinstance(high, str):
+        return high
+    return min(low, high), max(low, high) + 1
 
 
 def failed_tile(sentence: str, decodable: bool, key: str) -> str:

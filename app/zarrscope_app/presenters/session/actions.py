@@ -59,6 +59,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
     "alone": lambda s: s.slice.show_next_alone(),
+    "project": lambda s: s.slice.project_next(),
+    "roll": lambda s: s.slice.roll(),
     "retry-tiles": lambda s: s.slice.retry(),
     "dots": lambda s: s.slice.set_dots(not s.slice.state.dots),
     "part": lambda s: _next_part(s.slice),

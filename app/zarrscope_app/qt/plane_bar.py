@@ -1,0 +1,103 @@
+"""Beneath the sliders: which two axes are shown, and the projection along the current one with what it would read."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
+
+from zarrscope_app.presenters import SlicePresenter
+from zarrscope_app.presenters.commands import LABELS
+
+from .text import Label, literal, tip
+from .typed_field import TypedField
+
+
+class PlaneBar(QWidget):
+    """`attach` a slice presenter, or None. It hides itself for a plane that has nothing beside it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: SlicePresenter | None = None
+        self.axes = {role: QComboBox() for role in ("y", "x")}
+        for role, box in self.axes.items():
+            box.setAccessibleName(f"{LABELS['shown-axes']} {role}")
+            box.activated.connect(lambda _, role=role: self._choose(role))
+        self.method = QComboBox()
+        self.method.setAccessibleName(LABELS["project"])
+        self.method.activated.connect(self._project)
+        self.range = TypedField(LABELS["project-range"])
+        self.range.setToolTip(LABELS["project-range"])
+        self.range.set_widest("0000–0000")
+        self.range.typed.connect(self._type_range)
+        self._title = Label()
+        self._cost = Label()
+        self._cost.setEnabled(False)
+        # It gives way before the window grows for it.
+        self._cost.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._project_title = Label(LABELS["project"])
+        row = QHBoxLayout(self)
+        row.setContentsMargins(8, 0, 8, 4)
+        row.setSpacing(6)
+        row.addWidget(Label(LABELS["shown-axes"]))
+        row.addWidget(self.axes["y"])
+        row.addWidget(Label("×"))
+        row.addWidget(self.axes["x"])
+        row.addSpacing(12)
+        for widget in (self._project_title, self.method, self._title, self.range):
+            row.addWidget(widget)
+        row.addWidget(self._cost, 1)
+
+    def attach(self, presenter: SlicePresenter | None) -> None:
+        """Show the axes of `presenter`."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        state = self._presenter.state
+        able = [axis for axis in state.axes if axis.role in ("y", "x", "slider", "projected")]
+        self.setVisible(state.kind == "image" and len(able) > 2)
+        for role, box in self.axes.items():
+            names = [axis.name for axis in able]
+            if [box.itemData(i) for i in range(box.count())] != names:
+                box.clear()
+                for axis in able:
+                    box.addItem(literal(axis.title), axis.name)
+            box.setCurrentIndex(next((i for i, axis in enumerate(able) if axis.role == role), -1))
+        view = state.projection
+        methods = ["", *(id for id, _ in view.methods)]
+        if [self.method.itemData(i) for i in range(self.method.count())] != methods:
+            self.method.clear()
+            self.method.addItem(LABELS["project-off"], "")
+            for id, title in view.methods:
+                self.method.addItem(title, id)
+        self.method.setCurrentIndex(methods.index(view.method))
+        self._title.setText(view.title)
+        self.range.show_text(view.range_text, state.refusal.sentence if state.refusal.field == "range" else "")
+        self._cost.setText(view.cost)
+        self._cost.setToolTip(tip(view.cost))
+        for widget in (self._project_title, self.method, self._title, self.range, self._cost):
+            widget.setVisible(bool(view.methods))
+
+    def _choose(self, role: str) -> None:
+        if self._presenter is None:
+            return
+        y, x = (self.axes[each].currentData() for each in ("y", "x"))
+        if y == x:  # the axis changes places with the one that was there
+            shown = {axis.role: axis.name for axis in self._presenter.state.axes}
+            y, x = (y, shown["y"]) if role == "y" else (shown["x"], x)
+        self._presenter.show(y, x)
+        self._changed()
+
+    def _project(self, row: int) -> None:
+        if self._presenter is not None:
+            self._presenter.project(self.method.itemData(row))
+            self._changed()
+
+    def _type_range(self, text: str) -> None:
+        if self._presenter is not None:
+            self._presenter.type_range(text)
+            self._changed()
