@@ -17,34 +17,33 @@ class PlaneBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: SlicePresenter | None = None
+        self._along: tuple[tuple[str, str], ...] = ()
         self.axes = {role: QComboBox() for role in ("y", "x")}
         for role, box in self.axes.items():
             box.setAccessibleName(f"{LABELS['shown-axes']} {role}")
+            box.setToolTip(LABELS["shown-axes"])
             box.activated.connect(lambda _, role=role: self._choose(role))
         self.method = QComboBox()
         self.method.setAccessibleName(LABELS["project"])
         self.method.activated.connect(self._project)
+        for box, letters in ((self.axes["y"], 2), (self.axes["x"], 2), (self.method, 9)):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(letters)
+            box.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.range = TypedField(LABELS["project-range"])
         self.range.setToolTip(LABELS["project-range"])
-        self.range.set_widest("0000–0000")
+        self.range.set_widest("000–000")
         self.range.typed.connect(self._type_range)
-        self._title = Label()
-        self._cost = Label()
-        self._cost.setEnabled(False)
-        # It gives way before the window grows for it.
-        self._cost.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._project_title = Label(LABELS["project"])
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 0, 8, 4)
         row.setSpacing(6)
-        row.addWidget(Label(LABELS["shown-axes"]))
         row.addWidget(self.axes["y"])
         row.addWidget(Label("×"))
         row.addWidget(self.axes["x"])
         row.addSpacing(12)
-        for widget in (self._project_title, self.method, self._title, self.range):
+        for widget in (self.method, self.range):
             row.addWidget(widget)
-        row.addWidget(self._cost, 1)
+        row.addStretch(1)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show the axes of `presenter`."""
@@ -69,17 +68,16 @@ class PlaneBar(QWidget):
             box.setCurrentIndex(next((i for i, axis in enumerate(able) if axis.role == role), -1))
         view = state.projection
         methods = ["", *(id for id, _ in view.methods)]
-        if [self.method.itemData(i) for i in range(self.method.count())] != methods:
+        if ([self.method.itemData(i) for i in range(self.method.count())], view.methods) != (methods, self._along):
+            self._along = view.methods
             self.method.clear()
             self.method.addItem(LABELS["project-off"], "")
             for id, title in view.methods:
-                self.method.addItem(title, id)
+                self.method.addItem(literal(title), id)
         self.method.setCurrentIndex(methods.index(view.method))
-        self._title.setText(view.title)
         self.range.show_text(view.range_text, state.refusal.sentence if state.refusal.field == "range" else "")
-        self._cost.setText(view.cost)
-        self._cost.setToolTip(tip(view.cost))
-        for widget in (self._project_title, self.method, self._title, self.range, self._cost):
+        self.method.setToolTip(tip(view.cost))
+        for widget in (self.method, self.range):
             widget.setVisible(bool(view.methods))
 
     def _choose(self, role: str) -> None:

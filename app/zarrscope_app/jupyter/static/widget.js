@@ -214,7 +214,7 @@ function render({ model, el: root }) {
     )), s.channels.length ? el("button", { onclick: () => send("slice.auto") }, view.words.auto) : "",
     s.projection.methods.length ? el("span", { class: "zs-channel", title: s.projection.cost }, el("select", { "aria-label": view.words.project, onchange: (e) => send("slice.project", e.target.value) },
       ...[["", view.words["project-off"]], ...s.projection.methods].map(([id, title]) => el("option", { value: id, selected: id === s.projection.method }, title))),
-      s.projection.title, typed("range", "", s.projection.range_text, view.words["project-range"], (text) => send("slice.type_range", text)),
+      typed("range", "", s.projection.range_text, view.words["project-range"], (text) => send("slice.type_range", text)),
       el("span", { class: "zs-quiet" }, s.projection.cost)) : "",
     s.channels[0]?.parts.length ? el("select", { "aria-label": view.words.part, title: view.words.part, onchange: (e) => send("slice.set_part", e.target.value) },
       ...s.channels[0].parts.map(([id, title]) => el("option", { value: id, selected: id === s.channels[0].part }, title))) : "",

@@ -282,22 +282,22 @@ class Navigation(ABC):
         wanted = self._wanted(self._projection.method if self._projection is not None else "max")
         if self._image is None or wanted is None:
             return ProjectionView()
-        name = self._image.axes[wanted.axis].name
+        name, (cost, size) = self._image.axes[wanted.axis].name, self._cost(wanted)
         on = self._projection is not None
         return ProjectionView(
-            tuple(METHODS.items()),
+            tuple((id, strings.joined(f"{title} of {strings.clean(name, 24)}", size)) for id, title in METHODS.items()),
             name,
             strings.clean(name, 24),
             wanted.method if on else "",
             f"{wanted.start}–{wanted.stop - 1}",
-            self._cost(wanted),
+            cost,
             words.projection(wanted.method, name, wanted.start, wanted.stop) if on else "",
             words.values_of_one_plane(name, self._index[wanted.axis]) if on else "",
         )
 
     @abstractmethod
-    def _cost(self, projection: Projection) -> str:
-        """What a projection would read, in words."""
+    def _cost(self, projection: Projection) -> tuple[str, str]:
+        """What a projection would read, in words, and its size alone."""
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:

@@ -128,10 +128,11 @@ def _label_source(view: View, labels: Image, path: str) -> Source | None:
     return Source(("label", path), labels, tuple(at), own[y], own[x])
 
 
-def cost_text(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> str:
-    """What a view would read, in words: "64 planes: 4,096 chunks, 3.1 GiB"."""
+def cost_text(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[str, str]:
+    """What a view would read, in words: "64 planes: 4,096 chunks, 3.1 GiB to read", and "3.1 GiB" of that."""
     sources = _sources(view, channels, labels)
     over = tiling(sheet(view.image, fitting(view), view.y, view.x), view.rect, view.pixels)
     chunks, nbytes = cost(over, over.places(view.rect), sources)
     along = view.projection
-    return words.projection_cost(along.stop - along.start if along is not None else 1, chunks, nbytes)
+    planes = along.stop - along.start if along is not None else 1
+    return words.projection_cost(planes, chunks, nbytes), strings.size(nbytes)

@@ -287,9 +287,9 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._projection,
         )  # fmt: skip
 
-    def _cost(self, projection: Projection) -> str:
+    def _cost(self, projection: Projection) -> tuple[str, str]:
         view = self._view(self._index)
-        return cost_text(replace(view, projection=projection), self._channels, self._labels) if view else ""
+        return cost_text(replace(view, projection=projection), self._channels, self._labels) if view else ("", "")
 
     def _plan_soon(self) -> None:
         """Asks for what is missing at the end of the pass; until then the picture counts as not whole."""

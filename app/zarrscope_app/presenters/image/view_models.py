@@ -168,7 +168,7 @@ class ProjectionView:
     """A projection along the current axis: what it would read is said before it is asked for."""
 
     methods: tuple[tuple[str, str], ...] = ()
-    """(id, title) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
+    """(id, title and size) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
     axis: str = ""
     """As the file has it."""
     title: str = ""
