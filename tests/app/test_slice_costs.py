@@ -17,6 +17,7 @@ from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState
 from zarrscope_app.presenters.image import tile_manager
+from zarrscope_app.presenters.image.painting import DOT
 
 SIDE, CHUNK = 1024, 64
 DATA = (np.add.outer(np.arange(SIDE), 3 * np.arange(SIDE)) % 251).astype("u1")
@@ -279,10 +280,10 @@ def test_signs_of_missing_chunks_stay_while_contrast_is_dragged(shelf: Shelf, wi
     view.slice.fit((SIDE, SIDE))
     view.settle()
     dotted = view.slice.picture(SIDE, SIDE)[:256, :256]
-    assert set(np.unique(dotted)) == {0, 36}
+    assert set(np.unique(dotted)) == {0, DOT}
     seen: list[set[int]] = []
     view.slice.painted.connect(lambda: seen.append(set(np.unique(view.slice.picture(SIDE, SIDE)[:256, :256]))))
     view.slice.set_levels(0, 0, 100)
     view.settle()
     assert seen
-    assert all(values == {0, 36} for values in seen)
+    assert all(values == {0, DOT} for values in seen)
