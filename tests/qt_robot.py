@@ -129,6 +129,12 @@ class QtRobot(Robot):
     def retry_row(self, path: str) -> None:
         self._click(self._note(path))
 
+    def type_name(self, text: str) -> None:
+        field = self.window.tree.filter
+        field.setFocus()
+        QTest.keyClicks(field, text)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+
     def show_info(self) -> None:
         window = self.window
         window.tabs.setCurrentWidget(window.info)
@@ -272,7 +278,8 @@ class QtRobot(Robot):
             for words in window.findChildren(kind):
                 yield words.text()
                 yield words.toolTip()
-        for row in window.image.sliders._rows.values():
+        image = getattr(window, "image", None)  # a dock leaves pictures to napari
+        for row in image.sliders._rows.values() if image is not None else ():
             yield f"{row.index.text()} {row.end.text()}"
         for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
             yield widget.toPlainText()

@@ -112,6 +112,10 @@ class JupyterRobot(Robot):
     def rows(self) -> list[str]:
         return [row["name"] for row in self.page.view.get("rows", []) if row["depth"]]
 
+    def type_name(self, text: str) -> None:
+        self.page.send("tree.filter", text)
+        self.page.send("name", text)
+
     def expand(self, path: str) -> None:
         row = self.shown(path)
         if not row["expanded"]:

@@ -12,7 +12,7 @@ from contracts.journeys import SECONDS, Journeys, Robot
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import ROOT, Session
 from zarrscope_app.presenters.commands import command
-from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.session.actions import open_name, perform
 
 PIXELS = (128, 128)
 
@@ -39,6 +39,10 @@ class ScriptRobot(Robot):
         id = self.session.tree.find(path)
         assert id is not None, f"{path} is not in the tree"
         return id
+
+    def type_name(self, text: str) -> None:
+        self.session.tree.filter(text)
+        open_name(self.session, text)
 
     def rows(self) -> list[str]:
         tree = self.session.tree

@@ -68,6 +68,10 @@ class TextualRobot(Robot):
         assert self.app is not None
         return self.app.query_one("#tree", TreeLines)
 
+    def type_name(self, text: str) -> None:
+        self.focus("#tree")
+        self.press("slash", *("slash" if char == "/" else char for char in text), "enter")
+
     def rows(self) -> list[str]:
         return [row.name for row in (self._tree.row(i) for i in range(1, self._tree.count())) if row is not None]
 

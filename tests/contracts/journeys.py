@@ -260,6 +260,10 @@ class Robot(abc.ABC):
         """The row's retry."""
 
     @abc.abstractmethod
+    def type_name(self, text: str) -> None:
+        """Types into the filter of the tree, and presses Enter."""
+
+    @abc.abstractmethod
     def take(self, offer: str) -> None:
         """Uses what the host offers for the selected node: a command of SessionState.offers."""
 
@@ -623,6 +627,21 @@ class Journeys:
         shelf.failing.clear()
         robot.retry_row("/many")
         robot.wait(lambda: "img2" in robot.rows(), "the children of /many")
+
+    def test_a_child_that_nobody_lists_is_typed(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        shelf.listable = False
+        robot.open(shelf.address)
+        self.ready(robot)
+        robot.wait(lambda: robot.sees(strings.UNLISTABLE), "that nothing is listed, rather than an empty group")
+        robot.type_name("many/img2")
+        robot.wait(lambda: robot.session.state.path == "/many/img2", "the node that was typed")
+        robot.wait(lambda: robot.rows() == ["many", "img2"], "its rows, and no filter")
+        robot.type_name("/nowhere")
+        robot.wait(lambda: robot.sees("nowhere"), "that there is no such node")
+        assert robot.rows() == ["many", "img2"]
+        robot.session.tree.refresh()
+        robot.wait(lambda: "many" in robot.rows(), "what was typed, after a refresh")
 
     def test_cancel(self, robot: Robot, shelf: Shelf) -> None:
         tree_of_all_kinds(shelf)

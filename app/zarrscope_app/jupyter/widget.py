@@ -27,7 +27,7 @@ from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.jupyter.views import CONTENT, content
 from zarrscope_app.presenters import CoalescedCall, Session, Settings, strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, is_plain, python_text
-from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.settings import FileSettings
@@ -118,6 +118,8 @@ class Explorer(anywidget.AnyWidget):
         self._post = post or poster()
         self._editable = editable
         self._rows = (0, 200)
+        self.cleared = 0
+        """How often the filter was emptied because what it held was opened."""
         self._pixels = (320, 480)
         self._rect: tuple[float, float, float, float] | None = None
         self._painting: Ticket | None = None
@@ -170,6 +172,7 @@ class Explorer(anywidget.AnyWidget):
                 "first_row": self._rows[0],
                 "row_count": s.tree.flat_count,
                 **content(s),
+                "cleared": self.cleared,
                 "editable": self._editable,
                 "words": WORDS,
                 "keys": KEYS,
@@ -231,7 +234,7 @@ class Explorer(anywidget.AnyWidget):
         do, args = message.get("do"), message.get("args")
         if not isinstance(do, str) or not isinstance(args, list):
             return
-        if do in ("rows", "viewport", "command", "channel", "axis"):
+        if do in ("rows", "viewport", "command", "channel", "axis", "name"):
             try:
                 getattr(self, f"_on_{do}")(*args)
             except (TypeError, ValueError, OverflowError):
@@ -260,6 +263,11 @@ class Explorer(anywidget.AnyWidget):
 
     def _on_channel(self, number: int) -> None:
         toggle_channel(self.session, int(number))
+
+    def _on_name(self, text: str) -> None:
+        if open_name(self.session, str(text)):
+            self.cleared += 1
+            self._publish.soon()
 
     def _on_axis(self, letter: str) -> None:
         choose_axis_key(self.session, str(letter))

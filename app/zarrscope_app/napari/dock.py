@@ -27,7 +27,7 @@ from zarrscope_app.napari.planes import watch
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
-from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.form import AttributesPane
@@ -83,6 +83,7 @@ class Explorer(QWidget):
         self.retry.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
+        self.tree.entered.connect(self._entered)
         self.tree.opened.connect(self._opened)
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
         self.form: AttributesPane = self.tabs.pages["attributes"]
@@ -196,6 +197,10 @@ class Explorer(QWidget):
         if self.session is not None and self.session.state.retry:
             self.session.retry()
         self.planes.retry()
+
+    def _entered(self, text: str) -> None:
+        if self.session is not None:
+            self.tree.leave_filter(open_name(self.session, text))
 
     def _select(self, path: str) -> None:
         if self.session is not None:

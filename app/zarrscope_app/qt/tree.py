@@ -23,6 +23,8 @@ class TreePane(QWidget):
     chosen = Signal(str)
     opened = Signal(str)
     renamed = Signal(str, str)
+    entered = Signal(str)
+    """What was typed into the filter, at Enter."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,6 +36,7 @@ class TreePane(QWidget):
         self.filter.setAccessibleName(LABELS["filter"])
         self.filter.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
         self.filter.textChanged.connect(self._filter)
+        self.filter.returnPressed.connect(lambda: self.entered.emit(self.filter.text()))
         self.view = _View()
         self.view.setAccessibleName(LABELS["tree"])
         self.view.activated.connect(self._activated)
@@ -155,6 +158,12 @@ class TreePane(QWidget):
                 return True
             row = presenter.row(row.parent) if row.parent >= 0 else None
         return False
+
+    def leave_filter(self, opened: bool) -> None:
+        """From the filter to the rows; `opened`: what was typed was a path."""
+        if opened:
+            self.filter.clear()
+        self.view.setFocus()
 
     def clear_filter(self) -> bool:
         """Show all names again. False when none were hidden."""

@@ -26,7 +26,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
 from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo
 from zarrscope_app.presenters.installation import report
-from zarrscope_app.presenters.session.actions import choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.actions import choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 
 from .address import AddressLine
@@ -84,6 +84,7 @@ class Window(QMainWindow):
         self.error_bar = ErrorBar({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
+        self.tree.entered.connect(self._entered)
         self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self)
         self.tabs = ViewTabs(post)
         self.image: ImagePane = self.tabs.pages["image"]
@@ -232,6 +233,10 @@ class Window(QMainWindow):
     def _problems_changed(self) -> None:
         if self._session is not None:
             self.tabs.show_views()
+
+    def _entered(self, text: str) -> None:
+        if self._session is not None:
+            self.tree.leave_filter(open_name(self._session, text))
 
     def _select(self, path: str) -> None:
         if self._session is not None:

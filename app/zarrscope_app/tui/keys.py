@@ -16,7 +16,7 @@ from textual.widget import Widget
 from zarrscope_app.presenters import KINDS, Field, Session
 from zarrscope_app.presenters.commands import COMMANDS, LABELS
 from zarrscope_app.presenters.form.presenter import EditStatus
-from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, perform, toggle_channel
+from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import Entry
@@ -155,6 +155,8 @@ class Keyboard:
         elif event.key != "enter":
             entry.key(event)
             self._typed(entry)
+        elif entry.id == "filter" and open_name(self.session, entry.value):
+            self._end_input(entry)
         elif entry.id == "filter":
             self.focus(self.app.tree_lines)
         else:

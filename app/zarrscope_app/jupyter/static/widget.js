@@ -19,7 +19,8 @@ function render({ model, el: root }) {
   const send = (name, ...args) => model.send({ do: name, args });
   const head = el("div", { class: "zs-head" });
   const errorBar = el("div", { class: "zs-error-bar", role: "alert" });
-  const filter = el("input", { type: "search", oninput: () => send("tree.filter", filter.value) });
+  const filter = el("input", { type: "search", oninput: () => send("tree.filter", filter.value),
+    onkeydown: (e) => { if (e.key === "Enter") send("name", filter.value); } });
   const tree = el("div", { class: "zs-tree", role: "tree", onscroll: askRows });
   const side = el("div", { class: "zs-side" }, filter, tree);
   const tabs = el("div", { class: "zs-tabs", role: "tablist" });
@@ -143,14 +144,16 @@ function render({ model, el: root }) {
   new ResizeObserver(() => { if (stage.clientWidth) fit(); }).observe(stage);
 
   // ---------------------------------------------------------------- the panes
+  let cleared = 0;
   function paintTree(view) {
+    if (view.cleared !== cleared) { cleared = view.cleared; filter.value = ""; }
     const height = view.row_count * ROW;
     const spacer = el("div"); spacer.style.height = height + "px";
     tree.replaceChildren(spacer, ...view.rows.map((row, i) => {
       const line = el("div", {
         class: "zs-row" + (row.path === view.session.path ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
         "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "data-path": row.path,
-        title: row.badge || row.sentence || row.name, onclick: () => send("session.select", row.path),
+        title: row.badge || row.sentence || [row.path, row.origin].filter(Boolean).join("\n"), onclick: () => send("session.select", row.path),
         ondblclick: () => row.expandable && send("tree.toggle", row.id),
       },
       el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) send("tree.toggle", row.id); } },

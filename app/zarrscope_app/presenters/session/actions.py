@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.tree.rows import ROOT
 
 LEAP = 10
 BRIGHTER = 1.25
@@ -104,3 +105,18 @@ def choose_axis_key(session: Session, letter: str) -> bool:
             session.slice.choose_axis(axis.name)
             return True
     return False
+
+
+def open_name(session: Session, text: str) -> bool:
+    """Goes to the node of a name or path that somebody typed into the filter, and adds its row: for stores that cannot
+    list. A name counts from the group on show, "/a" from the root. False where the filter finds rows: go to those."""
+    name = text.strip()
+    if not name.strip("/") or session.tree.finds:
+        return False
+    node = session.node
+    group = "/" if node is None else node.path if node.kind == "group" else node.path.rpartition("/")[0]
+    path = name if name.startswith("/") else f"{group.rstrip('/')}/{name}"
+    session.tree.filter("")
+    session.tree.open_child(ROOT, path)
+    session.select(path)
+    return True

@@ -33,6 +33,8 @@ class Branch:
     state: str = "unknown"
     sentence: str = ""
     retry: bool = False
+    unlisted: bool = False
+    """There may be more children than are known: nothing lists them."""
     dead: bool = False
     """Replaced by a refresh: its children's ids mean nothing any more."""
     ticket: Ticket | None = None

@@ -61,6 +61,8 @@ class TreePresenter:
         self._next = 1
         self._starts: list[int] = []
         self._blocks: list[tuple[Branch, int]] = []
+        self._typed: dict[str, dict[str, None]] = {}
+        """Names of children that somebody typed, by the path of the group: a refresh finds them again."""
 
     # ------------------------------------------------------------------ for the session
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
@@ -251,6 +253,12 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.expanded = True
+        self._typed.setdefault(path, {})["/".join(parts)] = None
+        if branch.state == "unknown":
+            self._fetch(branch)
+        if branch.ticket is not None:  # it is added once all that is listed has come
+            self._touch(id)
+            return
 
         def work() -> Child:
             node = hierarchy[f"{path.rstrip('/')}/{parts[0]}"]
@@ -260,18 +268,25 @@ class TreePresenter:
             if branch.dead:
                 return
             if outcome.error is not None:
+                self._typed[path].pop("/".join(parts), None)
                 branch.sentence = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
                     self._add(branch, outcome.value)
-                branch.sentence = ""
+                branch.sentence = strings.UNLISTABLE if branch.unlisted else ""
                 if parts[1:]:
                     child = branch.child_named(parts[0])
                     if child is not None:
                         self.open_child(branch.child_id(child), "/".join(parts[1:]))
+                self._advance()
             self._touch(branch.id)
 
         self._owner.fetch(work, done)
+
+    @property
+    def finds(self) -> bool:
+        """Whether a name passes the filter, or may still turn out to."""
+        return self._root.searching is not None or bool(self._root.shown(self._search.needle))
 
     # ------------------------------------------------------------------ fetching
     def _fetch(self, branch: Branch) -> None:
@@ -341,6 +356,10 @@ class TreePresenter:
     def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
         branch.stop_listing()
         branch.state, branch.sentence, branch.retry = state, sentence, retry
+        branch.unlisted = sentence == strings.UNLISTABLE
+        for name in [*self._typed.get(branch.path, ())]:
+            if branch.child_named(name.partition("/")[0]) is None:
+                self.open_child(branch.id, name)
         self._touch(branch.id)
         self._advance()
 
