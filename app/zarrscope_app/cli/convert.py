@@ -59,7 +59,7 @@ def axis_lengths(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def codec_list(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
-    """Names, name:level, or JSON objects; "none" alone for no compression."""
+    """Parses --codec: names ("gzip"), names with a level ("zstd:3") and JSON objects; "none": no compression."""
     import json
 
     if not values:

@@ -24,6 +24,8 @@ MENUS = (
 
 @dataclass(frozen=True)
 class Command:
+    """A command that a person may give: its label, keys and place in the menus."""
+
     id: str
     label: str
     menu: str

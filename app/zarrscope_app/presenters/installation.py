@@ -45,9 +45,9 @@ def lacking(front_end: FrontEnd) -> str:
 
 
 def choose_qt() -> None:
-    """Has qtpy take a binding of Qt 6, as it would take PyQt5 first where that is installed, too.
+    """Makes qtpy choose a binding of Qt 6. By itself it would choose PyQt5 where that is installed, too.
 
-    What somebody chose with QT_API stays, and so does a binding that was imported before.
+    A binding that was named in QT_API, or imported before, stays.
     """
     if os.environ.get("QT_API") or any(name in sys.modules for name in ("qtpy", "PyQt5", "PySide2", *QT_BINDINGS)):
         return

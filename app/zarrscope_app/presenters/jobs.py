@@ -16,6 +16,8 @@ from zarrscope_app.presenters.coalesce import CoalescedCall
 
 
 class JobState(Enum):
+    """How far a job is."""
+
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -24,7 +26,10 @@ class JobState(Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """`progress` 0 … 1, None while unknown. `text` for the bar: "12 of 40 · 4 s left". `sentence` the result."""
+    """A long job as hosts show it.
+
+    `progress` 0 … 1, None while unknown. `text` for the bar: "12 of 40 · 4 s left". `sentence` the result.
+    """
 
     id: int
     name: str

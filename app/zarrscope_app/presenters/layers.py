@@ -44,7 +44,8 @@ NO_LABELS = "Labels must be integers: these are shown as an image."
 
 @dataclass(frozen=True)
 class Layer:
-    """`data`: lazy levels, finest first, all of the same axes. Per axis of `data`: names, scale, translation, units."""
+    """One layer for a viewer: its data, and how it lies and looks. `data`: lazy levels, finest first, all of the same
+    axes. Per axis of `data`: names, scale, translation, units."""
 
     kind: str
     """ "image" | "labels". An image is never RGB: its colours are those of its channels, as the file states them."""

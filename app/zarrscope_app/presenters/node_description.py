@@ -30,6 +30,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Section:
+    """Some lines about a node under one title."""
+
     title: str
     items: tuple[Item, ...]
 

@@ -15,7 +15,10 @@ from .theme import Role, icon
 
 
 class AddressLine(QWidget):
-    """`entered(text)` an address typed, `went(path)` a crumb clicked, `asked(command)` for back and forward."""
+    """The address of the place on show, to be read, clicked and typed over.
+
+    `entered(text)` an address typed, `went(path)` a crumb clicked, `asked(command)` for back and forward.
+    """
 
     entered = Signal(str)
     went = Signal(str)

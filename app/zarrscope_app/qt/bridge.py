@@ -12,7 +12,10 @@ from qtpy.QtCore import QObject, Qt, Signal
 
 
 class Bridge(QObject):
-    """Lives on the thread that made it; `post` may be called from any thread."""
+    """Carries calls from any thread to the thread of the window.
+
+    Lives on the thread that made it; `post` may be called from any thread.
+    """
 
     _posted = Signal(object)
 

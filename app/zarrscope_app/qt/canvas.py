@@ -29,8 +29,11 @@ _PIN = 7
 
 
 class ImageCanvas(QWidget):
-    """`attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed,
-    `hovered` when the cursor is over another place."""
+    """Draws a plane of an image, to be zoomed and panned.
+
+    `attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed, `hovered` when the cursor
+    is over another place.
+    """
 
     zoomed = Signal()
     hovered = Signal()

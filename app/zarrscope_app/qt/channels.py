@@ -25,7 +25,7 @@ from .theme import icon
 
 
 class ChannelsPanel(QScrollArea):
-    """`attach` a slice presenter, or None."""
+    """The panel with channels, labels and the level on show. `attach` a slice presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

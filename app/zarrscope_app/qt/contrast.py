@@ -20,7 +20,10 @@ _GRIP = 9.0
 
 
 class ContrastStrip(QWidget):
-    """`levels_dragged(lo, hi)` while dragging, `auto_asked()` on a double-click."""
+    """A histogram with two handles, for the contrast limits of a channel.
+
+    `levels_dragged(lo, hi)` while dragging, `auto_asked()` on a double-click.
+    """
 
     levels_dragged = Signal(float, float)
     auto_asked = Signal()

@@ -25,7 +25,7 @@ _TICK_MS = 60
 
 
 class ImagePane(QWidget):
-    """`attach` a slice presenter, or None."""
+    """The Image tab: picture or line, with sliders. `attach` a slice presenter, or None."""
 
     zoomed = Signal()
     hovered = Signal()

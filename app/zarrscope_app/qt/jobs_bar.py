@@ -13,7 +13,10 @@ from .theme import icon
 
 
 class JobsBar(QWidget):
-    """Hidden while nothing runs. `attach` a jobs presenter, or None."""
+    """Shows the job that runs, with its progress and a way to stop it.
+
+    Hidden while nothing runs. `attach` a jobs presenter, or None.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

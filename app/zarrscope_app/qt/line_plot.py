@@ -17,7 +17,10 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 64, 24, 12, 16
 
 
 class LinePlotWidget(QWidget):
-    """`attach` a presenter whose state is of the kind "line". Wheel zooms along the line, dragging moves it."""
+    """Draws a 1-D array as a line.
+
+    `attach` a presenter whose state is of the kind "line". Wheel zooms along the line, dragging moves it.
+    """
 
     hovered = Signal()
 

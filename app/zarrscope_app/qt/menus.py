@@ -34,7 +34,7 @@ NEEDS_SESSION = (
 
 
 class Menus:
-    """`actions[id]` and `menus[id]` of `window`; a command calls `run(id)`."""
+    """The menus and keys of a window. `actions[id]` and `menus[id]` of `window`; a command calls `run(id)`."""
 
     def __init__(self, window: QMainWindow, run: Callable[[str], None]) -> None:
         self.actions: dict[str, QAction] = {}

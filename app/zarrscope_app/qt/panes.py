@@ -44,7 +44,7 @@ _FEW_COLUMNS = 32
 
 
 class ValuesModel(QAbstractTableModel):
-    """Asks the presenter for blocks of cells, as the view comes to them."""
+    """The Qt model of the Values tab: asks the presenter for blocks of cells as they come into view."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -105,7 +105,8 @@ class ValuesModel(QAbstractTableModel):
 
 
 class ValuesPane(QWidget):
-    """`attach` a values presenter, or None. `told(sentence)` about what could not be copied, or "" when it was."""
+    """The Values tab: exact numbers in a table. `attach` a values presenter, or None. `told(sentence)` about what could
+    not be copied, or "" when it was."""
 
     told = Signal(str)
 
@@ -202,7 +203,7 @@ class ValuesPane(QWidget):
 
 
 class InfoPane(QWidget):
-    """`attach` a metadata presenter, or None."""
+    """The Info tab: what a node is, in words. `attach` a metadata presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -272,7 +273,7 @@ class InfoPane(QWidget):
 
 
 class ProblemsPane(QWidget):
-    """`attach` a problems presenter, or None. `chosen(path)` on a double-click."""
+    """The Problems tab. `attach` a problems presenter, or None. `chosen(path)` on a double-click."""
 
     chosen = Signal(str)
 

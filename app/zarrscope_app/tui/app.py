@@ -49,6 +49,8 @@ class Call(Message):
 
 
 class Explorer(App[int]):
+    """The application on the terminal."""
+
     CSS = """
     Screen { layout: vertical; overflow: hidden; }
     #head, #tabs, #status, #footer { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }

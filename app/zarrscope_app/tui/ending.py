@@ -55,7 +55,8 @@ class Ends(Protocol):
 
 
 class Ending:
-    """`with Ending(app): app.run()`. `tell` is called before the process is ended by force."""
+    """Watches that the program ends when it is told to: `with Ending(app): app.run()`. `tell` is called before the
+    process is ended by force."""
 
     def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
         self._app, self._tell = app, tell

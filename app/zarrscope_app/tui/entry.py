@@ -36,7 +36,7 @@ class Guarded(MessagePump):
 
 
 class Entry(Guarded, Input, can_focus=True):
-    """`key` and `paste` change the text at once; Enter and Escape are the application's."""
+    """One line of input. `key` and `paste` change the text at once; Enter and Escape are the application's."""
 
     def __init__(self, **options: Any) -> None:
         # Selecting all when the focus comes would select what was typed before that message.

@@ -128,6 +128,8 @@ class Lines(Guarded, ScrollView, can_focus=True):
 
 
 class TreeLines(Lines):
+    """The tree of nodes as lines."""
+
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
         self._painted: object = None
@@ -196,6 +198,8 @@ class TreeLines(Lines):
 
 
 class FormLines(Lines):
+    """The fields of the attributes as lines."""
+
     def count(self) -> int:
         return len(self.session.edit.state.fields)
 
@@ -275,6 +279,8 @@ def _fold(line: str, width: int) -> list[Piece]:
 
 
 class ProblemLines(Lines):
+    """Warnings and errors as lines."""
+
     def count(self) -> int:
         return max(1, self.session.problems.count)
 

@@ -22,6 +22,8 @@ PICKS = "123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class Sheet(Guarded, ModalScreen[str]):
+    """A sheet over the screen, with a text and the keys that answer it."""
+
     DEFAULT_CSS = """
     Sheet { align: center middle; }
     Sheet VerticalScroll { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary;

@@ -229,7 +229,10 @@ class StoredChunks:
 
     # ------------------------------------------------------------------ decoding
     def decoded(self, start: int = 0) -> Iterator[tuple[int, list[Finding]]]:
-        """(chunks of the grid passed so far, findings among the last of them), until all are done or cancelled."""
+        """Decodes chunks from number `start` on.
+
+        Yields how many were passed so far, and the findings among the last ones.
+        """
         if self._present is None and self.total > MAX_ASKED:
             text = f"The store cannot list its keys, and {self.total:,} chunks are too many to ask for one by one"
             yield self.total, [self._finding("warning", "chunks-not-checked", text, None)]

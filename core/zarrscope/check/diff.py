@@ -43,7 +43,8 @@ ABSENT = Absent()
 
 @dataclass(frozen=True)
 class Difference:
-    """`what` differs at node `path`, relative to both starts: "node", "kind", "shape", "attributes", "values" …
+    """One difference between two hierarchies: `what` differs at node `path`, relative to both starts: "node", "kind",
+    "shape", "attributes", "values" …
 
     `pointer` is the place within attributes or a document. `left` and `right` are JSON values, numpy scalars or text;
     ABSENT where one side has nothing. For "values" they are those at `index`, the first that differs in C order, and

@@ -450,7 +450,7 @@ class Locator:
             return known[1] if known else None
 
     def forget(self, key: str | None = None) -> bool:
-        """Forgets the shard indexes under `key`, or all. Whether there were any."""
+        """Forgets the remembered shard indexes under `key`, or all of them. Returns whether there were any."""
         with self._guard:
             stale = [place for place in self._indexes if key is None or place.key == key]
             for place in stale:

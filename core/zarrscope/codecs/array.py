@@ -50,7 +50,7 @@ SMALL = {
 
 @codec("bytes")
 class BytesCodec(ArrayToBytes):
-    """Elements one after the other."""
+    """Stores elements one after the other, in the byte order of `endian`."""
 
     plain = True
 
@@ -270,6 +270,8 @@ class VariableLength(ArrayToBytes):
 
 @codec("vlen-utf8")
 class VlenUtf8(VariableLength):
+    """Strings of any length as UTF-8: numcodecs "vlen-utf8"."""
+
     text = True
 
     def _codec(self) -> Any:
@@ -278,5 +280,7 @@ class VlenUtf8(VariableLength):
 
 @codec("vlen-bytes")
 class VlenBytes(VariableLength):
+    """Byte strings of any length: numcodecs "vlen-bytes"."""
+
     def _codec(self) -> Any:
         return needed("numcodecs.vlen").VLenBytes()

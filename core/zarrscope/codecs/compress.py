@@ -72,7 +72,7 @@ class Deflated(BytesToBytes):
 
 @codec("gzip")
 class Gzip(Deflated):
-    """RFC 1952: members one after the other; zeros may follow the last."""
+    """Deflate in the wrapper of gzip (RFC 1952): members one after the other; zeros may follow the last."""
 
     window = 31
 
@@ -125,7 +125,7 @@ class Gzip(Deflated):
 
 @codec("numcodecs.zlib")
 class Zlib(Deflated):
-    """RFC 1950."""
+    """Deflate in the wrapper of zlib (RFC 1950)."""
 
     window = 15
 
@@ -205,5 +205,7 @@ class Checksummed(BytesToBytes):
 
 @codec("crc32c")
 class Crc32c(Checksummed):
+    """The CRC-32C checksum, little-endian, after the bytes it covers."""
+
     def digest(self, data: Buffer) -> bytes:
         return crc32c(data).to_bytes(4, "little")

@@ -26,7 +26,7 @@ _ZFP_TYPES = {"int32": "type_int32", "int64": "type_int64", "float32": "type_flo
 
 
 class Zfpy(ArrayToBytes):
-    """The base of both spellings of zfp: types, sizes, and decoding from padded bytes."""
+    """What both spellings of zfp share: types, sizes, and decoding from padded bytes."""
 
     arguments: dict[str, Any]
 
@@ -81,7 +81,7 @@ class Zfpy(ArrayToBytes):
 
 @codec("zfp")
 class Zfp(Zfpy):
-    """The registered codec: a stream without header, its mode in the configuration.
+    """The registered codec "zfp": a stream without header, its mode in the configuration.
 
     Its forerunner in zarrs had `write_header`, which makes the stream that of numcodecs.zfpy.
     """
@@ -117,7 +117,7 @@ class Zfp(Zfpy):
 
 @codec("numcodecs.zfpy")
 class NumcodecsZfpy(Zfpy):
-    """A stream that describes itself."""
+    """The codec "zfpy" of numcodecs: a stream that describes itself."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)

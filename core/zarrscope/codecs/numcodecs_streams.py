@@ -56,6 +56,8 @@ class Streamed(BytesToBytes):
 
 @codec("numcodecs.bz2")
 class Bz2(Streamed):
+    """bzip2 streams, by the standard library."""
+
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=1, low=1, high=9)
@@ -69,7 +71,7 @@ class Bz2(Streamed):
 
 @codec("numcodecs.lzma")
 class Lzma(Streamed):
-    """`format` 1 is .xz, 2 the old .lzma, 3 a raw stream that only `filters` explain."""
+    """LZMA, by the standard library. `format` 1 is .xz, 2 the old .lzma, 3 a raw stream that only `filters` explain."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -161,6 +163,8 @@ class Shuffle(BytesToBytes):
 
 @codec("numcodecs.base64")
 class Base64(BytesToBytes):
+    """Base64 text in place of the bytes."""
+
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
             result = base64.standard_b64decode(bytes(data))
@@ -176,6 +180,8 @@ class Base64(BytesToBytes):
 
 @codec("numcodecs.crc32")
 class Crc32(Checksummed):
+    """The CRC-32 checksum of zlib."""
+
     place = "start"
 
     def digest(self, data: Buffer) -> bytes:
@@ -184,6 +190,8 @@ class Crc32(Checksummed):
 
 @codec("numcodecs.adler32")
 class Adler32(Checksummed):
+    """The Adler-32 checksum of zlib."""
+
     place = "start"
 
     def digest(self, data: Buffer) -> bytes:
@@ -192,6 +200,8 @@ class Adler32(Checksummed):
 
 @codec("numcodecs.fletcher32")
 class Fletcher32(Checksummed):
+    """The Fletcher-32 checksum, as HDF5 computes it."""
+
     def digest(self, data: Buffer) -> bytes:
         # HDF5 pads an odd number of bytes; numcodecs gives the checksum only behind a copy of the data.
         return bytes(needed("numcodecs.fletcher32").Fletcher32().encode(bytes(data)))[-4:]
@@ -199,6 +209,8 @@ class Fletcher32(Checksummed):
 
 @codec("numcodecs.jenkins_lookup3")
 class JenkinsLookup3(Checksummed):
+    """The checksum of Bob Jenkins' lookup3 hash."""
+
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.initval = settings.integer("initval", default=0, low=0, high=(1 << 32) - 1)

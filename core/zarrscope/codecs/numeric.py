@@ -41,7 +41,7 @@ def named_dtype(settings: CodecSettings, member: str, default: np.dtype[Any] | N
 
 
 class Elementwise(ArrayToArray):
-    """Each element by itself; `made` is the encoded dtype."""
+    """A codec that changes each element by itself; `made` is the encoded dtype."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec, made: np.dtype[Any]) -> None:
         super().__init__(settings, decoded)
@@ -104,7 +104,7 @@ class BitRound(Identity):
 
 @codec("numcodecs.bitround")
 class NumcodecsBitRound(BitRound):
-    pass
+    """Rounding of the mantissa with the configuration of numcodecs."""
 
 
 @codec("numcodecs.quantize")
@@ -130,6 +130,8 @@ class Quantize(Elementwise):
 
 @codec("numcodecs.astype")
 class AsType(Elementwise):
+    """Stores elements as another data type."""
+
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, named_dtype(settings, "encode_dtype", None))
         named_dtype(settings, "decode_dtype", decoded.numpy)

@@ -101,6 +101,8 @@ class Itemised(ArrayToBytes):
 
 @codec("numcodecs.json2")
 class Json2(Itemised):
+    """Objects as JSON: numcodecs "json2"."""
+
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
@@ -115,6 +117,8 @@ class Json2(Itemised):
 
 @codec("numcodecs.msgpack2")
 class Msgpack2(Itemised):
+    """Objects as MessagePack: numcodecs "msgpack2"."""
+
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         self.raw = settings.boolean("raw", default=False)
@@ -135,7 +139,7 @@ class Msgpack2(Itemised):
 
 @codec("numcodecs.pickle")
 class Pickle(ArrayToBytes):
-    """Never: a pickle runs whatever its writer wanted."""
+    """Refuses pickled objects: loading a pickle runs whatever code its writer put in."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         raise Unsupported(

@@ -24,6 +24,8 @@ _PADDINGS = {"none": "none", "first_byte": "first", "start_byte": "first", "last
 
 @codec("packbits")
 class PackBits(ArrayToBytes):
+    """Packs elements of one to a few bits into bytes, the first element in the lowest bits."""
+
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         if decoded.dtype.variable or decoded.numpy.names is not None or decoded.numpy.kind in "USO":

@@ -36,7 +36,10 @@ PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 
 
 class CodecPipeline:
-    """`spec` decoded, `encoded` stored; sharding.shard_of tells whether inner chunks can be read by themselves.
+    """Decodes and encodes the chunks of one array by its list of codecs.
+
+    `spec` describes a decoded chunk, `encoded` its stored form. `sharding.shard_of` tells whether the inner chunks of a
+    shard can be read by themselves.
 
     Raises BadMetadata or Unsupported with a pointer that begins with `at` ("/codecs/1/configuration/level").
     `implicit`: a list without an array→bytes codec means little-endian bytes (interim texts, spec A.7).

@@ -171,7 +171,7 @@ class ShardIndex:
 
 
 class Shard:
-    """How to read and write one inner chunk without the others."""
+    """The layout of one shard: finds, reads and writes an inner chunk without decoding the others."""
 
     def __init__(
         self, grid: ChunkIndex, inner: CodecPipeline, index: CodecPipeline, at_start: bool, spec: ArraySpec
@@ -249,6 +249,8 @@ class Shard:
 
 @codec(NAME)
 class Sharding(ArrayToBytes):
+    """The codec sharding_indexed: a chunk stored as a shard of inner chunks with an index."""
+
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
         shape = settings.integers("chunk_shape", length=len(decoded.shape), low=1)

@@ -120,7 +120,7 @@ _local = threading.local()
 
 @codec("zstd")
 class Zstd(BytesToBytes):
-    """Level 0 is the library's default, 3."""
+    """Zstandard compression. Level 0 is the library's default, 3."""
 
     accepts_views = True
 

@@ -90,7 +90,7 @@ def opened(destination: str) -> Store:
 
 
 class DestinationWriter:
-    """Writes the arrays and documents of a plan and compares them with the source; the base of both kinds of run."""
+    """Writes the arrays and documents of a plan and compares them with the source; both kinds of run build on it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The layouts that a new array may get: chunks, shards, codecs as asked for, else those of the source or near them."""
+"""Chooses chunks, shards and codecs of a converted array: as the caller asks, else as in the source or close to it."""
 
 from __future__ import annotations
 

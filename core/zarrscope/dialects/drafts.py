@@ -55,6 +55,8 @@ _NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
 
 @dataclass(frozen=True)
 class DraftDialect(Dialect):
+    """One draft of Zarr v3, by its `layout` (layouts.py)."""
+
     layout: DraftLayout = DRAFT_2022_05
     suffix: str | None = None
     """The suffix that the bootstrap document states; None: that of the layout."""

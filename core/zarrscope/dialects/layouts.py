@@ -31,6 +31,8 @@ DATA_TYPE_EXTENSIONS = re.compile(
 
 @dataclass(frozen=True)
 class DraftLayout:
+    """The keys, spellings and rules of one draft."""
+
     name: str
     title: str
     format_uri: str

@@ -55,6 +55,8 @@ _DATASET = ("dimensions", "blockSize", "dataType")
 
 @dataclass(frozen=True)
 class N5(Dialect):
+    """The dialect of N5: attributes.json in each folder, blocks in folders of their indices."""
+
     lenient: bool = False
 
     name: ClassVar[str] = "n5"

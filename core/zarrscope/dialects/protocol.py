@@ -117,7 +117,9 @@ class Detected:
 
 
 class Dialect(Protocol):
-    """`path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key.
+    """What a dialect can tell and write: documents, keys of chunks, and nodes. It does no I/O.
+
+    `path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key.
 
     What most dialects share is written here; each says only what it does otherwise.
     """

@@ -31,6 +31,8 @@ from zarrscope.model.typestr import parse_typestr
 
 @dataclass(frozen=True)
 class V1(Dialect):
+    """The dialect of Zarr v1: one array, in a "meta" and an "attrs" document."""
+
     lenient: bool = False
 
     name: ClassVar[str] = "v1"

@@ -42,6 +42,8 @@ from zarrscope.model.typestr import parse_typestr, typestr
 
 @frozen
 class V2(Dialect):
+    """The dialect of Zarr v2: .zgroup, .zarray and .zattrs documents, and .zmetadata with copies of all."""
+
     lenient: bool = False
     """Pass over attributes that are not an object; look for chunks under nested keys where no separator is given."""
 

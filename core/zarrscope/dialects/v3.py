@@ -58,6 +58,8 @@ _KINDS = ["array", "group"]
 
 @frozen
 class V3(Dialect):
+    """The dialect of Zarr v3: one zarr.json for each node."""
+
     lenient: bool = False
     """Open what demands extensions unknown here, and null fill values; never write there."""
     fallbacks: bool = True

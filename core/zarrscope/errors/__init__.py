@@ -202,7 +202,10 @@ class Unreadable(_SystemError):
 
 
 class TooLarge(Unreadable):
-    """`size` is that of the value, None where only "more than `limit`" is known."""
+    """The value is larger than the limit that the caller set.
+
+    `size` is that of the value, None where only "more than `limit`" is known.
+    """
 
     title = "Too large"
     errno = numbers.EFBIG
@@ -214,7 +217,10 @@ class TooLarge(Unreadable):
 
 
 class Denied(Unreadable, PermissionError):
-    """`untold`: the store gives the same answer of what is not there, so nobody knows whether there is a value."""
+    """The store denies access.
+
+    `untold`: the store gives the same answer of what is not there, so nobody knows whether there is a value.
+    """
 
     title = "Access denied"
     errno = numbers.EACCES

@@ -30,7 +30,7 @@ _halted: dict[str, None] = {}
 
 
 class Build(NamedTuple):
-    """Which zarrscope a process runs: its version, and a digest of its source."""
+    """The build of zarrscope that a process runs: its version, and a digest of its source."""
 
     version: str
     digest: str

@@ -10,7 +10,7 @@ from zarrscope.jsondoc.document import Document
 
 
 class ValueEdit(Protocol):
-    """A value that comes to a pointer."""
+    """One edit: the value that a JSON pointer is to have."""
 
     @property
     def pointer(self) -> str: ...

@@ -103,6 +103,8 @@ MOST_NOTES = 100
 
 @frozen
 class Scan:
+    """The result of `scan`: the values of a text with their places, and what is not standard JSON in it."""
+
     root: Span
     told: tuple[tuple[str, str], ...]
     """Each deviation from standard JSON: its name as in `oddities` (parse.py), and a sentence."""

@@ -33,7 +33,7 @@ BYTES: CodecKind = "bytes→bytes"
 
 @frozen
 class CodecRow:
-    """One codec. `name` is canonical: v3's, or "numcodecs." before that of numcodecs."""
+    """A row of the table of codecs. `name` is canonical: v3's, or "numcodecs." before that of numcodecs."""
 
     name: str
     kind: CodecKind

@@ -31,7 +31,8 @@ MAX_FIELDS = 4096
 
 @frozen
 class DataType:
-    """`name` as v3 spells it; `numpy` the dtype of decoded values, None when not supported here.
+    """The data type of an array: `name` as v3 spells it; `numpy` the dtype of decoded values, None when not supported
+    here.
 
     `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
     `configuration` is canonical JSON text of the type's configuration ("" when it has none), so that the type hashes.

@@ -242,6 +242,8 @@ class ChunkKeys:
 
 
 class ExtensionOutcome(Enum):
+    """How an extension that a document uses was handled."""
+
     USED = "used"
     IGNORED = "ignored"
     FELL_BACK = "fell back"
@@ -340,6 +342,8 @@ class ArrayMetadata:
 
 @frozen
 class GroupMetadata:
+    """All that a group's documents say, its attributes left out."""
+
     dialect: str
     implicit: bool = False
     """No document says so: there are only nodes beneath it."""

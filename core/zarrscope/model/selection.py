@@ -65,7 +65,10 @@ class ChunkSelection(NamedTuple):
 
 
 class Selection:
-    """`positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it."""
+    """What an index takes of an array.
+
+    `positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it.
+    """
 
     __slots__ = ("full_shape", "positions", "scalar", "shape", "size")
 

@@ -27,7 +27,7 @@ EACH = 200
 
 
 class DocumentCache:
-    """Documents by key; None: absent; Denied: unknown. Thread-safe."""
+    """Remembers fetched documents by key; None stands for an absent one, Denied for one that was not given out."""
 
     def __init__(self, store: Store, found: Mapping[str, bytes], asked: Iterable[str]) -> None:
         """`found`: the documents that a first request for the keys `asked` gave."""

@@ -167,7 +167,9 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
     after = hierarchy.parsed(path, documents)
     if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
         raise BadMetadata(
-            f"Saved like this, {path} would no longer be the node it is", store=hierarchy.url, key=document.key
+            f"With this edit {path} would no longer be a node of its kind ({before.metadata.kind})",
+            store=hierarchy.url,
+            key=document.key,
         )
     # What was odd before may stay, and be mended; nothing becomes odd.
     if after is not None and after.metadata.defects and not (before is not None and before.metadata.defects):

@@ -26,6 +26,8 @@ _EMPTY = np.zeros((0, 0))
 
 
 class TransformError(BadMetadata):
+    """A coordinate transformation that cannot be used, with the reason."""
+
     title = "A coordinate transformation is not one"
 
 

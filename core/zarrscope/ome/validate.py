@@ -37,7 +37,8 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """`pointer` (RFC 6901) into the attributes, what is wrong there, and how strongly the text demands otherwise."""
+    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, what is wrong there, and how
+    strongly the text demands otherwise."""
 
     pointer: str
     message: str

@@ -52,7 +52,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class InterruptibleOperation:
-    """One that runs in the main thread."""
+    """An operation of the main thread that Ctrl-C and other signals may end."""
 
     __slots__ = ("installed", "signal", "since", "told")
 
@@ -120,7 +120,7 @@ def end(operation: InterruptibleOperation) -> None:
 
 
 class operation:
-    """`with operation(): …`"""
+    """`with operation(): …` makes its block one operation, which a signal ends as a whole."""
 
     __slots__ = ("_begun",)
 
@@ -234,7 +234,7 @@ def stop(operation: InterruptibleOperation) -> None:
 
 
 class adopt:
-    """`with adopt(operation): …`: this thread helps with it, and stops when it does."""
+    """`with adopt(operation): …` makes this thread a helper of an operation: it stops when the operation does."""
 
     __slots__ = ("_before", "_operation")
 

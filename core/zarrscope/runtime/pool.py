@@ -24,7 +24,7 @@ HELD_SECONDS = 0.1
 
 
 class Priority(IntEnum):
-    """Lower goes first; equal ones in the order of submission."""
+    """The urgency of a job: lower goes first, equal ones in the order of submission."""
 
     NOW = 0
     """Somebody is blocked until it is done."""

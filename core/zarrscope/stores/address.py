@@ -35,7 +35,9 @@ METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmet
 
 @frozen
 class Address:
-    """`store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root.
+    """The parts of an address.
+
+    `store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root.
 
     `store_url` is the whole address, passwords and all; `public_url` is what may be shown and written. `dialect` is the
     one that the address says ("zarr2://"), else "". `remarks` say how the text was understood, where that is no matter

@@ -32,11 +32,11 @@ _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head")
 
 
 class CutShort(Exception):
-    """Less came than was announced."""
+    """The server sent less than it had announced."""
 
 
 class NeedsWhole(Exception):
-    """The server cannot say this part, but perhaps all of it."""
+    """The server does not send this part of a value; all of it may be asked for instead."""
 
 
 async def read_body(response: Any, part: ByteRange | None, limit: int | None, network: Network) -> tuple[bytes, bytes]:

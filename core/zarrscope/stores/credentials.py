@@ -41,7 +41,7 @@ ANONYMOUS = "without credentials"
 
 @dataclass(frozen=True)
 class Service:
-    """One kind of bucket.
+    """A cloud service with buckets: S3, Google Cloud Storage or Azure.
 
     `place` takes apart what stands behind "scheme://": bucket, path within it, settings that the address names.
     """

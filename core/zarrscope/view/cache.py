@@ -23,6 +23,8 @@ from zarrscope.runtime.tuning import VIEW_BYTES
 
 
 class ChunkState(Enum):
+    """What became of a chunk that was asked for."""
+
     PRESENT = "present"
     FILL = "fill"
     """Nothing is stored there: the fill value is all there is to see."""
@@ -43,7 +45,10 @@ class ChunkResult:
 
 
 class ChunkCache:
-    """`find` and `put` by array and index. `size` is what is held, in bytes, at most `limit`."""
+    """Keeps decoded chunks in memory, and drops those that were used longest ago.
+
+    `find` and `put` by array and index. `size` is what is held, in bytes, at most `limit`.
+    """
 
     OVERHEAD = 400
     """The approximate memory of an entry besides its data, in bytes."""

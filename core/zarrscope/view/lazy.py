@@ -29,7 +29,9 @@ Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, An
 
 
 class LazyView(Computing):
-    """`array` as far as `axes` say; None: all of it. Reads through the loader that all viewers of a process share.
+    """A part of an array that is read only when its values are asked for.
+
+    `array` as far as `axes` say; None: all of it. Reads through the loader that all viewers of a process share.
 
     `layout`: for each axis of the view the axis of the array, or None for one of length one; None: as they come.
     """

@@ -19,7 +19,10 @@ from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 
 
 class Computing(np.lib.mixins.NDArrayOperatorsMixin):
-    """For a class with shape, dtype, `edges(axis)` and `__array__`."""
+    """Gives an array class numpy's operators and functions, computed when needed.
+
+    For a class with shape, dtype, `edges(axis)` and `__array__`.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -63,7 +63,10 @@ class _PrefetchHold:
 
 
 class ChunkLoader:
-    """Use `shared()`; make another one only to test. Every method may be called from any thread but `Ticket.cancel`."""
+    """Fetches and decodes chunks in the background for all viewers of a process.
+
+    Use `shared()`; make another one only to test. Every method may be called from any thread but `Ticket.cancel`.
+    """
 
     def __init__(self, background: Background | None = None, limit: int = VIEW_BYTES) -> None:
         self._background = background

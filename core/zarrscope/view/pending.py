@@ -20,6 +20,8 @@ log = logging.getLogger("zarrscope")
 
 
 class Stage(Enum):
+    """How far a chunk is on its way."""
+
     QUEUED = auto()
     FETCHING = auto()
     FETCHED = auto()

@@ -277,7 +277,10 @@ def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
 # ---------------------------------------------------------------------- contrast
 @dataclass(frozen=True)
 class Histogram:
-    """`counts` per bin, `edges` (one more) in data values. NaN and infinities are not counted but told."""
+    """How many values fall into each of a row of bins.
+
+    `counts` per bin, `edges` (one more) in data values. NaN and infinities are not counted but told.
+    """
 
     counts: np.ndarray[Any, np.dtype[np.int64]]
     edges: np.ndarray[Any, np.dtype[np.float64]]

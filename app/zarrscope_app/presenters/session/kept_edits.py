@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KeepsEdits:
-    """Part of a session: those of an earlier run are offered, and put back or forgotten."""
+    """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier one."""
 
     url: str
     owner: Owner

@@ -63,7 +63,7 @@ class LastLooks:
 
 
 class KeepsViews:
-    """Part of a session."""
+    """The part of a session that tells the view on show, and goes back to an earlier one."""
 
     url: str
     slice: SlicePresenter

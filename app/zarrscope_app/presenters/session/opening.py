@@ -15,7 +15,7 @@ from zarrscope.stores.objects import path_text, place_of
 
 @dataclass(frozen=True)
 class Opening:
-    """What a person chose. Nothing is written where `lenient` is needed."""
+    """How a person chose to open a place. Nothing is written where `lenient` is needed."""
 
     writable: bool = False
     follow_links: bool = False
@@ -58,7 +58,7 @@ def open_place(
 
 
 class Target(NamedTuple):
-    """What a program wants shown."""
+    """A place that a program asks to be shown, such as one that another program was started with."""
 
     url: str
     path: str | None = None

@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 
 
 class Session(KeepsViews, KeepsEdits):
-    """`Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`."""
+    """One opened hierarchy, with a presenter for each thing that is shown of it.
+
+    `Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`.
+    """
 
     changed = Signal()
 
@@ -246,7 +249,7 @@ class Session(KeepsViews, KeepsEdits):
         return self._opening.fallbacks
 
     def set_fallbacks(self, on: bool) -> None:
-        """Opens the same place with fallbacks of data types, or without."""
+        """Opens the same place again, and shows data types that are not understood by their fallback, or not."""
         if on != self._opening.fallbacks:
             self._opening = replace(self._opening, fallbacks=on)
             self.reload()

@@ -19,7 +19,10 @@ OTHER = TypeVar("OTHER")
 
 
 class Tabs:
-    """`presenters` by the ids of their views. What a view of another distribution raises is told to `failed`."""
+    """The tabs of a session.
+
+    `presenters` by the ids of their views. What a view of another distribution raises is told to `failed`.
+    """
 
     def __init__(self, owner: Owner, loader: ChunkLoader, failed: Callable[[BaseException], object]) -> None:
         self._owner, self._loader, self._failed = owner, loader, failed

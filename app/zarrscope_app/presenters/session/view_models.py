@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 class SessionStatus(Enum):
+    """Whether the hierarchy of a session is open."""
+
     OPENING = "opening"
     READY = "ready"
     FAILED = "failed"
@@ -21,6 +23,8 @@ class SessionStatus(Enum):
 
 @dataclass(frozen=True)
 class Tab:
+    """One tab, as hosts show it."""
+
     id: str
     title: str
     enabled: bool
@@ -29,6 +33,8 @@ class Tab:
 
 @dataclass(frozen=True)
 class SessionState:
+    """All that a host paints around the views: address, tabs, status, errors."""
+
     status: SessionStatus
     url: str
     path: str

@@ -51,6 +51,8 @@ class Forgetful:
 
 @dataclass(frozen=True)
 class Recent:
+    """A place that was opened of late."""
+
     url: str
     label: str
 
@@ -68,7 +70,10 @@ MAX_BOOKMARKS = 100
 
 
 class Workspace:
-    """`current` is the session in front, None for an empty window (then show `strings.EMPTY_WINDOW` and `recent`)."""
+    """The sessions of one window.
+
+    `current` is the session in front, None for an empty window (then show `strings.EMPTY_WINDOW` and `recent`).
+    """
 
     changed = Signal()
 

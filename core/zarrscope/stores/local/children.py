@@ -27,7 +27,10 @@ def look_into(
     read: bool,
     limit: int | None,
 ) -> list[ScannedChild]:
-    """The first of `names` in each of `entries`, which lie in `folder`, that of `prefix`."""
+    """Looks into each folder of `entries` for the first of the files `names` that it has, and reads it if `read`.
+
+    `folder` is the path that holds the entries, and `prefix` its prefix in the store.
+    """
     plain, at = bool(NO_FOLLOW) and not store._windows, None
     if plain and store._by_handle:
         with suppress(OSError):

@@ -28,6 +28,8 @@ _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "lim
 
 
 class Frame(NamedTuple):
+    """A message between the two sides: a head as JSON, and bytes."""
+
     head: dict[str, Any]
     body: bytes = b""
 

@@ -53,7 +53,9 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Directory:
-    """`start`: of the directory's bytes in the file; `end`: of its end record; `stop`: where the archive ends.
+    """The central directory of an archive.
+
+    `start`: of the directory's bytes in the file; `end`: of its end record; `stop`: where the archive ends.
 
     `shift`: how many bytes precede the archive in its file, by which all its offsets are too small.
     """

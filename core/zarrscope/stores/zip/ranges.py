@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
+    """A range of bytes in the archive."""
+
     offset: int
     length: int
 
