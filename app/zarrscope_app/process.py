@@ -12,7 +12,7 @@ _OPENBLAS = "OPENBLAS_THREAD_TIMEOUT"
 
 
 def own_process() -> None:
-    """For a main, before numpy is imported.
+    """Sets up the process of an application. Call it in a main, before numpy is imported.
 
     The engine may use memory again and give it back. And the threads of numpy's OpenBLAS sleep while they have nothing
     to do: they would spin for a tenth of a second from their start, on the cores that the first plane is decoded on,

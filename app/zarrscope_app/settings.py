@@ -55,7 +55,7 @@ class FileSettings:
             return
 
     def names(self, start: str) -> list[str]:
-        """Of what is stored, those that begin so."""
+        """The names of stored texts that begin with a prefix."""
         try:
             return sorted(file.stem for file in self._file("x").parent.glob(f"{start}*.json"))
         except (OSError, RuntimeError):

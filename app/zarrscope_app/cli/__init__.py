@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit code."""
+    """Runs one command. Returns the exit code."""
     try:
         result: Any = cli.main(
             args=None if arguments is None else list(arguments), prog_name="zarrscope", standalone_mode=False

@@ -105,7 +105,7 @@ def check(
 
 
 def line(finding: Finding) -> str:
-    """ "error  chunk-truncated  /0  Chunk (1, 2) has … (key '0/c/1/2' at /shape)": one line, whatever the file says."""
+    """One finding as a line of text, whatever the file says: "error  chunk-truncated  /0  Chunk (1, 2) has …"."""
     from zarrscope_app.presenters import strings
 
     where = f"key {finding.key!r}" if finding.key is not None else ""

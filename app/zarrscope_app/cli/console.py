@@ -164,12 +164,12 @@ def follow_links() -> bool:
 
 
 def storage_options(missing_is_fill: bool) -> dict[str, Any] | None:
-    """What the options of a verb say about distant stores, for `zarrscope.open`."""
+    """The options of `zarrscope.open` for distant stores, as the command line gives them."""
     return {"missing_is_fill": True} if missing_is_fill else None
 
 
 def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """For verbs that do something: `| head -1` ends their output, not their work."""
+    """Marks a verb that changes something: when its output is cut off (`| head -1`), its work goes on."""
 
     @wraps(verb)
     def act(*arguments: Any, **options: Any) -> Any:
@@ -201,7 +201,7 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def say(message: str) -> None:
-    """One message on stderr."""
+    """Writes a message to stderr."""
     from zarrscope.errors.confidential import scrub
     from zarrscope.errors.visible import visible  # not by way of the presenters: loading them takes half a second
 
@@ -256,7 +256,10 @@ def _strict(value: Any) -> Any:
 def opened(
     url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
 ) -> tuple[Any, Any]:
-    """(hierarchy, node): `node` as given, else the one that the address itself names, else the root."""
+    """Opens a hierarchy.
+
+    Returns it, and the path of the node: as given, else as the address names it, else the root.
+    """
     import zarrscope
 
     how["storage_options"] = storage_options(missing_is_fill)
@@ -275,7 +278,7 @@ def place(hierarchy: Hierarchy, node: str | None) -> str:
 
 
 def summary(metadata: Any, error: BaseException | None = None) -> str:
-    """The quiet second column of a listing."""
+    """A short description of a node, for the second column of a listing."""
     from zarrscope_app.presenters import strings
 
     if metadata is not None and metadata.kind == "array":

@@ -46,7 +46,7 @@ class DialectName(click.ParamType):  # type: ignore[type-arg]  # generic since c
 
 
 def axis_lengths(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    """ "64,256,256" as lengths per axis."""
+    """Parses lengths per axis: "64,256,256"."""
     if value is None:
         return None
     try:

@@ -29,7 +29,7 @@ class InertStream(io.TextIOWrapper):
         return len(text)
 
     def steer(self, sequence: str) -> None:
-        """Writes a control sequence of our own."""
+        """Writes a control sequence of zarrscope itself."""
         try:
             super().write(sequence)
         except OSError as error:
@@ -54,14 +54,14 @@ _CLOSED = {errno.EPIPE, errno.EIO, *((errno.EINVAL,) if sys.platform == "win32" 
 
 
 def outlive_reader() -> None:
-    """From now on a closed pipe ends no more than the output: for verbs that do something."""
+    """Makes a closed output pipe end the output only, not the work of the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, InertStream):
             stream.outlives_reader = True
 
 
 def make_inert() -> None:
-    """From now on sys.stdout and sys.stderr are inert."""
+    """Makes sys.stdout and sys.stderr write text that no terminal obeys."""
     sys.stdout, sys.stderr = _inert(sys.stdout), _inert(sys.stderr)
     if isinstance(sys.stderr, InertStream):
         sys.stderr.confidential = True
@@ -91,7 +91,7 @@ def steer(sequence: str) -> None:
 
 
 def rewrite(line: str) -> None:
-    """`line` in place of the line the cursor is in."""
+    """Writes `line` over the line that the cursor is in."""
     steer("\r")
     sys.stderr.write(line)
     sys.stderr.flush()

@@ -56,7 +56,7 @@ CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
 
 
 def content(session: Session) -> dict[str, Any]:
-    """What the browser is sent of all views; of those of other distributions the one in front."""
+    """The content of all views, as the browser is sent it; of plugged-in views only the one in front."""
     sent: dict[str, Any] = {"blocks": []}
     for view in session.tabs.views:
         made = CONTENT.get(view.id)

@@ -61,7 +61,7 @@ ROWS = 400
 
 
 def poster() -> Callable[[Callable[[], None]], None]:
-    """The kernel's event loop as `post`."""
+    """Makes the `post` that runs calls on the kernel's event loop."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -342,7 +342,7 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def code(self) -> str:
-        """Python that reads what is selected."""
+        """A line of Python that reads the selected node."""
         session = self.session
         return python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
 

@@ -121,7 +121,7 @@ TERMINAL_KEYS = (
 
 
 def command(id: str) -> Command:
-    """The command `id`. Raises KeyError."""
+    """The command with this `id`. Raises KeyError."""
     for found in COMMANDS:
         if found.id == id:
             return found
@@ -249,7 +249,7 @@ FOOTERS = {
 
 
 def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill: bool = False) -> str:
-    """What "Copy as Python" copies: a line that opens the node."""
+    """The text of "Copy as Python": a line that opens the node."""
     how = ", follow_links=True" if follow_links else ""
     how += ", storage_options={'missing_is_fill': True}" if missing_is_fill else ""
     return visible(f"zarrscope.open({url!r}{how})[{path!r}]")  # what repr leaves becomes an escape that Python reads

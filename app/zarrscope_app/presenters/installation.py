@@ -58,7 +58,7 @@ def choose_qt() -> None:
 
 
 def qt_fails(error: ImportError) -> str:
-    """What to say when Qt is installed and does not load."""
+    """The sentence for when Qt is installed but does not load."""
     library = re.match(r"(lib[\w.+-]+\.so[\w.]*): cannot open", str(error))
     if library is None:
         return f"The window does not start, since Qt cannot be loaded: {error}"

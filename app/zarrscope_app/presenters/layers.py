@@ -453,7 +453,7 @@ class UnreadPlanes:
 
     @property
     def sentence(self) -> str:
-        """What is not shown, and why; "" when all is."""
+        """A sentence on which planes are not shown, and why; "" when all are."""
         if not self._found:
             return ""
         layer, problem = next(iter(self._found.items()))

@@ -84,5 +84,5 @@ class MetadataPresenter:
         self._ticket = self._owner.fetch(work, done)
 
     def text(self) -> str:
-        """All of it as plain text, to copy."""
+        """The whole description as plain text, for the clipboard."""
         return as_text(self._state)

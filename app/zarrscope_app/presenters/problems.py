@@ -29,7 +29,7 @@ class ProblemsPresenter:
 
     @property
     def title(self) -> str:
-        """For the tab: "Problems", "Problems 2"."""
+        """The title of the tab: "Problems", or with the number of them "Problems 2"."""
         return f"Problems {self.count}" if self._items else "Problems"
 
     @property
@@ -53,7 +53,7 @@ class ProblemsPresenter:
         return found
 
     def clear(self, path: str | None = None) -> None:
-        """Forgets all, or those of one node."""
+        """Forgets all problems, or those of one node."""
         kept = {} if path is None else {k: p for k, p in self._items.items() if p.path != path}
         if len(kept) != len(self._items):
             self._items = kept

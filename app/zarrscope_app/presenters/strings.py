@@ -111,7 +111,7 @@ UNITS = {
 
 
 def clean(text: str, limit: int = 0) -> str:
-    """`text` on one line, with what steers or deceives spelled out; cut to `limit` characters when given."""
+    """Returns `text` on one line, with control characters spelled out; cut to `limit` characters when given."""
     shown = visible(text)
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
 
@@ -150,7 +150,7 @@ def node_title(act: str, name: str) -> str:
 
 
 def copy_name(name: str) -> str:
-    """What a copy beside a node is called before somebody gives it a name."""
+    """The name that is proposed for a copy beside a node."""
     return f"{name}-copy"
 
 
@@ -198,7 +198,7 @@ def shape_of(metadata: ArrayMetadata) -> str:
 
 
 def defect(error: ZarrscopeError) -> str:
-    """What is wrong in a document, and where."""
+    """A sentence on what is wrong in a document, and where."""
     where = f"at {error.pointer} in {error.key}" if error.pointer else f"in {error.key}"
     return f"{problem(error).headline} ({clean(where)})"
 
@@ -444,7 +444,7 @@ def _offer(error: ZarrscopeError) -> str:
 
 
 def not_added(name: str, error: BaseException, path: str) -> Problem:
-    """What a viewer said that did not take a layer."""
+    """The sentence for a layer that the viewer refused."""
     why = clean(scrub(f"{type(error).__name__}: {error}".rstrip(": ")), 300)
     return Problem("error", f'The layer "{clean(name, 60)}" cannot be added here ({why}).', why, path=path)
 
@@ -492,5 +492,5 @@ def not_standard(what: str) -> str:
 
 
 def not_standard_line(what: str) -> str:
-    """The same above the lines of a review."""
+    """A line above the review of changes: what in the document is not standard JSON."""
     return f"! {clean(what)}: other readers may refuse the document"

@@ -137,7 +137,7 @@ class ValuesPresenter:
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
-        """Exact texts of a window, "…" for those still to come (they are fetched, and `changed` follows)."""
+        """The exact texts of a block of cells; "…" for those that are still being read (`changed` follows)."""
         table = self.state
         down = range(max(0, row), min(row + rows, table.rows))
         across = range(max(0, column), min(column + columns, table.columns))
@@ -256,5 +256,5 @@ class ValuesPresenter:
             self._notify.soon()
 
     def label(self, row: int, column: int) -> tuple[str, str]:
-        """Headings of a row and of a column."""
+        """The headings of a row and of a column."""
         return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)

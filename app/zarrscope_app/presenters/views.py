@@ -128,7 +128,7 @@ def text_of(view: View, presenter: Any) -> str:
 
 
 def widget_factory(view: View, host: str) -> Callable[..., Any] | None:
-    """What a view of another distribution names for a host; None where it names nothing.
+    """The function that makes a plugged-in view's widget for a host; None where the view names none.
 
     Raises Unsupported where that does not load.
     """

@@ -91,7 +91,7 @@ class ImageCanvas(QWidget):
         return (y - half_h, x - half_w, y + half_h, x + half_w)
 
     def fit(self) -> None:
-        """The whole plane, as large as it goes."""
+        """Shows the whole plane, as large as it goes."""
         height, width = self._shape
         if not height or not width:
             return

@@ -47,7 +47,7 @@ class LinePlotWidget(QWidget):
             self._painted()
 
     def fit(self) -> None:
-        """The whole line."""
+        """Shows the whole line."""
         self._show(0.0, float(max(self._length, 1)))
 
     def zoom_by(self, factor: float, at: float | None = None) -> None:

@@ -58,7 +58,7 @@ class ValuesModel(QAbstractTableModel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Cells or the frame have changed."""
+        """Paints again: cells or the frame have changed."""
         frame = self._presenter.state if self._presenter is not None else Table()
         self._blocks.clear()
         if (frame.rows, frame.columns, frame.column_labels) != (
@@ -228,7 +228,7 @@ class InfoPane(QWidget):
         column.addLayout(row)
 
     def attach(self, presenter: MetadataPresenter | None) -> None:
-        """Show another node's."""
+        """Show the description of another node."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -292,7 +292,7 @@ class ProblemsPane(QWidget):
         column.addWidget(self.list, 1)
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:
-        """Show another session's."""
+        """Show the problems of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 

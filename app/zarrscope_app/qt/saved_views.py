@@ -26,7 +26,7 @@ class Views:
         self._workspace, self._failed, self._say = workspace, failed, say
 
     def copy(self) -> None:
-        """The view on show to the clipboard."""
+        """Copies the view on show to the clipboard."""
         clipboard = QGuiApplication.clipboard()
         text = self._workspace.view_text()
         if clipboard is not None and text:
@@ -45,7 +45,7 @@ class Views:
         self.show(text)
 
     def show(self, text: str) -> None:
-        """Opens what a text tells."""
+        """Opens the view that a text describes."""
         try:
             self._workspace.restore(text)
         except ZarrscopeError as error:

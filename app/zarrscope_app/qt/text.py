@@ -29,11 +29,11 @@ class Label(QLabel):
 
 
 def tip(text: str) -> str:
-    """`text` for a tooltip."""
+    """Returns `text` for a tooltip, so that Qt does not take it for HTML."""
     shown = strings.clean_lines(text)
     return f"<span style='white-space:pre-wrap'>{escape(shown)}</span>" if "<" in shown or "&" in shown else shown
 
 
 def literal(text: str) -> str:
-    """`text` for a button or a menu."""
+    """Returns `text` for a button or a menu, so that Qt does not take "&" for a shortcut."""
     return text.replace("&", "&&")

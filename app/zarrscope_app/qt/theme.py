@@ -48,7 +48,7 @@ def quiet(palette: QPalette, strength: float = 0.62) -> QColor:
 
 
 def mix(one: QColor, other: QColor, share: float) -> QColor:
-    """`other` laid over `one` with the opacity `share`."""
+    """Mixes two colours: `other` laid over `one` with the opacity `share`."""
     return QColor(*(round(a + (b - a) * share) for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True)))
 
 

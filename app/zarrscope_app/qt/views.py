@@ -121,7 +121,7 @@ class TextPane(QWidget):
         column.addWidget(self.text)
 
     def attach(self, presenter: Any) -> None:
-        """Show another session's."""
+        """Show the text of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 

@@ -34,7 +34,7 @@ Pairs = npt.NDArray[np.uint64]
 
 
 def pairs(rgb: npt.NDArray[np.uint8], grey: bool = False) -> Pairs:
-    """(2h, w, 3) pixels → (h, w) cells."""
+    """Turns (2h, w, 3) pixels into (h, w) cells of two pixels each."""
     picture = _greys(rgb) if grey else (np.minimum(rgb, 255 - STEP) + STEP // 2) // STEP * STEP
     wide = picture.astype(np.uint64)
     packed = (wide[..., 0] << np.uint64(16)) | (wide[..., 1] << np.uint64(8)) | wide[..., 2]

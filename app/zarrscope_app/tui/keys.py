@@ -91,7 +91,7 @@ class Keyboard:
         self._after: Widget | None = None
 
     def key(self, event: events.Key) -> None:
-        """Do what a key means now."""
+        """Does what a key means at this moment."""
         app = self.app
         if isinstance(app.screen, Sheet):
             self._sheet_key(app.screen, event)
@@ -143,7 +143,7 @@ class Keyboard:
         self.app.screen_stack[0].set_focus(widget, scroll_visible=False)
 
     def filter(self) -> None:
-        """To the input above the tree."""
+        """Moves the focus to the input above the tree."""
         box = self.app.part("filter", Entry)
         box.display = True
         self.app.part("side", Widget).display = True

@@ -151,7 +151,7 @@ class Picture(Guarded, Widget, can_focus=True):
             self._look((y + (y0 - y) * factor, x + (x0 - x) * factor, y + (y1 - y) * factor, x + (x1 - x) * factor))
 
     def pan(self, rows: float, columns: float) -> None:
-        """By parts of what is shown."""
+        """Moves the picture by a fraction of what is shown."""
         if self.rect is not None:
             y0, x0, y1, x1 = self.rect
             dy, dx = (y1 - y0) * rows, (x1 - x0) * columns

@@ -132,7 +132,7 @@ class Locator:
     def fetch(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
-        """(chunk, payload), in order of completion. Ends early once `cancelled()`."""
+        """Fetches encoded chunks. Yields (chunk, payload) in order of completion, and ends early once `cancelled()`."""
         if self.tiers and self.store.remote:
             yield from self._fetch_sharded(
                 list(chunks), cancelled, partial(self.store.get_many, limit=self.max_stored_size)

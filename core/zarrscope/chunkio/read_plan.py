@@ -58,7 +58,7 @@ class RowSlice(NamedTuple):
 def rows(
     out: NDArray[Any], axes: Sequence[Sequence[AxisPart]], key: tuple[str, str], extend_key: ExtendKey
 ) -> Iterator[PlanRow]:
-    """One for each combination of the parts of `axes`; `extend_key` adds the text of a part to a key."""
+    """Yields a row for each combination of the parts of `axes`; `extend_key` adds the text of a part to a key."""
 
     def beneath(row: PlanRow) -> Iterator[PlanRow]:
         axis = len(row.chunk)
@@ -82,7 +82,7 @@ def rows(
 
 
 def axis_parts(axes: Sequence[Sequence[AxisSelection]]) -> list[list[AxisPart]]:
-    """The parts of each axis with the values that all rows share."""
+    """Describes the selected parts along each axis, with the values that all rows share computed once."""
     made = []
     for parts in axes:
         kinds: dict[tuple[int, int | None, int], int] = {}

@@ -59,7 +59,7 @@ class ArraySource(Protocol):
     def fetch(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
-        """(chunk, encoded bytes | None | error), in order of completion."""
+        """Yields (chunk, encoded bytes or None or the error) in order of completion."""
 
     def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]: ...
 

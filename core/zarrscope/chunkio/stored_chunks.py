@@ -90,7 +90,7 @@ class ChunkSet:
 
 
 def number_of(index: ChunkIndex, extent: ChunkIndex) -> int:
-    """The place of a chunk in C order."""
+    """The number of a chunk, counted in C order."""
     number = 0
     for i, n in zip(index, extent, strict=True):
         number = number * n + i
@@ -98,7 +98,7 @@ def number_of(index: ChunkIndex, extent: ChunkIndex) -> int:
 
 
 def index_at(number: int, extent: ChunkIndex) -> ChunkIndex:
-    """The chunk at a place in C order."""
+    """The index of the chunk with a number, counted in C order."""
     index: list[int] = []
     for n in reversed(extent):
         number, i = divmod(number, n)

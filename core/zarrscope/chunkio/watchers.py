@@ -39,7 +39,7 @@ class ArrayIdentity:
 
     @property
     def twin(self) -> ArrayIdentity:
-        """The same array with the other rule for chunks that the store denies."""
+        """The identity of the same array opened the other way: with, or without, taking denied chunks as missing."""
         url, path, metadata, assumes = self._parts
         return ArrayIdentity(url, path, metadata, not assumes)
 

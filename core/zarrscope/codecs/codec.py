@@ -74,9 +74,9 @@ class ArraySpec:
 
 @frozen
 class BytesSpec:
-    """Bytes: `size` when it is known without data, and `limit`, which is never passed.
+    """Describes encoded bytes: their `size` where it is known without data, and the `limit` that they never pass.
 
-    `itemsize` is the size of the elements they are, 1 where that has no meaning: compressors that shuffle want it.
+    `itemsize` is the size of the elements that they encode, for codecs that shuffle bytes; 1 where that has no meaning.
     """
 
     size: int | None
@@ -122,7 +122,10 @@ class ArrayToArray:
         return None
 
     def view(self, out: Elements) -> Elements | None:
-        """`out` (of `decoded`) seen as `encoded`, so that filling the view fills it; None when there is none."""
+        """A view of `out` (shape of `decoded`) in the shape of `encoded`: filling it fills `out`.
+
+        None when there is none.
+        """
         return None
 
 
@@ -194,7 +197,7 @@ class BytesToBytes:
         """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
 
     def decode(self, data: Buffer) -> Buffer:
-        """All decoded bytes: exactly `decoded.size` where that is known, else at most `decoded.limit`."""
+        """Decodes all bytes: exactly `decoded.size` where that is known, else at most `decoded.limit`."""
         size = self.decoded.size
         if size is None:
             return self._expand(data, self.decoded.limit)
@@ -220,7 +223,7 @@ class BytesToBytes:
         out[:] = whole[start : start + out.size]
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
-        """All chunks decoded, one after the other, each `decoded.size` long: in `out`, or in memory of the codec.
+        """Decodes several chunks, one after the other, each `decoded.size` long: into `out`, or memory of the codec.
 
         `arena`: the memory that holds the chunks, if any; other memory taken from it is left alone.
         """

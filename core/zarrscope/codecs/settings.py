@@ -155,6 +155,6 @@ class CodecSettings:
 
 
 def shown(value: object) -> str:
-    """A JSON value in a message, cut short."""
+    """A JSON value as an error message shows it: cut short."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"

@@ -309,5 +309,5 @@ class Sharding(ArrayToBytes):
 
 
 def shard_of(pipeline: CodecPipeline) -> Shard | None:
-    """How to read inner chunks of what the pipeline decodes by their byte ranges; None where that cannot be done."""
+    """The layout of the pipeline's shards, for reading inner chunks by byte range; None where that cannot be done."""
     return pipeline.alone.shard if isinstance(pipeline.alone, Sharding) else None

@@ -78,7 +78,8 @@ def spans_of(metadata: ArrayMetadata, region: ChunkRegion) -> ElementRegion:
 
 
 def slabs(spans: ElementRegion, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[ElementRegion]:
-    """`spans` in parts whose values above take at most REGION_BYTES, or one unit; in whole units where these align."""
+    """Cuts `spans` into parts whose source values take at most REGION_BYTES, or one unit; along whole units if
+    possible."""
     units = [max(1, min(len(s), u // f)) for s, u, f in zip(spans, unit, factors, strict=True)]
     steps = list(units)
     size = itemsize * prod(steps) * prod(factors)
@@ -98,12 +99,12 @@ def selection(spans: ElementRegion) -> Selection:
 
 
 def inside(spans: ElementRegion, outer: ElementRegion) -> tuple[slice, ...]:
-    """The selection of `spans` in an array that holds the elements `outer`."""
+    """The slices that take the region `spans` out of an array that holds only the region `outer`."""
     return tuple(slice(s.start - o.start, s.stop - o.start) for s, o in zip(spans, outer, strict=True))
 
 
 def spelled(spans: ElementRegion) -> str:
-    """ "0:5, 3:9" """
+    """Spells a region for messages: "0:5, 3:9"."""
     return ", ".join(f"{s.start}:{s.stop}" for s in spans)
 
 

@@ -27,7 +27,7 @@ def attributes(
     after: Dialect,
     shape_of: ShapeOf = nothing_known,
 ) -> tuple[Attributes, list[str]]:
-    """(the attributes in dialect `after`, notes) of a node at `path` in `before`; `metadata` is the source array's.
+    """Carries the attributes of a node at `path` from dialect `before` to `after`. Returns them, and notes on losses.
 
     `shape_of` tells the shape of the array at a path of the source, None where there is none.
     """
@@ -67,7 +67,8 @@ MOST_POINTERS = 100
 
 
 def strict(value: Any) -> tuple[Any, list[str]]:
-    """(`value` with NaN and infinities as text, pointers to the first of them): JSON has no such numbers.
+    """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns it, and pointers to the
+    first.
 
     Without recursion, for attributes may be nested as deeply as it goes; and what needs no change is not copied.
     """

@@ -48,7 +48,7 @@ def check_method(method: Method, dtype: DataType) -> None:
 
 
 def downsample(values: NDArray[Any], factors: Sequence[int], method: Method) -> NDArray[Any]:
-    """`values`, which begin at a block, with each block of `factors` elements made one; the dtype stays."""
+    """Makes each block of `factors` elements of `values` one; the first block begins at the first element."""
     if method == "nearest":
         return np.ascontiguousarray(values[tuple(slice(None, None, f) for f in factors)])
     reduce = _mean if method == "mean" else _mode

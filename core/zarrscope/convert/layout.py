@@ -94,7 +94,7 @@ def _unblocked(draft: ArrayMetadata) -> tuple[CodecSpec, ...]:
 
 
 def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tuple[CodecSpec, ...]]:
-    """(shape of a shard, shape of a chunk, codecs of a chunk), the two shapes equal where there are no shards."""
+    """The shape of a shard, that of a chunk (the same where there are no shards), and the codecs of a chunk."""
     grid = draft.grid.chunk_shape
     if not isinstance(draft.grid, RegularGrid):
         grid = guess_chunks(grid, draft.dtype.itemsize or 16)
@@ -122,7 +122,7 @@ def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec,
 
 
 def coarser(base: ArrayMetadata, shape: Sequence[int]) -> tuple[RegularGrid, tuple[CodecSpec, ...]]:
-    """(grid, codecs) for a level of `shape` below `base`: the same chunks and codecs, no longer than the level is."""
+    """The grid and codecs for a level of `shape` below `base`: the same chunks, cut to the length of the level."""
     outer, inner, codecs = unfolded(base)
     inner = tuple(min(c, max(1, n)) for c, n in zip(inner, shape, strict=True))
     if base.codecs and base.codecs[0].name == "sharding_indexed":

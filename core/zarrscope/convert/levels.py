@@ -152,7 +152,7 @@ def with_levels(entry: Mapping[str, Any], base: str, built: Sequence[Step], meth
 
 
 def with_entries(attributes: Mapping[str, Any], changed: Sequence[Any]) -> dict[str, Any]:
-    """`attributes` with that list of multiscales, in the place where it was."""
+    """Returns `attributes` with another list of multiscales, in the same place."""
     if isinstance(attributes.get("ome"), Mapping):
         return {**attributes, "ome": {**attributes["ome"], "multiscales": [*changed]}}
     return {**attributes, "multiscales": [*changed]}

@@ -89,12 +89,12 @@ class NodePlan:
 
     @property
     def chunks(self) -> int:
-        """How many chunks the destination's grid has; what is only the fill value is not stored."""
+        """The number of chunks in the destination's grid; those that are all fill value are not stored."""
         return prod(self.metadata.grid.grid_shape(self.metadata.shape)) if self.metadata is not None else 0
 
     @property
     def nbytes(self) -> int:
-        """Decoded."""
+        """The decoded size of the array, in bytes."""
         return prod(self.metadata.shape) * self.metadata.dtype.itemsize if self.metadata is not None else 0
 
 
@@ -137,7 +137,7 @@ class Plan(Amount):
         return told.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts: the same plan gives the same JSON."""
+        """The plan as JSON, for scripts: the same plan always gives the same text."""
         return {
             "source": self.source.url,
             "destination": self.destination,
@@ -177,7 +177,7 @@ def plan(
     path: str = "/",
     pyramid: Pyramid | None = None,
 ) -> Plan:
-    """How the node at `path` and all beneath it become a hierarchy of `dialect` at `destination`, a new place.
+    """Plans the conversion of the node at `path`, and all beneath it, to `dialect` at the new place `destination`.
 
     `chunks` and `shards` (elements per axis) hold for arrays of as many axes; `codecs` for all arrays: either the
     whole list, or bytes→bytes ones only, before which the plain ones of each data type are put; [] compresses nothing.

@@ -59,7 +59,7 @@ class Rebuild(Amount):
 
     @property
     def former(self) -> tuple[str, ...]:
-        """Arrays that are erased at the end."""
+        """The paths of the old levels, which are erased at the end."""
         return tuple(path for switch in self.switches for path in switch.former)
 
     @property
@@ -73,7 +73,7 @@ class Rebuild(Amount):
         return json.dumps(told, indent=2, sort_keys=True).encode()
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts: the same plan gives the same JSON."""
+        """The plan as JSON, for scripts: the same plan always gives the same text."""
         return {
             "source": self.source.url,
             "to": self.source.dialect.name,
@@ -93,7 +93,7 @@ def _form(wanted: Pyramid) -> dict[str, Any]:
 
 
 def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebuild:
-    """How the images at `path` and beneath it get new levels where they are; reads documents only.
+    """Plans new levels, in place, for the images at `path` and beneath it; reads documents only.
 
     Where an earlier run was cut short, the plan is the rest of what it began. Raises NotFound, ReadOnly, Refused (there
     is no image, or a plain array is to become one), Conflict (something else was begun and not finished).

@@ -170,7 +170,7 @@ class ArrayWork:
     # ------------------------------------------------------------------ doing it
     @_counted
     def copy(self, batch: list[ChunkIndex]) -> WorkCount:
-        """Chunks as they are."""
+        """Copies chunks without decoding them."""
         keys, before = self.target.metadata.keys, self.source.metadata
         wanted = [index for index in batch if not self._stored(keys.key(index))]
         copied = blank = 0

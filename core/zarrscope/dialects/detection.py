@@ -145,7 +145,7 @@ def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
 
 
 def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
-    """The same dialect, opened `lenient` or not, with `fallbacks` or without, where it gives that choice."""
+    """Sets options of a dialect, `lenient` and `fallbacks`, where it has them."""
     if not is_dataclass(dialect):
         return dialect
     given = {each.name for each in fields(dialect)}

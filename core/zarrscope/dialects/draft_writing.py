@@ -110,7 +110,7 @@ def _unshard(
 
 
 def with_plain_index(metadata: ArrayMetadata) -> ArrayMetadata:
-    """The same array, its shards with a plain index at the end."""
+    """Returns the metadata with shards whose index is uncompressed, and stands at the end."""
     index = {"index_codecs": PLAIN_INDEX, "index_location": "end"}
     codecs = [
         replace(spec, configuration=Configuration({**spec.configuration, **index}))

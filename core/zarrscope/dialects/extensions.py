@@ -160,7 +160,7 @@ def refuse_phase_3(document: Mapping[str, Any]) -> None:
     for name in document:
         if name.startswith(ZARR_DEV + "v3/"):
             raise Unsupported(
-                f"The member {name!r} takes the place of one that the specification names",
+                f"The member {name!r} replaces a member of the specification, which is not supported",
                 feature="ZEP 9 phase 3",
                 pointer=token(name),
                 advice=_PHASE_3,

@@ -148,7 +148,10 @@ def _object_type(name: str) -> str:
 def to_v2(
     codecs: Sequence[CodecSpec], dtype: DataType, ndim: int, title: str
 ) -> tuple[str, str | None, list[dict[str, JSON]], dict[str, JSON] | None]:
-    """(order, byte order, filters, compressor) that say the same. Raises Unsupported for what v2 cannot say."""
+    """Translates codecs to v2: returns (order, byte order, filters, compressor).
+
+    Raises Unsupported where v2 has none.
+    """
     rest = [*codecs]
     order, endian = "C", None
     if rest and rest[0].name == "transpose":

@@ -80,12 +80,12 @@ class Child:
         return self._look is not None or self._insight != (None, None)
 
     def of(self, kind: NodeKind | None, look: Callable[[], Insight]) -> Child:
-        """This child, once its kind is known."""
+        """Sets the kind of this child, now that it is known, and returns it."""
         self.kind, self._look = kind, look
         return self
 
     def failing(self, error: ZarrscopeError) -> Child:
-        """The same child with this error."""
+        """A copy of this child with an error."""
         return Child(self.name, self.kind, self.metadata, error)
 
     def _seen(self) -> Insight:
@@ -192,12 +192,12 @@ class Dialect(Protocol):
 
     @property
     def undefined_fill(self) -> bool:
-        """A fill value may be left undefined."""
+        """Whether a document may leave the fill value undefined."""
         return True
 
     @property
     def zero_fill(self) -> bool:
-        """There is no fill value but zero."""
+        """Whether the fill value is always zero."""
         return False
 
     @property
@@ -212,7 +212,7 @@ class Dialect(Protocol):
 
     @property
     def numcodecs(self) -> bool:
-        """Its codecs are those of numcodecs: every reader has them."""
+        """Whether arrays use the codecs of numcodecs, so that every reader of the dialect has them."""
         return True
 
     # ------------------------------------------------------------------ at the root
@@ -237,7 +237,7 @@ class Dialect(Protocol):
         return self.documents(path)
 
     def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
-        """(key, JSON pointer) of the attributes: ("a/zarr.json", "/attributes"), ("a/.zattrs", "")."""
+        """The key of the document that holds a node's attributes, and the JSON pointer to them: ("a/.zattrs", "")."""
 
     def listing(self, path: str) -> str:
         """The prefix whose list_dir holds the children of `path`."""
@@ -261,7 +261,7 @@ class Dialect(Protocol):
         """The kind that documents claim which `parse` refused, where they still tell; never raises."""
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
-        """All documents that the root's `documents` carry along, by store key; None when there are none."""
+        """The copies of other documents that the root's `documents` hold, by store key; None when they hold none."""
         return None
 
     @property

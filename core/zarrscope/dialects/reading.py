@@ -115,7 +115,7 @@ class Members:
         return tuple(value)
 
     def chunk_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """One chunk length per dimension: 0 only where the array has none either (spec A.8.2, D.8)."""
+        """Reads one chunk length per dimension: 0 is allowed only where the array has none either (spec A.8.2, D.8)."""
         found = self.ints(name, length=len(shape))
         for axis, (chunk, length) in enumerate(zip(found, shape, strict=True)):
             if chunk == 0 and length:
@@ -124,7 +124,7 @@ class Members:
         return found
 
     def choice(self, name: str, *allowed: str, default: str | None = None) -> str:
-        """One of a few words."""
+        """Reads a member that must be one of the `allowed` words."""
         value = self.get(name, str, default=default) if default is not None else self.need(name, str)
         if value not in allowed:
             raise BadMetadata(

@@ -45,7 +45,7 @@ _looked_up: str | None = None
 
 
 def public(address: str) -> str:
-    """`address` with marks in place of what is confidential, which this process keeps."""
+    """Returns an address with marks in place of passwords and keys; this process remembers what they stand for."""
     if "://" not in address or address.startswith("file://"):
         return address
     return "".join(_whole.sub(_hidden, part) for part in _apart.split(address))

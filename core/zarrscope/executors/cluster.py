@@ -210,7 +210,7 @@ class DaskExecutor:
         )
 
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
-        """From now on only workers take part that find `value` under `key`. Raises Refused where there are none."""
+        """Restricts the job to workers that find `value` under `key`. Raises Refused where there are none."""
         if store.url.startswith("memory:"):
             raise Refused("What is in the memory of one process cannot be seen by a cluster", store=store.url)
         self._place = ProbedKey(store.url, key, sha256(value).hexdigest(), store.allow_outside)

@@ -42,7 +42,7 @@ class Executor(Protocol):
         cancelled: Callable[[], bool] = never,
         piece_bytes: int = TASK_BYTES,
     ) -> None:
-        """`done(call(piece))` for every piece. Raises the first error, or Cancelled."""
+        """Calls `done(call(piece))` for every piece. Raises the first error, or Cancelled."""
 
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
         """Raises Refused when no worker finds `value` at `key`: the workers see other files than this process."""

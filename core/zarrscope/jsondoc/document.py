@@ -91,7 +91,7 @@ class Document:
 
     @cached_property
     def oddities(self) -> Counter[str]:
-        """How many there are of each thing that is not standard JSON (parse.py)."""
+        """Counts what is not standard JSON in the text, by kind (parse.py)."""
         return oddities(self.text) if self.notes else Counter()
 
     @cached_property
@@ -246,7 +246,7 @@ class Document:
         )
 
     def read_at(self, version: Version | None) -> Document:
-        """The same document, as read at another version: after it was saved."""
+        """A copy of this document with another version, for after it was saved."""
         return self._of(self.bytes, version)
 
     # ------------------------------------------------------------------ within

@@ -224,7 +224,7 @@ def sentence_of(oddity: str) -> str:
 
 
 def oddities(text: str) -> Counter[str]:
-    """How many there are of each thing that is not standard: tokens, "twice NAME", "beyond NUMBER". One quick pass."""
+    """Counts what is not standard JSON, in one quick pass: tokens, "twice NAME", "beyond NUMBER"."""
     found: Counter[str] = Counter()
 
     def constant(token: str) -> Any:

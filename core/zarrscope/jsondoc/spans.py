@@ -57,7 +57,7 @@ class Span:
         return self._children
 
     def beginning(self, limit: int) -> Span:
-        """The same with the first `limit` children alone, where they were not all found yet."""
+        """A copy with only the first `limit` children, unless all were found already."""
         if self._text is None:
             return self
         part = Span(self.kind, self.start, self.stop, self.value)

@@ -129,7 +129,7 @@ def indent_at(text: str, at: int) -> str:
 
 
 def plain(value: Any, pointer: str, depth: int = 0) -> Any:
-    """`value` as json.loads would give it. Raises Refused for what JSON cannot hold."""
+    """Returns `value` in the types that json.loads gives. Raises Refused for what JSON cannot hold."""
     if depth > MAX_DEPTH:
         raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)
     if value is None or isinstance(value, bool):

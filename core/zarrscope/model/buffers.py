@@ -50,7 +50,7 @@ class Arena:
         self._used = self.FRONT
 
     def take(self, size: int) -> memoryview:
-        """`size` bytes of whatever content. Raises MemoryError."""
+        """Lends `size` bytes, with any content. Raises MemoryError."""
         if self._used + size > len(self._all):  # pieces given out before keep the old memory alive
             self._set(self.FRONT + max(size, min(2 * len(self._all), self.KEPT)))
         piece = self._all[self._used : self._used + size]
@@ -58,7 +58,7 @@ class Arena:
         return piece
 
     def used(self) -> memoryview:
-        """All from the front to the end of the last piece."""
+        """The memory from the front to the end of the last piece that was lent."""
         return self._all[: self._used]
 
     def offset(self, piece: Buffer) -> int | None:

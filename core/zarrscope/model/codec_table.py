@@ -69,7 +69,7 @@ class CodecRow:
         return not self.needs or any(_is_there(each) for each in self.needs)
 
     def names(self, family: Family) -> tuple[str, ...]:
-        """Its names in a family of dialects."""
+        """The names of the codec in a family of dialects."""
         others: tuple[str, ...] = getattr(self, family)
         return (self.name, *others) if family == "v3" else others
 

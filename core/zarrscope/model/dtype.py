@@ -374,7 +374,7 @@ def unknown(name: str, configuration: Configuration | None = None) -> DataType:
 
 
 def to_json(dtype: DataType) -> JSON:
-    """How v3 writes it: a string for types without configuration, else {name, configuration}."""
+    """Writes a data type as v3 does: a string without configuration, else {name, configuration}."""
     if not dtype.configuration:
         return dtype.name
     return {"name": dtype.name, "configuration": json.loads(dtype.configuration)}

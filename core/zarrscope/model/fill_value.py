@@ -317,7 +317,7 @@ def _fields(dtype: DataType) -> list[DataType | None]:
 
 # ---------------------------------------------------------------------------------------------- writing
 def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
-    """How a family of documents writes the fill value; null where it is undefined and the family allows that."""
+    """Writes a fill value in the form of a family of documents; null where it is undefined and that is allowed."""
     if dtype.numpy is None:
         return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
     if not fill.defined and form.null:

@@ -128,7 +128,7 @@ class RegularGrid:
         return self.chunk_shape
 
     def to_json(self) -> dict[str, JSON]:
-        """How v3 writes it."""
+        """The grid as v3 writes it."""
         return {"name": "regular", "configuration": {"chunk_shape": [*self.chunk_shape]}}
 
 
@@ -183,7 +183,7 @@ class RectilinearGrid:
         return tuple(shape)
 
     def to_json(self) -> dict[str, JSON]:
-        """How v3 writes it."""
+        """The grid as v3 writes it."""
         shapes = [
             axis if isinstance(axis, int) else [[*run] if run[1] > 1 else run[0] for run in axis] for axis in self.axes
         ]

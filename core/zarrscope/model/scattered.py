@@ -44,7 +44,7 @@ class OrthogonalSelection:
         self.size = prod(self.full_shape)
 
     def chunk_selections(self, edges: Sequence[Edges]) -> Iterator[ScatteredChunkSelection]:
-        """Every chunk touched, once each."""
+        """Yields the selected elements chunk by chunk: each chunk that holds any, once."""
         if not self.size:
             return
         groups = [grouped(each, axis) for each, axis in zip(self.positions, edges, strict=True)]
@@ -69,7 +69,7 @@ class CoordinateSelection:
         self.full_shape = (self.size,)
 
     def chunk_selections(self, edges: Sequence[Edges]) -> Iterator[ScatteredChunkSelection]:
-        """Every chunk touched, once each."""
+        """Yields the selected points chunk by chunk: each chunk that holds any, once."""
         if not self.size:
             return
         chunks = np.empty((len(self.positions), self.size), np.intp)

@@ -13,13 +13,13 @@ Schema = Mapping[str, JSON]
 
 
 def integer(low: int | None = None, high: int | None = None, **more: JSON) -> Schema:
-    """A whole number within bounds."""
+    """The JSON schema of a whole number within bounds."""
     bounds = {"minimum": low, "maximum": high}
     return {"type": "integer", **{name: n for name, n in bounds.items() if n is not None}, **more}
 
 
 def one_of(*values: JSON, **more: JSON) -> Schema:
-    """One of these values."""
+    """The JSON schema of a value that is one of these."""
     return {"enum": list(values), **more}
 
 

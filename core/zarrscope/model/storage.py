@@ -20,7 +20,7 @@ class ByteRange(NamedTuple):
         return cls(None, length)
 
     def span(self, size: int) -> tuple[int, int]:
-        """(from, to) within a value of `size` bytes, clipped to it."""
+        """The first byte and the one behind the last, in a value of `size` bytes; clipped to it."""
         if self.start is None:
             return max(0, size - (self.length or 0)), size
         start = min(self.start, size)
@@ -70,7 +70,7 @@ class Version:
 
     @classmethod
     def of_pieces(cls, read: Callable[[int], bytes]) -> Version:
-        """Of a value that may not fit into memory: `read` gives the bytes from an offset on, none at the end."""
+        """The version of a value too large for memory: `read` gives bytes from an offset on, none at the end."""
         from hashlib import sha256
 
         digest, at = sha256(), 0

@@ -123,7 +123,7 @@ def _parse_descr(value: list[Any], depth: int) -> DataType:
 
 
 def typestr(dtype: DataType, endian: str | None = None) -> JSON:
-    """How v2 and the drafts of 2019 and 2020 write it. Raises Unsupported for types they cannot say."""
+    """Writes a data type as v2 and the drafts of 2019 and 2020 do. Raises Unsupported for types they cannot express."""
     if dtype.variable:
         return "|O"
     kind = dtype.numpy

@@ -57,7 +57,10 @@ class ConsolidatedMetadata:
 
     @classmethod
     def read(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> ConsolidatedMetadata | None:
-        """The metadata that the root's documents consolidate, or None. Raises BadMetadata, Unsupported."""
+        """Reads the copies that the root's documents hold; None where they hold none.
+
+        Raises BadMetadata, Unsupported.
+        """
         copies = dialect.consolidated(documents)
         return None if copies is None else cls.from_documents(dialect, documents, copies)
 
@@ -73,7 +76,7 @@ class ConsolidatedMetadata:
         return self._keys.list_dir(prefix)
 
     def changed(self, changes: Mapping[str, bytes | None]) -> ConsolidatedMetadata:
-        """The same with `changes` made in it; None: removed."""
+        """Returns the consolidated metadata with `changes` made; None removes a document."""
         kept = {key: value for key, value in self.documents.items() if key not in changes}
         return ConsolidatedMetadata(
             self.dialect, kept | {key: value for key, value in changes.items() if value is not None}

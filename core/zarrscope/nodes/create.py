@@ -93,7 +93,7 @@ def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
 
 
 def serialised(specs: Sequence[CodecSpec], dtype: DataType) -> tuple[CodecSpec, ...]:
-    """`specs` with the codec that turns values into bytes where none of them does: before the first that needs them."""
+    """Adds the array→bytes codec where `specs` lack it, before the first codec that works on bytes."""
     kinds = [kind_of(spec.name) for spec in specs]
     if not {"array→bytes", None}.isdisjoint(kinds):
         return tuple(specs)

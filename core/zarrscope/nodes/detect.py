@@ -57,7 +57,7 @@ def document_limit(store: Store, *keys: str) -> int:
 def documents_at(
     store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never
 ) -> Iterator[tuple[str, Answer]]:
-    """(key, document) as they come, asked for side by side; None: absent; errors as values."""
+    """Fetches documents side by side. Yields (key, document or None or the error) as they come."""
     for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
         if isinstance(answer, TooLarge):
             answer.advice = f"This is hardly metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."

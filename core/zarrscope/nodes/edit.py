@@ -142,7 +142,7 @@ def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Map
 
 # ---------------------------------------------------------------------------------------------- documents
 def save(hierarchy: NodeContext, path: str, document: Document, *, allow_nan: bool = False) -> Document:
-    """See Hierarchy.save; `path` is clean."""
+    """Stores an edited document unless somebody changed it meanwhile. See Hierarchy.save; `path` is clean."""
     with parsed_once():
         return _save(hierarchy, path, document, allow_nan)
 
@@ -230,7 +230,7 @@ def _resized(
 
 # ---------------------------------------------------------------------------------------------- erasing
 def erase(hierarchy: NodeContext, path: str) -> None:
-    """See Hierarchy.erase; `path` is clean."""
+    """Removes a node and all beneath it. See Hierarchy.erase; `path` is clean."""
     hierarchy.need_writing(key_of(hierarchy, path))
     dialect, kind = need_node(hierarchy, path, remains=True)
     erase_node(hierarchy, dialect, path, kind)

@@ -40,7 +40,10 @@ class Opened:
         return Opened, (self.dialect, self.path, self.metadata, self.copied)
 
     def check(self, store: Store, shape: tuple[int, ...], *, writing: bool) -> None:
-        """Raises NotFound (erased), Conflict (another array is there, or a smaller one than `shape`), Unreadable."""
+        """Checks that the array is still the one that was opened, and no smaller than `shape`.
+
+        Raises NotFound (it was erased), Conflict (another array is there, or a smaller one), Unreadable.
+        """
         if store.remote and not writing and time.monotonic() < self._until:
             return
         documents = fetch(store, self.keys)

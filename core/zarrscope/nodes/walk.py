@@ -55,7 +55,7 @@ class Tree:
         return self.children(path)
 
     def walk(self) -> Iterator[tuple[str, Child]]:
-        """(path, child) of every node beneath, parents first, the children of one group in natural order.
+        """Yields (path, child) for every node beneath: parents first, the children of a group in natural order.
 
         A group whose children cannot be listed has `error`; so do nodes with broken documents. Raises as
         Hierarchy.children does when the first listing fails. Ends early once cancelled; 64 levels are walked.

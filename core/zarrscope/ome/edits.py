@@ -34,7 +34,7 @@ class Edit:
 
 
 def edit(pointer: str, value: Any) -> Edit:
-    """An edit that puts a value somewhere."""
+    """Makes an edit that puts a value at a pointer."""
     return Edit(pointer, json.dumps(value, ensure_ascii=False), isinstance(value, dict | list))
 
 
@@ -57,7 +57,7 @@ def multiscale(attributes: Mapping[str, Any], index: int = 0) -> Mapping[str, An
 
 
 def set_name(attributes: Mapping[str, Any], index: int, name: str) -> list[Edit]:
-    """The image's name."""
+    """Makes the edit that gives the image another name."""
     multiscale(attributes, index)
     return [edit(f"{base_of(attributes)}/multiscales/{index}/name", name)]
 

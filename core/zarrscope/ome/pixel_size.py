@@ -32,7 +32,7 @@ _ONE = Fraction(1)
 
 
 def no_shapes(path: str) -> None:
-    """For whoever knows no shape."""
+    """The `shape_of` of a caller who knows no shapes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class TransformError(BadMetadata):
 def transform(
     attributes: Mapping[str, Any], source: str, target: str, coordinates: Any, read: ReadArray | None = None
 ) -> Points:
-    """`coordinates` (points × axes) of the system `source` in the system `target`.
+    """Transforms `coordinates` (points × axes) from the coordinate system `source` to `target`.
 
     Raises NotFound (no such system, or no way between them), TransformError, Unsupported.
     """

@@ -15,7 +15,7 @@ MEMBERSHIP = "/proc/self/cgroup"
 
 
 def cores() -> int:
-    """At least 1."""
+    """The number of processor cores that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         allowed = len(os.sched_getaffinity(0))
     else:

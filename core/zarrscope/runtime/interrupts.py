@@ -160,7 +160,7 @@ class uninterrupted_within:
 
 
 def uninterrupted(call: Callable[P, T]) -> Callable[P, T]:
-    """Each call is one operation."""
+    """Decorates a function so that each call is one operation (see `operation`)."""
 
     @wraps(call)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:

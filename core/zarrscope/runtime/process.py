@@ -11,11 +11,11 @@ _owned = False
 
 
 def own() -> None:
-    """For the main of an application, never for a module that others import."""
+    """Tells that this process belongs to an application. Call it in a main, never in a module that others import."""
     global _owned
     _owned = True
 
 
 def is_owned() -> bool:
-    """Whether an application said so."""
+    """Whether an application called `own`."""
     return _owned

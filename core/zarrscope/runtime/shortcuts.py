@@ -81,7 +81,7 @@ def is_off() -> bool:
 
 
 def need(holds: bool, reason: str) -> None:
-    """For the test of a shortcut. Raises NotUsable."""
+    """Checks a condition in the self-test of a shortcut. Raises NotUsable where it does not hold."""
     if not holds:
         raise NotUsable(reason)
 

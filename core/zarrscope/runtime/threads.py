@@ -50,7 +50,7 @@ class JobResult(NamedTuple, Generic[T]):
     error: BaseException | None = None
 
     def get(self) -> T:
-        """The value. Raises the error."""
+        """Returns the value, or raises the error."""
         if self.error is not None:
             raise self.error
         return self.value  # type: ignore[return-value]  # a job without an error has a T, which may be None
@@ -69,7 +69,7 @@ class Ticket:
 
     @property
     def finished(self) -> bool:
-        """The last callback was made."""
+        """Whether the last callback was made."""
         return self._finished
 
     def cancel(self) -> None:
@@ -121,7 +121,7 @@ class Background:
         return len(self._holders) > 0
 
     def owner(self, post: Post) -> Owner:
-        """One front end (window, host, kernel): its jobs, and the way back to its thread."""
+        """Makes the owner of the jobs of one front end (window, host, kernel): `post` leads to its thread."""
         return Owner(self, post)
 
     @uninterrupted

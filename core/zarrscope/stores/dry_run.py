@@ -70,7 +70,7 @@ class Rehearsal(Wrapper):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All so far, in order; those that are alike and done side by side, in the order of their keys."""
+        """All operations so far, in order. Operations of one kind that are done side by side are sorted by key."""
         return ordered(self.log)
 
     def _record(

@@ -183,7 +183,7 @@ class RemoteStore(Store):
 
     @property
     def width(self) -> int:
-        """How many requests may be under way in one get_many."""
+        """The number of requests that may be under way in one get_many."""
         return self._width
 
     def _narrow(self, width: int) -> None:

@@ -62,7 +62,7 @@ class LazyView(Computing):
 
     @property
     def array(self) -> Array:
-        """What is read."""
+        """The array that the view reads."""
         return self._array
 
     @property

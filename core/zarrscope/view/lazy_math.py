@@ -55,7 +55,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def to_dask_array(self) -> Any:
-        """What `dask.array.asarray` asks for."""
+        """The method by which `dask.array.asarray` takes this object."""
         return self.lazy()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -113,7 +113,7 @@ METHODS = frozenset(
 
 
 def is_lazy(value: object) -> bool:
-    """A view, or a dask array."""
+    """Whether this is a lazy view or a dask array."""
     return isinstance(value, Computing) or (
         type(value).__module__.startswith("dask.") and type(value).__name__ == "Array"
     )

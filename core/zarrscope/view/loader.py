@@ -86,7 +86,7 @@ class ChunkLoader:
 
     @property
     def limit(self) -> int:
-        """How many bytes of decoded chunks to keep at most."""
+        """The most bytes of decoded chunks that are kept."""
         return self.cache.limit
 
     @limit.setter
@@ -411,7 +411,7 @@ class ChunkLoader:
 
     @uninterrupted
     def forget_beneath(self, url: str, path: str) -> None:
-        """The same for all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
+        """Forgets the chunks of all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
         with self._lock:
             under_way = {entry.array._stored.identity for entry in self._under_way.values()}
             gone = {identity for identity in under_way if identity.lies_beneath(url, path)}

@@ -102,7 +102,7 @@ class ChunkTicket(Ticket):
         return arrived
 
     def deliver(self) -> None:
-        """On the owner's thread."""
+        """Calls back for what has arrived, on the owner's thread."""
         for result in self._take():
             if self._cancelled:
                 return

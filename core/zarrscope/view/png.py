@@ -13,7 +13,7 @@ import numpy as np
 
 
 def png(rgb: np.ndarray[Any, np.dtype[np.uint8]], level: int = 6) -> bytes:
-    """(h, w, 3) uint8 → the file. `level` 1 (quick) … 9 (small)."""
+    """Encodes (h, w, 3) uint8 pixels as a PNG file. `level` goes from 1 (quick) to 9 (small)."""
     height, width, channels = rgb.shape
     if channels != 3 or rgb.dtype != np.uint8:
         raise ValueError(f"png() takes (h, w, 3) uint8, not {rgb.shape} {rgb.dtype}")

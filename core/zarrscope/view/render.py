@@ -231,7 +231,7 @@ def label_colors(
 
 
 def overlay(picture: Picture, labels: Picture, opacity: float = 0.5) -> Picture:
-    """`labels` (h, w, 4) laid over `picture` (h, w, 3), as a new picture."""
+    """Lays `labels` (h, w, 4) over `picture` (h, w, 3). Returns a new picture."""
     weight = labels[..., 3:].astype(np.uint16) * round(min(1.0, max(0.0, opacity)) * 256) // 255
     mixed = picture.astype(np.uint16) * (256 - weight) + labels[..., :3].astype(np.uint16) * weight
     return (mixed >> 8).astype(np.uint8)

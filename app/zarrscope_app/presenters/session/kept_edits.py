@@ -31,8 +31,7 @@ class KeepsEdits:
         raise NotImplementedError
 
     def keep_edits(self, keeper: Keeper) -> None:
-        """From now on edits outlive the process until they are saved or discarded; those of an earlier one are
-        offered."""
+        """Starts to keep unsaved edits beyond the end of the process, and offers those of an earlier one."""
         self.rescue = Rescue(self.url, self.edit, self.owner, keeper)
         self.rescue.changed.connect(self._refresh)
         self._refresh()

@@ -49,7 +49,7 @@ class LastLooks:
         return blake2b(f"{without_numbers(url)}\n{path}".encode(), digest_size=12).hexdigest()
 
     def keep(self, url: str, path: str, look: Mapping[str, Any]) -> None:
-        """The newest comes last."""
+        """Remembers how an image is shown, as the newest entry."""
         found, key = self._all(), self._key(url, path)
         if found.get(key) == look:
             return
@@ -58,7 +58,7 @@ class LastLooks:
         self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
     def of(self, url: str, path: str) -> Any:
-        """None where nothing was kept."""
+        """How an image was shown last; None where that was not kept."""
         return self._all().get(self._key(url, path))
 
 
@@ -86,7 +86,7 @@ class KeepsViews:
         raise NotImplementedError
 
     def view(self) -> dict[str, Any]:
-        """Place and display settings, as JSON."""
+        """The view on show, as JSON: the place and the display settings."""
         return {"url": without_numbers(absolute_address(self.url)), "path": self._path, "slice": self.slice.view()}
 
     def view_text(self) -> str:

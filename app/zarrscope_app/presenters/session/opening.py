@@ -50,7 +50,7 @@ def open_place(
     follow_links: bool = False,
     missing_is_fill: bool = False,
 ) -> Hierarchy:
-    """The usual opener."""
+    """Opens a hierarchy for a session, unless it was given another function for that."""
     storage_options = {"missing_is_fill": True} if missing_is_fill else None
     return open_hierarchy(
         url, mode, lenient=lenient, fallbacks=fallbacks, follow_links=follow_links, storage_options=storage_options

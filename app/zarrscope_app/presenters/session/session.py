@@ -399,7 +399,7 @@ class Session(KeepsViews, KeepsEdits):
             self._refresh()
 
     def back(self) -> None:
-        """To the node selected before."""
+        """Goes to the node that was selected before."""
         self._travel(-1)
 
     def forward(self) -> None:
@@ -413,7 +413,7 @@ class Session(KeepsViews, KeepsEdits):
     # ------------------------------------------------------------------ the snapshot
     @property
     def name(self) -> str:
-        """Of the hierarchy: the last part of its address."""
+        """The name of the hierarchy: the last part of its address."""
         return place_name(self.url)
 
     @property

@@ -67,7 +67,7 @@ class Tabs:
         self.front = self._chosen if self._chosen in fit else leading
 
     def show_again(self, details: NodeDetails) -> None:
-        """What was saved of the same node, to the views of other distributions."""
+        """Shows the saved state of the same node in plugged-in views."""
         for view in self.views:
             if view.id not in TITLES and view.id in self._fit:
                 self._ask(view, partial(self.presenters[view.id].show_node, details), None)

@@ -135,7 +135,7 @@ class Workspace:
         self.changed.emit()
 
     def bring(self, session: Session) -> None:
-        """To the front."""
+        """Brings a session to the front."""
         if session in self._sessions and session is not self._current:
             self._current = session
             self.changed.emit()
@@ -165,7 +165,7 @@ class Workspace:
         return self.show_view(decode_view(text), url)
 
     def show_view(self, view: Mapping[str, Any], url: str | None = None) -> Session:
-        """Opens a view that was decoded."""
+        """Opens the place of a view, and shows the view there."""
         known = (*(session.url for session in self._sessions), *self._recent)
         place = url or next((found for found in known if without_numbers(found) == view["url"]), view["url"])
         session = self.open(place)

@@ -184,7 +184,7 @@ def _damaged(why: str) -> Unreadable:
 
 # ---------------------------------------------------------------------- making
 def end_records(count: int, size: int, start: int, comment: bytes, *, shift: int = 0, always_64: bool = False) -> bytes:
-    """What follows a directory of `size` bytes at `start` of the file."""
+    """The records that end an archive, behind a directory of `size` bytes at `start` of the file."""
     offset = start - shift
     more = b""
     if always_64 or count >= MORE16 or size >= MORE32 or offset >= MORE32:

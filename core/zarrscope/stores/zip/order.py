@@ -49,7 +49,7 @@ def comment_of(comment: bytes, root: bytes | None) -> bytes:
 
 
 def arrangement(path: str, directory: Directory, added: Mapping[str, bytes]) -> dict[str, Any]:
-    """How entries are added to an archive: the order of its directory, and its comment."""
+    """Chooses how entries are added to an archive: the order of its directory, and its comment."""
     if not is_ome(path, directory.comment):
         return {}
     return {"order": json_first, "comment": comment_of(directory.comment, added.get(ROOT))}

@@ -28,7 +28,7 @@ State: TypeAlias = tuple[int, int, int, int]
 
 
 def state_of(found: os.stat_result) -> State:
-    """What differs between two states of a file, as far as the system tells."""
+    """A value that differs when the file was changed, as far as the system tells."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -127,7 +127,7 @@ class GivenRanges(Ranges):
             return bytes(file.read(length))
 
     def close(self) -> None:
-        """Nothing: it is somebody else's."""
+        """Does nothing: whoever opened the file closes it."""
 
 
 class RemoteFile(Ranges):
