@@ -57,6 +57,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
             zs("ls", url, node)
             zs("info", url, node)
     zs("tree", volume)
+    zs("image", volume)
     zs("tree", folder / "odd.zarr")
     zs("attrs", "get", volume, "/")
     zs("check", folder / "odd.zarr")

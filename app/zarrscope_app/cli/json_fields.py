@@ -135,6 +135,13 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "attrs get": {"…": "The attributes as the document has them, or the value of FIELD."},
     "read": {"*/…": "The values, as lists nested by dimension; NaN and infinities as text."},
+    "image": {
+        "*/url": "The address as it was given.",
+        "*/path": "The group that states the image.",
+        "*/sections/*/id": '"image", "pixels" and so on: the sections of the Attributes tab.',
+        "*/sections/*/fields/…": "JSON pointer into the attributes → the value as it is spelled there.",
+        "*/sections/*/notes": "Sentences about what the values mean together.",
+    },
     "check": {
         "findings/*/severity": '"error", "warning" or "information".',
         "findings/*/code": "What kind of finding: chunk-truncated, …; the same in every release.",
