@@ -117,7 +117,7 @@ def clean(text: str, limit: int = 0) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """A document's `text`, its line ends and tabs kept, with every other control character spelled out."""
+    """Returns the text of a document with control characters spelled out, but for line ends and tabs."""
     return visible_lines(text)
 
 

@@ -337,7 +337,7 @@ class Locator:
     def read_spans(
         self, reader: Reader, key: str, chunks: Sequence[ChunkIndex], spans: Sequence[tuple[int, int] | None]
     ) -> list[Buffer | None]:
-        """The chunks' bytes, from the shard `key`, which the reader is at; those close together by one request.
+        """Reads the bytes of chunks from the shard `key`, which the reader is at; chunks close together by one request.
 
         Raises BadChunk, Unreadable, Refused."""
         shard = self.tiers[0]

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Budget:
-    """Counts the codecs of one array, nested ones included, against the limit."""
+    """Counts the codecs of one array, nested ones included, and refuses more than the limit."""
 
     def __init__(self, depth: int = 0, total: list[int] | None = None) -> None:
         self.depth = depth

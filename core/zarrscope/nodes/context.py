@@ -248,7 +248,7 @@ class NodeContext:
         return tuple(key for dialect in self.dialects for key in dialect.documents(path, kind))
 
     def outline_of(self, path: str) -> tuple[str, ...]:
-        """The documents of a node that a listing needs."""
+        """The keys of the documents that a listing needs of a node."""
         return tuple(key for dialect in self.dialects for key in dialect.outline(path))
 
     def parsed(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:

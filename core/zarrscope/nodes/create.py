@@ -102,7 +102,7 @@ def serialised(specs: Sequence[CodecSpec], dtype: DataType) -> tuple[CodecSpec, 
 
 
 def with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
-    """A compressor by its bare name, with the settings that documents must spell out."""
+    """Adds the settings that a document must spell out to a compressor that was given by its name alone."""
     itemsize = max(1, dtype.itemsize)
     known: dict[str, dict[str, Any]] = {
         "gzip": {"level": 5},

@@ -116,7 +116,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
 
 
 def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
-    """Writes the groups, under the lock for changing nodes; one that others made meanwhile is as good as ours."""
+    """Writes the documents of groups, under the lock for changing nodes. A group that others made meanwhile is kept."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
         try:

@@ -318,7 +318,7 @@ class StoredArray:
             self.written()
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """See Array.resize; `shape` is known to fit."""
+        """Changes the shape, which is known to fit, and erases chunks outside it. See Array.resize."""
         from zarrscope.chunkio.write import erase_outside, keys_outside
         from zarrscope.nodes.context import context_of
         from zarrscope.nodes.edit import resize

@@ -1,4 +1,4 @@
-"""What a session does with edits that outlive the process until they are saved or discarded."""
+"""Unsaved edits of a session: kept when the process ends, and offered at the next start."""
 
 from __future__ import annotations
 

@@ -46,10 +46,7 @@ if TYPE_CHECKING:
 
 
 class Session(KeepsViews, KeepsEdits):
-    """One opened hierarchy, with a presenter for each thing that is shown of it.
-
-    `Session(url, post)`: `url` may name a node within the store. Raises nothing: what fails is in `state`.
-    """
+    """One opened hierarchy with its presenters. `url` may name a node in the store. What fails is told in `state`."""
 
     changed = Signal()
 

@@ -175,7 +175,7 @@ class Workspace:
     # ------------------------------------------------------------------ bookmarks
     @property
     def bookmarks(self) -> tuple[Bookmark, ...]:
-        """Oldest first. What is no view any more is left out."""
+        """The bookmarked views, oldest first; a text that describes no view is left out."""
         try:
             found = json.loads(self._settings.load("bookmarks") or "[]")
         except (ValueError, RecursionError):

@@ -78,9 +78,9 @@ def rename_over(unfinished: str, path: str) -> None:
 
 
 def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: True) -> None:
-    """Does what Windows refuses while a reader has the file open: readers are quick, so try for two seconds.
+    """Tries again for two seconds what Windows refuses while a reader has the file open, as readers are quick.
 
-    Not where `may_come` says that waiting is in vain.
+    It gives up at once where `may_come` says that waiting is in vain.
     """
     pause = 0.001
     while True:

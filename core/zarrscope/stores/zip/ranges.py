@@ -42,7 +42,7 @@ class Ranges:
     """Each read is a round trip; many at once cost as much as one."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """The bytes there, fewer where the file ends before or the system gives fewer at once."""
+        """Reads bytes at an offset: fewer where the file ends before, or where the system gives fewer at once."""
         raise NotImplementedError
 
     def read_many(
