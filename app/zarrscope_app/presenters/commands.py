@@ -76,6 +76,7 @@ COMMANDS = (
     Command("transpose", "Swap height and width", "view", ("Ctrl+T",), 1),
     Command("limits", "Type contrast limits…", "view", ("C",), 1),
     Command("go-to", "Go to an index or a position…", "view", ("G",), 2),
+    Command("three-views", "Three views", "view", ("V",), 1),
     Command("roll", "Next two axes", "view", ("Ctrl+E",), 1),
     Command("project", "Maximum, mean, minimum along the axis", "view", ("J",), 2),
     Command("play", "Play", "view", ("Space",), 2, "play"),
@@ -223,6 +224,8 @@ LABELS = {
     "view-to-paste": "Text of a view (zarrscope:…)",
     "value-typed": "Value: JSON (0.5, [1, 2], true, null), or a text as it is",
     "values": "Values",
+    "view-below": "Width and depth",
+    "view-beside": "Depth and height",
     "visible": "Visible",
 }
 """Short texts of buttons, headings and tool tips, by name."""

@@ -10,7 +10,7 @@ same job; it adds a second coordinate system and a dependency, and drew no faste
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
@@ -36,6 +36,8 @@ class ImageCanvas(QWidget):
     """
 
     zoomed = Signal()
+    moved = Signal()
+    """Another part of the plane is shown, or it is shown larger or smaller."""
     hovered = Signal()
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
@@ -50,6 +52,9 @@ class ImageCanvas(QWidget):
         self._pressed: QPointF | None = None
         self._pressed_center = self._center
         self._dragged = False
+        self.picked: Callable[[float, float], object] | None = None
+        """Called with the place (y, x) of a click in place of pinning it."""
+        self.scale_bars = True
         self._tell = CoalescedCall(post, self._tell_viewport)
         # While the view moves, pixels are taken as they are; once it rests, shrunken tiles are smoothed.
         self._settled = QTimer(self)
@@ -82,6 +87,22 @@ class ImageCanvas(QWidget):
     def zoom(self) -> float:
         """Screen pixels per index along x."""
         return self._zoom
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """(y, x) of the plane in the middle of the widget."""
+        return self._center
+
+    @property
+    def aspect(self) -> float:
+        """Height of an index / width of an index."""
+        return self._aspect
+
+    def look(self, center: tuple[float, float], zoom: float) -> None:
+        """Show the plane around `center` with so many screen pixels per index along x."""
+        if (center, zoom) != (self._center, self._zoom):
+            self._fitted, self._center = False, center
+            self._set_zoom(zoom)
 
     @property
     def visible_rect(self) -> Rect:
@@ -146,6 +167,7 @@ class ImageCanvas(QWidget):
         self._settled.start()
         self._tell.soon()
         self.update()
+        self.moved.emit()
 
     def _tell_viewport(self) -> None:
         if self._presenter is not None and self._shape[0] and self.width() > 1:
@@ -258,6 +280,8 @@ class ImageCanvas(QWidget):
 
     def _draw_scale_bar(self, painter: QPainter) -> None:
         assert self._presenter is not None
+        if not self.scale_bars:
+            return
         bar = self._presenter.scale_bar(min(_BAR_PIXELS, self.width() / 3) / self._zoom)
         if bar is None or not self._shape[0]:
             return
@@ -340,7 +364,7 @@ class ImageCanvas(QWidget):
                 if tile.state is TileState.FAILED and y0 <= y < y1 and x0 <= x < x1:
                     self._presenter.retry(tile.key)
                     return
-            self._presenter.pin(y, x)
+            (self.picked or self._presenter.pin)(y, x)
             self.hovered.emit()
 
     def mouseDoubleClickEvent(self, event: Any) -> None:

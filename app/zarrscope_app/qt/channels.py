@@ -36,7 +36,7 @@ class ChannelsPanel(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMinimumWidth(176)
+        self.setMinimumWidth(208)
         inside = QWidget()
         self.setWidget(inside)
         self._column = QVBoxLayout(inside)

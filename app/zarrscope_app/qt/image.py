@@ -17,6 +17,7 @@ from zarrscope_app.presenters import Post, SlicePresenter, strings
 
 from .axes import AxisSliders
 from .canvas import ImageCanvas
+from .cross_views import CrossViews
 from .line_plot import LinePlotWidget
 from .plane_bar import PlaneBar
 from .text import Label
@@ -44,7 +45,10 @@ class ImagePane(QWidget):
         self.sentence.setWordWrap(True)
         self.sentence.setMargin(24)
         self._stack = QStackedWidget()
-        for page in (self.canvas, self.line, self.sentence):
+        self.cross = CrossViews(self.canvas, post)
+        for side in (self.cross.below, self.cross.beside):
+            side.hovered.connect(self.hovered)
+        for page in (self.cross, self.line, self.sentence):
             self._stack.addWidget(page)
         self._veil = _Veil(self.canvas)
         self._veil.load.clicked.connect(self._load_anyway)
@@ -66,7 +70,7 @@ class ImagePane(QWidget):
             self._presenter.changed.disconnect(self._changed)
             self._presenter.painted.disconnect(self._painted)
         self._presenter = presenter
-        self.canvas.attach(presenter)
+        self.cross.attach(presenter)
         self.line.attach(presenter)
         self.sliders.attach(presenter)
         self.planes.attach(presenter)
@@ -91,7 +95,7 @@ class ImagePane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
-        page = {"image": self.canvas, "line": self.line}.get(state.kind, self.sentence)
+        page = {"image": self.cross, "line": self.line}.get(state.kind, self.sentence)
         if page is self.sentence:
             self.sentence.setText(state.sentence)
         self._stack.setCurrentWidget(page)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QPlainTextEdit, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import VIEWS, Post, Session, View
@@ -63,6 +63,7 @@ class ViewTabs(QTabWidget):
         self._attached: set[str] = set()
         self.pages: dict[str, Any] = {}
         self.setDocumentMode(True)
+        self.currentChanged.connect(self._room_for_current)
         for view in VIEWS:
             if view.id in self._built_in:
                 self._add(view)
@@ -70,6 +71,12 @@ class ViewTabs(QTabWidget):
     def _add(self, view: View) -> None:
         self.pages[view.id] = make_widget(view, self._post, self._hosts)
         self.addTab(self.pages[view.id], literal(view.title))
+
+    def _room_for_current(self) -> None:
+        """The window makes room for the tab in front, not for the widest of all."""
+        for place, page in enumerate(self.pages.values()):
+            front = QSizePolicy.Policy.Preferred if place == self.currentIndex() else QSizePolicy.Policy.Ignored
+            page.setSizePolicy(front, front)
 
     def attach(self, session: Session | None) -> None:
         """Show another session's views."""
@@ -100,6 +107,7 @@ class ViewTabs(QTabWidget):
         if not self._only and front in self.pages:
             self.setCurrentWidget(self.pages[front])
         blocker.unblock()
+        self._room_for_current()
 
     def id_at(self, place: int) -> str:
         """The view of a tab."""

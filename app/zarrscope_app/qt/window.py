@@ -278,6 +278,7 @@ class Window(QMainWindow):
             "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
             "fit": self.image.fit,
             "smooth": self._smooth,
+            "three-views": self.image.cross.toggle,
             "go-to": self.image.sliders.focus_current,
             "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),

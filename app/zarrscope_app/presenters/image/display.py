@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 from zarrscope_app.presenters.image import colormaps, words
 from zarrscope_app.presenters.image.colormaps import CYCLIC
@@ -155,6 +156,16 @@ class Display(ABC):
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
         self.show_alone(following if following < count else None)
+
+    def draw_as(self, other: Display) -> None:
+        """Draws channels and labels of the same image as another presenter does."""
+        channels, labels = [replace(c) for c in other._channels], [replace(v) for v in other._labels]
+        theirs, mine = (channels, labels, other._smooth, other._dots), (self._channels, self._labels)
+        if theirs == (*mine, self._smooth, self._dots) or len(channels) != len(self._channels):
+            return
+        self._channels, self._labels, self._smooth, self._dots = theirs
+        self._restyle()
+        self._plan_soon()
 
     def set_dots(self, dots: bool) -> None:
         """Whether what is not stored is marked with dots."""

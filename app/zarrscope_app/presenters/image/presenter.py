@@ -140,6 +140,16 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._restyle()
             self._plan_soon()
 
+    def companion(self) -> SlicePresenter:
+        """Another one, for another plane of the same image; it shows nothing yet."""
+        return SlicePresenter(self._owner, self._loader)
+
+    @property
+    def label_images(self) -> dict[str, Image | None]:
+        """The label images that lie over the picture, as `set_image` takes them."""
+        own = {label.path for label in self._own}
+        return {label.path: label.image for label in self._labels if label.path not in own}
+
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> SliceState:

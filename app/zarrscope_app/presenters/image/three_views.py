@@ -1,0 +1,113 @@
+"""A picture and the two other planes through one point of it: XY, XZ and YZ with one crosshair."""
+
+from __future__ import annotations
+
+import math
+
+from psygnal import Signal
+
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+
+
+class ThreeViews:
+    """`main` shows two axes of an image; `below` its width and `beside` its height against the depth.
+
+    The crosshair is the pinned pixel of `main` and its index of the depth; hosts give clicks to `pick`. How channels
+    and labels are drawn is decided in `main` alone.
+    """
+
+    changed = Signal()
+    """They were opened or closed."""
+
+    def __init__(self, main: SlicePresenter) -> None:
+        self.main = main
+        self.below, self.beside = main.companion(), main.companion()
+        self.depth = ""
+        """The third axis; "" while they are closed."""
+        self._shown: tuple[object, ...] = ()
+        main.changed.connect(self._follow)
+
+    def toggle(self) -> None:
+        """Opens them, where the picture has a third axis, or closes them."""
+        if self.depth:
+            self.close()
+        else:
+            self._open()
+
+    def close(self) -> None:
+        """Shows the main picture alone."""
+        if self.depth:
+            self.depth, self._shown = "", ()
+            self.below.clear()
+            self.beside.clear()
+            self.changed.emit()
+
+    def end(self) -> None:
+        """Closes them for good."""
+        self.main.changed.disconnect(self._follow)
+        self.close()
+
+    def _third(self) -> str:
+        """Of the axes with a slider the current one where it lies in space, else the last that does, else any."""
+        state = self.main.state
+        sliders = [axis for axis in state.axes if axis.role == "slider"]
+        spatial = [axis for axis in sliders if axis.type == "space"] or sliders
+        current = [axis for axis in spatial if axis.name == state.current_axis]
+        return (current or spatial[-1:])[0].name if spatial else ""
+
+    def _open(self) -> None:
+        image, third = self.main.image, self._third()
+        names = {axis.role: axis.name for axis in self.main.state.axes}
+        if image is None or not third:
+            return
+        self.depth = third
+        self._shown = (image, names["y"], names["x"])
+        for side, y, x in ((self.below, third, names["x"]), (self.beside, names["y"], third)):
+            side.set_image(image, self.main.label_images)
+            side.show(y, x)
+        if self.main.state.pin is None:
+            self.main.pin(*self.crosshair)
+        self._follow()
+        self.changed.emit()
+
+    def _follow(self) -> None:
+        """The others show what belongs to the main picture's place."""
+        if not self.depth:
+            return
+        names = {axis.role: axis.name for axis in self.main.state.axes}
+        shown = (self.main.image, names.get("y", ""), names.get("x", ""))
+        if shown != self._shown or self.depth not in {a.name for a in self.main.state.axes if a.role == "slider"}:
+            self.close()
+            self._open()
+            return
+        y, x = self.crosshair
+        index = {axis.name: axis.index for axis in self.main.state.axes}
+        z = index[self.depth] + 0.5
+        for side, across, at, pin in (
+            (self.below, names["y"], y, (z, x)),
+            (self.beside, names["x"], x, (y, z)),
+        ):
+            side.draw_as(self.main)
+            for axis in side.state.axes:
+                if axis.role == "slider":
+                    side.set_index(axis.name, math.floor(at) if axis.name == across else index[axis.name])
+            if side.state.pin != pin:
+                side.pin(*pin)
+
+    @property
+    def crosshair(self) -> tuple[float, float]:
+        """The place in the main picture: the pinned pixel, else the middle."""
+        height, width = self.main.frame.shape
+        return self.main.state.pin or (height // 2 + 0.5, width // 2 + 0.5)
+
+    def pick(self, view: SlicePresenter, y: float, x: float) -> None:
+        """The crosshair goes to a place of one of the views."""
+        at_y, at_x = self.crosshair
+        if view is self.below:
+            self.main.set_index(self.depth, math.floor(y))
+            self.main.pin(at_y, x)
+        elif view is self.beside:
+            self.main.set_index(self.depth, math.floor(x))
+            self.main.pin(y, at_x)
+        else:
+            self.main.pin(y, x)
