@@ -16,7 +16,7 @@ from typing import Any
 
 from zarrscope.errors import NotFound, Refused
 from zarrscope.errors.visible import visible
-from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, decode_text, oddities, parse_json
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, decode_text, oddities, parse_json
 from zarrscope.jsondoc.spans import Span, outline, pointer_of
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
 from zarrscope.model.storage import Version
@@ -74,7 +74,7 @@ class Document:
     ) -> None:
         if isinstance(source, str):
             source = escape_surrogates(source).encode()
-        self.bytes: bytes = bytes(source)
+        self.bytes: bytes = ParsedBytes(source)  # whoever else looks at it does not parse it again
         self.key = key
         self.version = version
         self._limit = limit

@@ -187,6 +187,11 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
 
 def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
     """See Hierarchy.resize. Raises Conflict when others have resized the array since `metadata` was read."""
+    with parsed_once():
+        return _resize(hierarchy, path, metadata, shape)
+
+
+def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
     hierarchy.need_writing(key_of(hierarchy, path))
     changed = replace(metadata, shape=shape)
     node = hierarchy.own_node(path)
@@ -201,7 +206,7 @@ def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tu
         )
     if metadata.problem is not None:  # of what is not understood, the chunk grid may be a part
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
-    for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed, node.attributes):
+    for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed):
         stored = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
         if stored is None:
             continue
@@ -213,11 +218,11 @@ def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tu
 
 
 def _resized(
-    dialect: Dialect, path: str, before: ArrayMetadata, after: ArrayMetadata, attributes: Mapping[str, Any]
+    dialect: Dialect, path: str, before: ArrayMetadata, after: ArrayMetadata
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(key, members and their new values) of each document that tells the shape."""
     try:
-        old, new = (dialect.write(path, each, attributes) for each in (before, after))
+        old, new = (dialect.write(path, each, {}) for each in (before, after))  # attributes may be large, and stay
     except Unsupported:  # a codec of which nothing is known: the shape is told all the same
         yield dialect.documents(path, "array")[0], {"shape": [*after.shape]}
         return
