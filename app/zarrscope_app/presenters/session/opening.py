@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,6 +39,18 @@ class Opening:
         if self.missing_is_fill:
             options["missing_is_fill"] = True
         return opener(url, "r+" if self.writable else "r", **options)
+
+    def offers(self, helpful: Collection[str], *, passable: bool, falls_back: bool, kept: bool) -> tuple[str, ...]:
+        """Commands that are offered beside what is wrong. `helpful`: those that problems name."""
+        found = {
+            "open-anyway": passable,
+            "follow-links": "follow-links" in helpful and not self.follow_links,
+            "missing-is-fill": "missing-is-fill" in helpful and not self.missing_is_fill,
+            "fallback": falls_back,
+            "put-back": kept,
+            "forget": kept,
+        }
+        return tuple(command for command, offered in found.items() if offered)
 
 
 def open_place(

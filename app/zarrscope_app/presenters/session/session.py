@@ -29,6 +29,7 @@ from zarrscope_app.presenters.metadata import MetadataPresenter
 from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
 from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
@@ -86,6 +87,9 @@ class Session(KeepsViews, KeepsEdits):
         self._shown_problem = self._reported = strings.Problem("", "")
         self._ticket: Ticket | None = None
         self._history = History()
+        self._changing = Changing()
+        self._shown = ""
+        """The path of what is on show while it is read anew."""
         self._view: tuple[str, Any] | None = None
         """A node ("": any), and the display settings of its picture."""
         self._told: SessionState | None = None
@@ -120,6 +124,7 @@ class Session(KeepsViews, KeepsEdits):
     def _open(self) -> None:
         self._status, self._shown_problem = SessionStatus.OPENING, self._reported
         opening, opener, url = self._opening, self._opener, self.url
+        again, self._shown = self._shown, ""
         self._stop()
 
         def done(outcome: JobResult[tuple[Any, str, Any]]) -> None:
@@ -150,7 +155,9 @@ class Session(KeepsViews, KeepsEdits):
         def work() -> tuple[Any, str, Any]:
             for table in (views, field_editors):  # imports what strangers wrote: here, where nobody waits for it
                 table.plugged_in()
-            hierarchy = opening.open(opener, url)
+            hierarchy = patiently(lambda: opening.open(opener, url), bool(again))
+            if again:
+                see_what_grew(hierarchy, again)
             return hierarchy, hierarchy.initial_path, hierarchy.root.kind
 
         self._ticket = self.owner.fetch(work, done)
@@ -185,8 +192,9 @@ class Session(KeepsViews, KeepsEdits):
         node = self._node
         if node is not None:
             self._view = (self._path, self._settings_on_show())
-        if node is not None:
-            for array in self._arrays(node):
+            arrays = self._arrays(node)
+            self._shown = arrays[0].path if arrays else node.path
+            for array in arrays:
                 self.loader.invalidate(array)
         self.problems.clear()
         self._open()
@@ -345,6 +353,7 @@ class Session(KeepsViews, KeepsEdits):
             self._last_look()
             self._restore_view()
         self._view = None
+        self._changing.show(node.path, self._arrays(node))
 
     def _picture_moved(self, axis: int, index: int) -> None:
         """One index for the picture and the table of an array, and for the map of its chunks."""
@@ -427,7 +436,7 @@ class Session(KeepsViews, KeepsEdits):
     def state(self) -> SessionState:
         """Made anew each time: it tells of all presenters, and none of them may be a pass behind."""
         hierarchy = self._hierarchy
-        facts = facts_of(hierarchy, self._version, self._opening.lenient) if hierarchy is not None else ""
+        facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
         frame = self.slice.frame
         opening = self._status is SessionStatus.OPENING
@@ -459,15 +468,7 @@ class Session(KeepsViews, KeepsEdits):
     def _offers(self) -> tuple[str, ...]:
         kept = self.rescue is not None and bool(self.rescue.sentence)
         helpful = {problem.offer for problem in self.problems.items}
-        found = {
-            "open-anyway": self._passable,
-            "follow-links": "follow-links" in helpful and not self._opening.follow_links,
-            "missing-is-fill": "missing-is-fill" in helpful and not self._opening.missing_is_fill,
-            "fallback": self._falls_back,
-            "put-back": kept,
-            "forget": kept,
-        }
-        return tuple(command for command, offered in found.items() if offered)
+        return self._opening.offers(helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Chunks that cannot be read are said where they are missing; where a command would help, in the error bar."""

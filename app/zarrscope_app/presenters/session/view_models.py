@@ -78,9 +78,12 @@ def place_name(url: str) -> str:
     return strings.clean(parts[-1], 80) if parts else strings.clean(url, 80)
 
 
-def facts_of(hierarchy: Hierarchy, version: str, lenient: bool) -> str:
-    """ "v3 · OME-Zarr 0.5 · read-only"; `version` is that of OME-Zarr, "" for none."""
+def facts_of(hierarchy: Hierarchy | None, version: str, lenient: bool, changing: str = "") -> str:
+    """ "v3 · OME-Zarr 0.5 · read-only"; `version` is that of OME-Zarr, "" for none; `changing`: what has grown."""
+    if hierarchy is None:
+        return ""
     return strings.joined(
+        changing,
         hierarchy.dialect.name,
         f"OME-Zarr {strings.clean(version)}" if version else "",
         strings.WRITABLE if hierarchy.writable else strings.OPENED_ANYWAY if lenient else strings.READ_ONLY,

@@ -27,6 +27,7 @@ from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, S
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import Block, merged
+from zarrscope_app.presenters.tree.reach import Reach, parts_of
 from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class TreePresenter:
         self._kind: Literal["group", "array"] = "group"
         self._dirty: frozenset[str] = frozenset()
         self._marks: dict[str, str] = {}
-        self._reveal = ""
+        self._reach = Reach(self.expand, self.open_child)
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
         self._inspection = Inspection(owner, self._touch)
@@ -61,12 +62,11 @@ class TreePresenter:
         self._next = 1
         self._starts: list[int] = []
         self._blocks: list[tuple[Branch, int]] = []
-        self._typed: dict[str, dict[str, None]] = {}
-        """Names of children that somebody typed, by the path of the group: a refresh finds them again."""
 
     # ------------------------------------------------------------------ for the session
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
-        """Shows a hierarchy, its root expanded."""
+        """Shows a hierarchy, its root expanded, and what was open before."""
+        self._reach.keep(self._branches.values())
         for branch in self._branches.values():
             branch.stop()
         self._clear()
@@ -168,7 +168,7 @@ class TreePresenter:
     def find(self, path: str) -> int | None:
         """The row of a node, if it has arrived."""
         id: int | None = ROOT
-        for part in _parts(path):
+        for part in parts_of(path):
             branch = self._branches.get(id) if id is not None else None
             child = branch.child_named(part) if branch else None
             id = branch.child_id(child) if branch and child is not None else None
@@ -206,6 +206,7 @@ class TreePresenter:
         nodes = getattr(self._hierarchy, "_nodes", None)
         if nodes is not None:
             nodes.forget()
+        self._reach.keep(each for each in self._branches.values() if each.path.startswith(old.path.rstrip("/") + "/"))
         self._drop(old)
         fresh = Branch(old.id, old.path, old.depth, expanded=old.expanded)
         self._branches[id] = fresh
@@ -242,18 +243,18 @@ class TreePresenter:
 
     def reveal(self, path: str) -> None:
         """Expands what lies above a node, as far as need be, fetching on the way."""
-        self._reveal = path
+        self._reach.revealed = path
         self._advance()
 
     def open_child(self, id: int, name: str) -> None:
         """Adds a child by name, where the store cannot list: "a" or "a/b". A wrong name becomes the row's sentence."""
         branch = self._branch(id)
-        parts = _parts(name)
+        parts = parts_of(name)
         if branch is None or not parts or self._hierarchy is None:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.expanded = True
-        self._typed.setdefault(path, {})["/".join(parts)] = None
+        self._reach.typed(path, "/".join(parts))
         if branch.state == "unknown":
             self._fetch(branch)
         if branch.ticket is not None:  # it is added once all that is listed has come
@@ -268,7 +269,7 @@ class TreePresenter:
             if branch.dead:
                 return
             if outcome.error is not None:
-                self._typed[path].pop("/".join(parts), None)
+                self._reach.forget(path, "/".join(parts))
                 branch.sentence = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
@@ -335,6 +336,7 @@ class TreePresenter:
             self._search.begin(branch)
         else:
             branch.tell(came)
+        self._reach.arrived(branch, all_there=False)
         self._touch(branch.id)
         self._advance()
 
@@ -357,9 +359,7 @@ class TreePresenter:
         branch.stop_listing()
         branch.state, branch.sentence, branch.retry = state, sentence, retry
         branch.unlisted = sentence == strings.UNLISTABLE
-        for name in [*self._typed.get(branch.path, ())]:
-            if branch.child_named(name.partition("/")[0]) is None:
-                self.open_child(branch.id, name)
+        self._reach.arrived(branch, all_there=True)
         self._touch(branch.id)
         self._advance()
 
@@ -371,20 +371,7 @@ class TreePresenter:
             self._branches.pop(below.id, None)
 
     def _advance(self) -> None:
-        """One step nearer to the node to reveal."""
-        parts = _parts(self._reveal)
-        branch = self._root
-        for part in parts[:-1]:
-            child = branch.child_named(part)
-            if child is None:
-                break
-            id = branch.child_id(child)
-            if not branch.below.get(child, branch).expanded or child not in branch.below:
-                self.expand(id)
-            branch = self._branches[id]
-        else:
-            if parts and branch.child_named(parts[-1]) is not None:
-                self._reveal = ""
+        self._reach.advance(self._root, self._branches)
 
     # ------------------------------------------------------------------ rows
     def _whose(self, id: int) -> tuple[Branch, int]:
@@ -492,7 +479,3 @@ class TreePresenter:
         finally:
             for id in stale:  # a listener failed: the others are told all the same
                 self._touch(id)
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part]

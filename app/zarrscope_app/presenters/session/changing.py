@@ -1,0 +1,55 @@
+"""Whether a store is still being written: what a refresh finds is compared with what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import sleep
+from typing import Any, TypeVar
+
+from zarrscope.errors import BadMetadata, ZarrscopeError
+from zarrscope_app.presenters import strings
+
+PAUSES = (0.1, 0.4)
+"""Seconds that are waited before a document is read again that was there, and cannot be understood now."""
+
+T = TypeVar("T")
+
+
+class Changing:
+    """Remembers the shapes of the nodes that were shown. On the host's thread."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
+        self.sentence = ""
+        """What has changed, since it was last shown, of the node on show; "" for nothing."""
+
+    def show(self, path: str, arrays: Sequence[Any]) -> None:
+        """The node at `path` is shown, with these arrays."""
+        now = {array.path: tuple(array.shape) for array in arrays}
+        before = self._shapes.get(path, now)
+        self._shapes[path] = now
+        others = [name for name in now if name in before and before[name] != now[name]]
+        self.sentence = _text(before[others[0]], now[others[0]]) if others else ""
+
+
+def _text(before: Sequence[int], now: Sequence[int]) -> str:
+    return f"changing: {strings.shape(before)} → {strings.shape(now)}"
+
+
+def see_what_grew(hierarchy: Any, path: str) -> None:
+    """Reads nodes from their own documents where a consolidated copy lags behind that at `path`. For a worker."""
+    nodes = getattr(hierarchy, "_nodes", None)
+    if nodes is not None:
+        with suppress(ZarrscopeError):
+            nodes.drop_stale_copies(path)
+
+
+def patiently(read: Callable[[], T], again: bool) -> T:
+    """Reads; where it is read `again`, a document that is just being written is read once more. For a worker."""
+    for pause in PAUSES if again else ():
+        try:
+            return read()
+        except BadMetadata:
+            sleep(pause)
+    return read()

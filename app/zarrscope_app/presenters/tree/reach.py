@@ -1,0 +1,69 @@
+"""Rows that are to be reached: a node to reveal, groups that were open before a refresh, names that somebody typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from zarrscope_app.presenters.tree.branch import Branch
+
+
+class Reach:
+    """Expands groups, and adds names, as the rows that lead there arrive. On the host's thread."""
+
+    def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:
+        self._expand, self._open_child = expand, open_child
+        self.revealed = ""
+        """The path of a node whose row is wanted; "" once it is there."""
+        self._opened: set[str] = set()
+        self._typed: dict[str, dict[str, None]] = {}
+        """Names of children that somebody typed, by the path of the group: a refresh finds them again."""
+
+    def keep(self, branches: Iterable[Branch]) -> None:
+        """Remembers what is open, before everything beneath is read anew."""
+        self._opened |= {branch.path for branch in branches if branch.expanded}
+
+    def typed(self, path: str, name: str) -> None:
+        """Somebody typed the name of a child."""
+        self._typed.setdefault(path, {})[name] = None
+
+    def forget(self, path: str, name: str) -> None:
+        """There is no child of that name."""
+        self._typed.get(path, {}).pop(name, None)
+
+    def arrived(self, branch: Branch, *, all_there: bool) -> None:
+        """Children came: expands those that were open, and adds those that were typed and are not listed."""
+        above = branch.path.rstrip("/")
+        for path in [path for path in self._opened if path.rpartition("/")[0] == above and path != "/"]:
+            child = branch.child_named(path.rpartition("/")[2])
+            if child is not None:
+                self._opened.discard(path)
+                if branch.kind(child) != "array":
+                    self._expand(branch.child_id(child))
+            elif all_there:
+                self._opened.discard(path)
+        for name in [*self._typed.get(branch.path, ())] if all_there else ():
+            if branch.child_named(name.partition("/")[0]) is None:
+                self._open_child(branch.id, name)
+
+    def advance(self, root: Branch, branches: dict[int, Branch]) -> None:
+        """One step nearer to the node to reveal."""
+        parts = parts_of(self.revealed)
+        branch = root
+        for part in parts[:-1]:
+            child = branch.child_named(part)
+            if child is None:
+                break
+            id = branch.child_id(child)
+            if not branch.below.get(child, branch).expanded or child not in branch.below:
+                self._expand(id)
+            if id not in branches:  # an array
+                break
+            branch = branches[id]
+        else:
+            if parts and branch.child_named(parts[-1]) is not None:
+                self.revealed = ""
+
+
+def parts_of(path: str) -> list[str]:
+    """The names in a path."""
+    return [part for part in path.split("/") if part]

@@ -1,0 +1,143 @@
+"""A store that is still being written: a refresh shows what has grown, what was open stays open, lag is no error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import zarrscope
+from contracts.journeys import Shelf, tree_of_all_kinds
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.memory import MemoryStore
+from zarrscope_app.presenters import Session, SessionStatus
+
+
+class Far(Shelf):
+    """A shelf that is far away: consolidated metadata are used there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remote = True
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture(params=[Shelf, Far])
+def shelf(request: pytest.FixtureRequest) -> Shelf:
+    made: Shelf = request.param()
+    return made
+
+
+@pytest.fixture
+def show(mailbox: Mailbox) -> Iterator[Callable[[Shelf, str], Session]]:
+    sessions: list[Session] = []
+
+    def open_(shelf: Shelf, path: str) -> Session:
+        sessions.append(Session(shelf.address, mailbox, path=path))
+        return sessions[-1]
+
+    yield open_
+    for session in sessions:
+        session.close()
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and session.node is not None
+
+
+def growing(shelf: Shelf) -> Any:
+    made = zarrscope.open(shelf, "w-")
+    made.create_group("/g/inner")
+    array = made.create_array("/g/a", shape=(2, 4), dtype="u1", chunks=(1, 4))
+    array[...] = 1
+    return made
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_refresh_shows_what_has_grown(
+    show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox, copied: bool
+) -> None:
+    made = growing(shelf)
+    if copied:
+        made.consolidate()
+    session = show(shelf, "/g/a")
+    mailbox.run_until(settled(session))
+    assert "changing" not in session.state.facts
+    other = zarrscope.open(shelf, "r+", consolidated=False)  # a writer that leaves the copy as it is
+    array: Any = other["/g/a"]
+    array.resize((5, 4))
+    array[4] = 9
+    session.reload()
+    mailbox.run_until(lambda: session.node is not None and getattr(session.node, "shape", ()) == (5, 4))
+    assert session.state.facts.startswith("changing: 2 × 4 → 5 × 4")
+    node: Any = session.node
+    assert node[4].tolist() == [9] * 4
+    assert node[3].tolist() == [0] * 4, "a chunk that is not there yet is no error"
+    session.reload()
+    mailbox.run_until(lambda: settled(session)() and "changing" not in session.state.facts)
+
+
+def test_what_was_open_and_typed_is_there_after_a_refresh(
+    show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox
+) -> None:
+    tree_of_all_kinds(shelf)
+    session = show(shelf, "/")
+    tree = session.tree
+    mailbox.run_until(lambda: tree.find("/many") is not None)
+    many = tree.find("/many")
+    assert many is not None
+    tree.expand(many)
+    mailbox.run_until(lambda: tree.find("/many/img2") is not None)
+    for again in (session.reload, tree.refresh):
+        again()
+        mailbox.run_until(lambda: tree.find("/many/img2") is None)
+        mailbox.run_until(lambda: tree.find("/many/img2") is not None)
+    shelf.listable = False
+    session.reload()
+    mailbox.run_until(lambda: tree.row(0).sentence != "" and tree.find("/many") is None)
+    tree.open_child(0, "many/img1")
+    mailbox.run_until(lambda: tree.find("/many/img1") is not None)
+    session.reload()
+    mailbox.run_until(lambda: tree.find("/many/img1") is None)
+    mailbox.run_until(lambda: tree.find("/many/img1") is not None)
+
+
+def test_a_document_that_is_just_being_written_is_read_once_more(
+    show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing(shelf)
+    session = show(shelf, "/g/a")
+    mailbox.run_until(settled(session))
+    whole = shelf.get("zarr.json") or b""
+    shelf.set("zarr.json", whole[:20])
+    paused: list[float] = []
+
+    def pause(seconds: float) -> None:
+        paused.append(seconds)
+        shelf.set("zarr.json", whole)
+
+    monkeypatch.setattr("zarrscope_app.presenters.session.changing.sleep", pause)
+    session.reload()
+    mailbox.run_until(lambda: bool(paused) and settled(session)())
+    assert len(paused) == 1
+
+
+def test_a_copy_that_is_ahead_of_its_document_is_read_all_the_same() -> None:
+    store = MemoryStore()
+    made = zarrscope.open(store, "w-")
+    array = made.create_array("/a", shape=(2,), dtype="u1", chunks=(1,))
+    array[...] = 1
+    before = store.get("a/zarr.json") or b""
+    array.resize((4,))
+    made.consolidate()
+    store.set("a/zarr.json", before)  # as a service answers that is not consistent at once
+    store.remote = True
+    found: Any = zarrscope.open(store)["/a"]
+    assert found.shape == (4,)
+    assert found[2:].tolist() == [0, 0]
+    assert found[...].tolist() == [1, 1, 0, 0]
