@@ -22,10 +22,12 @@ from qtpy.QtWidgets import (
 from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
+from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.layers import as_napari, insert
 from zarrscope_app.napari.planes import watch
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
+from zarrscope_app.presenters.image.choice import SeveralImages
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
@@ -89,6 +91,9 @@ class Explorer(QWidget):
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.form.asked.connect(self._asked)
         self.info = self.tabs.pages["info"]
+        self.chooser = Chooser()
+        self.chooser.chosen.connect(self._chosen)
+        self._adds_once_open = False
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self.add)
         self.button.setEnabled(False)
@@ -102,6 +107,7 @@ class Explorer(QWidget):
         for button in (self.retry, *self.offers.values()):
             column.addWidget(button)
         column.addWidget(split, 1)
+        column.addWidget(self.chooser)
         row = QHBoxLayout()
         row.addWidget(self.button)
         column.addLayout(row)
@@ -183,6 +189,9 @@ class Explorer(QWidget):
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
+        if self._adds_once_open and self.session.hierarchy is not None and self.session.node is not None:
+            self._adds_once_open = False
+            self.add()
 
     def _planes_changed(self) -> None:
         """Layers outlive the session that they came from; where it is still open, it knows what would help."""
@@ -203,6 +212,7 @@ class Explorer(QWidget):
             self.tree.leave_filter(open_name(self.session, text))
 
     def _select(self, path: str) -> None:
+        self.chooser.clear()
         if self.session is not None:
             self.session.select(path)
 
@@ -218,10 +228,23 @@ class Explorer(QWidget):
 
     # ------------------------------------------------------------------ layers
     def add(self) -> None:
-        """Adds the layers of the selected node, read in the background; what fails is said above the tree."""
+        """Adds the layers of the selected node, or of what is chosen of its images, read in the background; what fails
+        is said above the tree."""
         if self.session is not None:
             self.facts.setText(strings.LOADING)
-            self.layers.add(self.session, self._add)
+            self.layers.add(self.session, self._add, self._choose, self.chooser.choice)
+
+    def add_when_open(self) -> None:
+        """As `add`, once what is being opened is open."""
+        self._adds_once_open = True
+        self._show()
+
+    def _choose(self, several: SeveralImages) -> None:
+        self.chooser.ask(several.message, several.choices)
+        self._show()
+
+    def _chosen(self, _: object) -> None:
+        self.add()
 
     def _add(self, layers: list[Layer]) -> None:
         """One layer after another, each drawn before the next: napari takes its time over them, half a second a piece
@@ -248,6 +271,7 @@ class Explorer(QWidget):
     def _drop(self) -> None:
         if self.session is not None:
             self.form.commit()
+            self.chooser.clear()
             self.tree.attach(None)
             self.tabs.attach(None)
             self.session = None

@@ -1,34 +1,69 @@
 """The reader and the sample: what napari calls when a file is opened.
 
-Claims what nobody else does (zarr.json, .zarray, .zgroup, *.ozx). Directories named *.zarr are for those who choose
-"zarrscope" in napari's reader settings.
+Offered where a path leads to Zarr (discovery.claims). Opens what zarrscope.open opens: folders, archives, addresses,
+with the path of a node behind.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 LayerData = tuple[Any, dict[str, Any], str]
-NAMES = ("zarr.json", ".zarray", ".zgroup")
 
 
-def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[LayerData]] | None:
-    """The reading function, or None at once for what is not ours. Looks at names, and into a folder of another name
-    for one of `NAMES`: who chooses zarrscope for it is not refused."""
+def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] | None:
+    """The reading function, or None at once for what is not Zarr."""
+    from zarrscope_app.discovery import claims
+
     first = str(path[0] if isinstance(path, list) else path)
-    if first.startswith("zarrscope:"):
-        return read
-    text = first.rstrip("/" + os.sep).lower()
-    if text.endswith((".zarr", ".ozx", ".n5", *NAMES)) or "://" in text:
-        return read
-    return read if any(os.path.isfile(os.path.join(first, name)) for name in NAMES) else None
+    return opened if first.startswith("zarrscope:") or claims(first) else None
 
 
-def read(path: str | list[str]) -> list[LayerData]:
-    """The layers of each address, as napari takes them."""
+def opened(path: str | list[str]) -> list[Any]:
+    """As `read`; where there is a choice and a window to choose in, the dock asks, and there is no layer yet."""
+    from zarrscope_app.presenters.image.choice import SeveralImages
+
+    try:
+        return read(path)
+    except SeveralImages as error:
+        if not _ask(path, error.message):
+            raise
+        return [(None,)]  # npe2: read, and nothing to add
+
+
+def read(path: str | list[str], node: str | None = None, number: int | None = None) -> list[LayerData]:
+    """The layers of each address, as napari takes them.
+
+    Parameters
+    ----------
+    path
+        What zarrscope.open takes, or several.
+    node
+        The path of the node; by default the one that the address names.
+    number
+        Which of several images that the node describes.
+
+    Returns
+    -------
+    list
+        (data, arguments, kind) of each layer.
+
+    Raises
+    ------
+    SeveralImages
+        There is a choice: name the node.
+    ZarrscopeError
+        What opening raises.
+
+    Examples
+    --------
+    >>> from zarrscope_app.demo import demo_folder
+    >>> from zarrscope_app.napari.reader import read
+    >>> [arguments["name"] for _, arguments, kind in read(str(demo_folder("small"))) if kind == "labels"]
+    ['cells (labels)']
+    """
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
     from zarrscope_app.napari.planes import hidden_at_first
@@ -36,14 +71,31 @@ def read(path: str | list[str]) -> list[LayerData]:
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     layers: list[LayerData] = []
-    for address in path if isinstance(path, list) else [path]:
-        view = decode_view(str(address)) if is_view(str(address)) else None
-        hierarchy = zarrscope.open(view["url"] if view is not None else str(address))
-        planned = plan(hierarchy[view["path"] if view is not None else hierarchy.initial_path], view)
+    for address in map(str, path if isinstance(path, list) else [path]):
+        view = decode_view(address) if is_view(address) else None
+        hierarchy = zarrscope.open(view["url"] if view is not None else address)
+        shown = node or (view["path"] if view is not None else hierarchy.initial_path)
+        planned = plan(hierarchy[shown], view, number)
         for note in notes(planned):
             warnings.warn(note, UserWarning, stacklevel=2)  # napari shows it
         layers += [hidden_at_first(*as_napari(layer)) for layer in planned]
     return layers
+
+
+def _ask(path: str | list[str], why: str) -> bool:
+    """Opens the dock with the images to choose from; False where there is no window."""
+    import napari
+
+    from zarrscope_app.napari.dock import open_explorer
+
+    viewer = napari.current_viewer()
+    if viewer is None or not hasattr(viewer, "window"):
+        return False
+    dock = open_explorer(viewer)
+    dock.open(str(path[0] if isinstance(path, list) else path))
+    dock.add_when_open()
+    napari.utils.notifications.show_info(why)
+    return True
 
 
 def demo() -> list[LayerData]:

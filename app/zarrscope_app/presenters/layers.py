@@ -15,17 +15,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from psygnal import Signal
 
-from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
-from zarrscope.ome.metadata import resolve
-from zarrscope.ome.transforms import affine, systems
+from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
 from zarrscope.runtime.threads import JobResult, shared
-from zarrscope.view.image import Image, Level, default_image, default_window, find_images
+from zarrscope.view.image import Image, Level, default_window, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.image.choice import Choice, SeveralImages, one_image
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
+from zarrscope_app.presenters.image.placement import Place, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
 from zarrscope_app.presenters.session.session import Session
 
@@ -71,31 +71,15 @@ class Layer:
     """Sentences: what the file says and the layer does not show."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where an image lies: its axes in the coordinate system `system` ("" where the file names none)."""
+def plan(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
+    """The layers of a group or an array, shown as `view` tells (session/state_text.py). `number`: which of several
+    images that one document describes.
 
-    system: str
-    extra: np.ndarray[Any, Any] | None
-    """Axes x (axes + 1), to be applied after scale and translation."""
-    warnings: tuple[str, ...] = ()
-
-
-def plan(node: Group | Array, view: Any = None) -> list[Layer]:
-    """The layers of a group or an array, shown as `view` tells (session/state_text.py).
-
-    Raises NotFound for a node without an image, Unsupported and TooLarge for one that no viewer of images takes, and
-    what opening raises.
+    Raises SeveralImages where one has to be chosen, NotFound for a node without an image, Unsupported and TooLarge for
+    one that no viewer of images takes, and what opening raises.
     """
-    image = default_image(node)
-    if image is None:
-        raise NotFound(
-            f"{strings.clean(node.path)} holds no image",
-            store=node.hierarchy.url if node.hierarchy is not None else None,
-            key=node.path,
-            advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
-        )
-    place = _place(image)
+    image = one_image(node, number)
+    place = place_of(image)
     layers = _channels(image, place)
     failed: list[str] = []
     for path in image.labels:
@@ -103,7 +87,7 @@ def plan(node: Group | Array, view: Any = None) -> list[Layer]:
         try:
             for labels in find_images(image.hierarchy[path]):
                 name = f"{image.name}: {labels.name} (labels)"
-                layers.append(_layer(labels, None, "labels", name, _place(labels, place.system), visible=False))
+                layers.append(_layer(labels, None, "labels", name, place_of(labels, place.system), visible=False))
         except ZarrscopeError as error:
             failed.append(f"The labels {strings.clean(path)} are left out: {strings.problem(error).headline}")
     told = image.multiscale.warnings if image.multiscale is not None and place.extra is not None else ()
@@ -145,7 +129,7 @@ def not_added(layer: Layer, error: BaseException) -> strings.Problem:
     return strings.not_added(layer.name, error, layer.source["path"])
 
 
-def _channels(image: Image, place: _Place) -> list[Layer]:
+def _channels(image: Image, place: Place) -> list[Layer]:
     if image.is_label:
         return [_layer(image, None, "labels", image.name, place, visible=True)]
     several = len(image.channels) > 1
@@ -165,7 +149,7 @@ def _channels(image: Image, place: _Place) -> list[Layer]:
     ]
 
 
-def _layer(image: Image, number: int | None, kind: str, name: str, place: _Place, **look: Any) -> Layer:
+def _layer(image: Image, number: int | None, kind: str, name: str, place: Place, **look: Any) -> Layer:
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
     kept = [i for i in range(len(image.axes)) if i not in fixed]
@@ -182,7 +166,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: _Place
         channel = image.channels[number or 0]
         low, high = map(float, default_window(channel, data[0].dtype, _sample(data, channel)))
         contrast = (low, high if high > low else low + 1)
-    matrix, unsaid = _matrix(place, kept, fixed)
+    matrix, unsaid = matrix_of(place, kept, fixed)
     return Layer(
         kind,
         strings.clean(name),
@@ -298,135 +282,6 @@ def _sample(data: tuple[LazyView, ...], channel: Any) -> np.ndarray[Any, Any] | 
     return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
 
 
-# ---------------------------------------------------------------------- where it lies (RFC-5 of OME-Zarr)
-def _place(image: Image, wanted: str = "") -> _Place:
-    """Where an image lies beyond scale and translation.
-
-    It is shown in the first coordinate system that its document lists, or, where that is the one of its levels and one
-    other is described, in that. `wanted`: the system that the image of a label image is shown in.
-    """
-    entry = _entry(image)
-    if entry is None or image.multiscale is None:
-        return _Place("", None)
-    source = entry["datasets"][0]["path"]
-    first = {"input": source, **_first_step(entry)}  # the input goes without saying
-    own, source = _name(first.get("output")), _name(first["input"]) or source
-    about = {"multiscales": [{**entry, "datasets": [{"path": source, "coordinateTransformations": [first]}]}]}
-    listed = [_name(system) for system in entry["coordinateSystems"]]
-    level = next((v for v in image.levels if v.path == image.multiscale.datasets[0].path), image.levels[0])
-    ways: dict[str, Any] = {}
-    for name in dict.fromkeys([*listed, own, *systems(about), *([wanted] if wanted else [])]):
-        if name and name != source:
-            try:
-                ways[name] = _way(image, about, source, name, len(level.shape))
-            except NotFound as error:  # what is only listed places nothing
-                if name == wanted:
-                    ways[name] = error
-            except ZarrscopeError as error:
-                ways[name] = error
-    others = [name for name in ways if name != own]
-    first_listed = listed[0] if listed[0] in ways else own
-    target = wanted or (first_listed if first_listed != own else others[0] if len(others) == 1 else own)
-    said = [_not_applied(name) for name in others if name != target]
-    for goal in dict.fromkeys((target, own)):
-        found = ways.get(goal)
-        if isinstance(found, ZarrscopeError):
-            said.append(_not_applied(goal, found.message))
-        elif found is not None:
-            return _Place(goal, _beyond(level, found), tuple(said))
-    return _Place("", None, tuple(said))
-
-
-def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank: int) -> np.ndarray[Any, Any]:
-    """The matrix from a level to a coordinate system of as many axes."""
-    found = affine(about, source, target, rank, lambda path: np.asarray(_beside(image, path)[...]))
-    if found.shape[0] != rank:
-        raise Unsupported(f"it has {strings.counted(found.shape[0], 'axis', 'axes')}, the image {rank}")
-    if not np.isfinite(found).all():
-        raise Unsupported("its numbers are not finite")
-    return found
-
-
-def _beyond(level: Level, found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """What is left of the matrix `found` once scale and translation of a level were applied; None for nothing."""
-    plain = np.hstack([np.diag(level.scale), np.array([level.translation]).T])
-    if np.allclose(found, plain, rtol=1e-9, atol=0):
-        return None
-    matrix = found[:, :-1] / np.array(level.scale)
-    shift = found[:, -1] - matrix @ np.array(level.translation)
-    return np.hstack([matrix, shift[:, None]])
-
-
-def _not_applied(system: str, why: str = "") -> str:
-    because = f": {strings.clean(why.rstrip('.'))}" if why else ""
-    return f"Where it lies in the coordinate system {strings.clean(system)!r} is not applied{because}."
-
-
-def _entry(image: Image) -> Mapping[str, Any] | None:
-    """The entry of `multiscales` that the image was made of, where it states coordinate systems; else None."""
-    if image.multiscale is None:
-        return None
-    attributes: Mapping[str, Any] = image.hierarchy[image.path].attributes
-    ome = attributes.get("ome")
-    entries = (ome if isinstance(ome, Mapping) else attributes).get("multiscales")
-    for entry in entries if isinstance(entries, list) else ():
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("coordinateSystems"), list):
-            continue
-        datasets = entry.get("datasets")
-        paths = [_path(item) for item in datasets] if isinstance(datasets, list) else []
-        if not entry["coordinateSystems"] or not paths or not paths[0]:
-            continue
-        if resolve(image.path, paths[0]) == image.multiscale.datasets[0].path:
-            return entry
-    return None
-
-
-def _path(dataset: Any) -> str:
-    path = dataset.get("path") if isinstance(dataset, Mapping) else None
-    return path if isinstance(path, str) else ""
-
-
-def _first_step(entry: Any) -> Mapping[str, Any]:
-    """The transformation of the first level."""
-    steps = entry["datasets"][0].get("coordinateTransformations")
-    step = steps[0] if isinstance(steps, list) and steps else steps
-    return step if isinstance(step, Mapping) else {}
-
-
-def _name(end: Any) -> str:
-    """The name of a coordinate system, or the path of an array that is one."""
-    if isinstance(end, Mapping):
-        end = end.get("name") or end.get("path")
-    return end if isinstance(end, str) else ""
-
-
-def _beside(image: Image, path: str) -> Array:
-    """The array that a transformation names."""
-    found = resolve(image.path, path)
-    try:
-        node = image.hierarchy[found] if found is not None else None
-    except NotFound:
-        node = None
-    if not isinstance(node, Array) or node.size > SAMPLE_LIMIT:
-        raise Unsupported(f"{strings.clean(path)} is no array with the numbers of a transformation")
-    return node
-
-
-def _matrix(
-    place: _Place, kept: list[int], fixed: Mapping[int, int]
-) -> tuple[np.ndarray[Any, Any] | None, tuple[str, ...]]:
-    """The homogeneous matrix of the axes that a layer has. Each channel is a layer of its own: nothing may mix them
-    with other axes."""
-    if place.extra is None:
-        return None, ()
-    rank = len(place.extra)
-    if any(place.extra[i, j] or place.extra[j, i] for i in fixed for j in range(rank) if j != i):
-        return None, (_not_applied(place.system, "it mixes channels with other axes"),)
-    matrix = np.eye(len(kept) + 1)
-    matrix[:-1] = place.extra[np.ix_(kept, [*kept, rank])]
-    return matrix, ()
-
-
 class UnreadPlanes:
     """Layers whose plane on show cannot be read, until it can. Layers are whatever the host calls so, with a `name`."""
 
@@ -467,8 +322,15 @@ class Layers:
         self._owner = shared().owner(post)
         self.loader = chunk_loader()
 
-    def add(self, session: Session, done: Callable[[list[Layer]], None]) -> None:
-        """`done` with the layers of the node that is selected; a failure becomes a problem of the session.
+    def add(
+        self,
+        session: Session,
+        done: Callable[[list[Layer]], None],
+        choose: Callable[[SeveralImages], None],
+        choice: Choice | None = None,
+    ) -> None:
+        """`done` with the layers of the node that is selected, or of `choice`; `choose` where there are several images.
+        A failure becomes a problem of the session.
 
         Right after a selection the session has not looked at the node yet: then this opens it.
         """
@@ -477,7 +339,9 @@ class Layers:
             return
 
         def finished(outcome: JobResult[list[Layer]]) -> None:
-            if outcome.error is not None:
+            if isinstance(outcome.error, SeveralImages):
+                choose(outcome.error)
+            elif outcome.error is not None:
                 session.problems.add(outcome.error, path)
             else:
                 assert outcome.value is not None
@@ -486,7 +350,13 @@ class Layers:
                 done(outcome.value)
 
         view = {"slice": session.slice.view()} if session.slice.by_person else None
-        self._owner.fetch(lambda: plan(node if node is not None else hierarchy[path], view), finished)
+
+        def planned() -> list[Layer]:
+            if choice is not None:
+                return plan(hierarchy[choice.path], None, choice.number)
+            return plan(node if node is not None else hierarchy[path], view)
+
+        self._owner.fetch(planned, finished)
 
     def close(self) -> None:
         self._owner.close()

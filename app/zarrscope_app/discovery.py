@@ -1,0 +1,83 @@
+"""For which paths zarrscope's reader is offered in napari.
+
+npe2 offers a reader that accepts folders for every folder, and asks which one to take where there are two; it matches
+patterns with the last part of a path only. So a manifest cannot say "folders that are Zarr". `narrow` makes npe2's
+public `iter_compatible_readers` leave out our reader, and only ours, where `claims` says no, and give it where it says
+yes. Without it the manifest holds: asked for too often, never too seldom.
+
+Imports nothing of zarrscope: this runs when napari looks for plug-ins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import wraps
+from typing import Any
+
+PLUGIN = "zarrscope"
+SUFFIXES = (".zarr", ".ozx", ".n5", ".zarr.zip", ".ome.zarr")
+DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", "attributes.json", "root.group.json", "root.array.json")
+"""Files that make the folder around them a hierarchy (the signs of zarrscope.dialects)."""
+LISTED = 1000
+"""Names in an archive that are looked at, at most."""
+
+
+def claims(path: str, others: bool = False) -> bool:
+    """Whether a path leads to Zarr, as far as names tell, and one look into a folder or an archive. `others`: another
+    reader takes it; then an address without any sign of Zarr is theirs."""
+    parts = path.replace(os.sep, "/").rstrip("/").lower().split("/")
+    if any(part.partition("::")[0].partition("|")[0].endswith(SUFFIXES) for part in parts):
+        return True
+    if path.startswith("zarrscope:"):  # a view as one text
+        return True
+    if "://" in path:
+        return parts[-1] in DOCUMENTS or not others
+    if parts[-1] in DOCUMENTS[:4]:
+        return True
+    if os.path.isdir(path):
+        found = [os.path.isfile(os.path.join(path, name)) for name in (*DOCUMENTS, "meta", "attrs")]
+        return any(found[:-2]) or all(found[-2:])  # "meta" and "attrs" are those of Zarr v1
+    return parts[-1].endswith(".zip") and _holds_documents(path)
+
+
+def _holds_documents(path: str) -> bool:
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as archive:
+            return any(name.rpartition("/")[2] in DOCUMENTS[:4] for name in archive.namelist()[:LISTED])
+    except (OSError, BadZipFile, ValueError):
+        return False
+
+
+def narrow() -> None:
+    """Makes npe2 offer our reader where it is wanted; once in a process."""
+    try:
+        from npe2 import PluginManager
+    except ImportError:
+        return
+    offered = PluginManager.iter_compatible_readers
+    if hasattr(offered, "narrowed"):
+        return
+
+    @wraps(offered)
+    def narrowed(self: Any, path: Any) -> Iterator[Any]:
+        readers = list(offered(self, path))
+        others = [reader for reader in readers if reader.plugin_name != PLUGIN]
+        first = str(path[0] if isinstance(path, list | tuple) and path else path)
+        try:
+            wanted = claims(first, bool(others))
+        except OSError:
+            wanted = False
+        yield from others
+        if wanted:
+            yield from _ours(self)
+
+    narrowed.narrowed = True  # type: ignore[attr-defined]  # a mark on the function
+    PluginManager.iter_compatible_readers = narrowed  # type: ignore[method-assign]  # for lack of a hook of npe2's
+
+
+def _ours(manager: Any) -> list[Any]:
+    manifests = [each for each in manager.iter_manifests(disabled=False) if each.name == PLUGIN]
+    return [reader for manifest in manifests for reader in manifest.contributions.readers or ()]

@@ -1,0 +1,72 @@
+"""Which of several images: a list with a filter, there while there is something to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.image.choice import Choice
+
+HEIGHT = 180
+
+
+class Chooser(QWidget):
+    """`ask(why, choices)` shows the list; `choice` is the selected one; `chosen` when one is activated."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.why = QLabel()
+        self.why.setWordWrap(True)
+        self.why.setTextFormat(Qt.TextFormat.PlainText)
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText(LABELS["filter"])
+        self.filter.setClearButtonEnabled(True)
+        self.filter.textChanged.connect(self._filter)
+        self.list = QListWidget()
+        self.list.setUniformItemSizes(True)
+        self.list.itemActivated.connect(self._activated)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        for widget in (self.why, self.filter, self.list):
+            column.addWidget(widget)
+        self.setMaximumHeight(HEIGHT + 80)
+        self.hide()
+
+    @property
+    def choice(self) -> Choice | None:
+        """What is selected; None where nothing is asked."""
+        items = self.list.selectedItems() if not self.isHidden() else []
+        return items[0].data(Qt.ItemDataRole.UserRole) if items else None
+
+    def ask(self, why: str, choices: Sequence[Choice]) -> None:
+        self.clear()
+        self.why.setText(why)
+        for choice in choices:
+            item = QListWidgetItem(choice.name)
+            item.setToolTip(choice.path)
+            item.setData(Qt.ItemDataRole.UserRole, choice)
+            self.list.addItem(item)
+        self.filter.setVisible(len(choices) > 12)
+        self.show()
+        self.list.setCurrentRow(0)
+        self.list.setFocus()
+
+    def clear(self) -> None:
+        self.filter.clear()
+        self.list.clear()
+        self.hide()
+
+    def _filter(self, text: str) -> None:
+        for row in range(self.list.count()):
+            item = self.list.item(row)
+            assert item is not None
+            item.setHidden(text.lower() not in item.text().lower())
+
+    def _activated(self, item: QListWidgetItem) -> None:
+        self.list.setCurrentItem(item)
+        self.chosen.emit(item.data(Qt.ItemDataRole.UserRole))

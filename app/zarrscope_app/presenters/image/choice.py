@@ -1,0 +1,67 @@
+"""A node that holds several images: which, for a person or a script to choose one. Never one of many in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.view.image import Image, find_collection, find_images, members
+from zarrscope_app.presenters import strings
+
+MOST = 5000
+"""Images of a collection that are listed, at most: a plate of 1,536 wells has fewer."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One image of several, or one well of a plate: at `path`, the image `number` of that node."""
+
+    path: str
+    name: str
+    number: int = 0
+
+
+class SeveralImages(ZarrscopeError):
+    """One image was asked for where there are several; `choices` are these."""
+
+    title = "Several images"
+
+    def __init__(self, kind: str, path: str, choices: tuple[Choice, ...], store: str | None) -> None:
+        shown = path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
+        super().__init__(
+            strings.several_images(kind, shown, len(choices)),
+            store=store,
+            key=path,
+            advice=strings.name_one(choices[0].path, choices[0].number),
+        )
+        self.choices = choices
+
+
+def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
+    """The image of a node; of a collection of one member that one. `number`: which of several in one document.
+
+    Raises SeveralImages where there is a choice, NotFound where there is no image.
+    """
+    if images := find_images(node):
+        if number is None and len(images) > 1:
+            named = [(strings.clean(image.name.rpartition("/")[2]), n) for n, image in enumerate(images)]
+            choices = tuple(Choice(node.path, strings.numbered(name, n), n) for name, n in named)
+            raise SeveralImages("image", node.path, choices, node.hierarchy.url)
+        if (number or 0) < len(images):
+            return images[number or 0]
+    found = find_collection(node)
+    if found is not None and depth and not number:
+        listed = list(islice(members(node, found), MOST))
+        if len(listed) > 1:
+            choices = tuple(Choice(member.path, strings.clean(member.name or member.path)) for member in listed)
+            raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
+        if listed:
+            return one_image(node.hierarchy[listed[0].path], None, depth - 1)
+    raise NotFound(
+        f"{strings.clean(node.path)} holds no image",
+        store=node.hierarchy.url if node.hierarchy is not None else None,
+        key=node.path,
+        advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
+    )

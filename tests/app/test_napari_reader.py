@@ -1,0 +1,255 @@
+"""The reader is offered for what is Zarr and nothing else, opens all of it, and never one image of many in silence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from napari.utils.notifications import notification_manager
+from npe2 import PluginManager
+
+import zarrscope
+from contracts.journeys import SECONDS
+from zarrscope.dialects.detection import TABLE
+from zarrscope_app import discovery
+from zarrscope_app.discovery import claims, narrow
+from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.napari.reader import get_reader, read
+from zarrscope_app.presenters.image.choice import SeveralImages
+
+VALUES = np.arange(48, dtype="uint8").reshape(6, 8)
+DIALECTS = [row.name for row in TABLE if row.writes]
+
+
+def volume(path: Path, dialect: str = "v3", node: str = "/image") -> Path:
+    with zarrscope.open(str(path), "w-", dialect=dialect) as hierarchy:
+        hierarchy.create_array(node, shape=VALUES.shape, dtype="u1", chunks=(3, 4))[...] = VALUES
+    return path
+
+
+def tiffs(folder: Path) -> Path:
+    tifffile = pytest.importorskip("tifffile")
+    folder.mkdir()
+    for number in range(2):
+        tifffile.imwrite(folder / f"{number}.tif", VALUES)
+    return folder
+
+
+def offered(path: str | Path) -> bool:
+    readers = PluginManager.instance().iter_compatible_readers([str(path)])
+    return any(reader.plugin_name == "zarrscope" for reader in readers)
+
+
+# ---------------------------------------------------------------------- what it is offered for
+def test_every_sign_of_a_dialect_is_one_of_the_plugin() -> None:
+    signs = {sign for row in TABLE for sign in row.signs}
+    assert signs <= {*discovery.DOCUMENTS, "meta"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_hierarchy_is_offered_whatever_its_folder_is_called(dialect: str, tmp_path: Path) -> None:
+    assert claims(str(volume(tmp_path / "plain", dialect)))
+    assert claims(str(volume(tmp_path / "a.zarr", dialect)) + "/image")
+
+
+def test_what_is_no_zarr_is_not_offered(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "texts.zip", "w") as archive:
+        archive.writestr("a.txt", "text")
+    (tmp_path / "broken.zip").write_bytes(b"no zip")
+    (tmp_path / "meta").write_text("")
+    (tmp_path / "empty").mkdir()
+    for path in (tiffs(tmp_path / "tiffs"), tmp_path, *tmp_path.iterdir(), tmp_path / "none.tif", tmp_path / "none"):
+        assert not claims(str(path)), path
+        assert get_reader(str(path)) is None
+    assert not claims("https://example.org/picture.tif", others=True)
+    assert not claims(str(tmp_path / "my.zarr.backup"))
+
+
+def test_archives_and_addresses_are_offered(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zarrscope.open(str(archive), "w-") as hierarchy:
+        hierarchy.create_array("/a", shape=(4, 4), dtype="u1")
+    for path in (
+        str(archive), "x.ozx", "x.zarr.zip", "s3://bucket/a.zarr/b", "https://example.org/data", "C:\\a.zarr",
+        "https://example.org/a/zarr.json", "a.zarr::b", "gs://x/y.zarr|zarr3:", "/a/.zarray", "zarrscope:view",
+    ):  # fmt: skip
+        assert claims(path), path
+    assert claims("https://example.org/a.zarr/picture.tif", others=True)
+
+
+def test_npe2_offers_it_as_claimed(make_napari_viewer: Any, tmp_path: Path) -> None:
+    make_napari_viewer()
+    narrow()
+    for path in (volume(tmp_path / "plain"), volume(tmp_path / "b.zarr"), "https://example.org/data", "x.ozx"):
+        assert offered(path), path
+    assert not offered(tiffs(tmp_path / "tiffs"))
+    assert not offered("https://example.org/picture.tif")
+    assert offered(f"{tmp_path}/plain/image")
+
+
+def test_discovery_alone_narrows() -> None:
+    """In a process that never used zarrscope: napari starts, somebody drops a folder."""
+    program = (
+        "import sys, tempfile, npe2\n"
+        "pm = npe2.PluginManager.instance(); pm.discover()\n"
+        "if 'zarrscope' not in pm: sys.exit('the plugin is not installed')\n"
+        "names = {r.plugin_name for r in pm.iter_compatible_readers([tempfile.gettempdir()])}\n"
+        "assert 'napari' in names and 'zarrscope' not in names, names\n"
+        "assert not [m for m in sys.modules if m.startswith('zarrscope.') or m.startswith('zarrscope_app.p')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# ---------------------------------------------------------------------- what it opens
+@pytest.fixture
+def viewer(make_napari_viewer: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    viewer = make_napari_viewer(show=True)
+    narrowed = PluginManager.iter_compatible_readers
+
+    def without_rival(self: PluginManager, path: Any) -> Iterator[Any]:
+        return (each for each in narrowed(self, path) if each.plugin_name != "napari-ome-zarr")
+
+    # It asks for every folder.
+    monkeypatch.setattr(PluginManager, "iter_compatible_readers", without_rival)
+    yield viewer
+    for widget in viewer.window._qt_window.findChildren(Explorer):
+        widget.stop()
+
+
+def test_a_folder_of_tiffs_opens_without_a_question(viewer: Any, tmp_path: Path) -> None:
+    (layer,) = viewer.open(str(tiffs(tmp_path / "tiffs")), plugin=None)
+    assert layer.data.shape == (2, *VALUES.shape)
+    with pytest.raises(ValueError, match="zarrscope"):
+        viewer.open(str(tmp_path / "tiffs"), plugin="zarrscope")
+
+
+def test_every_way_to_a_volume_opens_it(viewer: Any, tmp_path: Path, served: Any) -> None:
+    places = [str(volume(tmp_path / f"{dialect}.zarr", dialect)) for dialect in DIALECTS]
+    archives = [str(volume(tmp_path / name)) for name in ("a.zip", "b.ozx", "c.zarr.zip")]
+    # napari itself refuses a path that does not exist, such as one into an archive or a draft's node: then as a URL.
+    ways = [
+        way if Path(way).exists() else f"file://localhost{way}"
+        for way in (f"{place}/image" for place in places + archives)
+    ]
+    ways += [f"{places[0]}/image/zarr.json", f"file://localhost{places[0]}/image"]
+    ways.append(f"{served(tmp_path)}/v3.zarr/image")
+    for way in ways:
+        (layer,) = viewer.open(way, plugin="zarrscope")
+        np.testing.assert_array_equal(np.asarray(layer.data), VALUES, err_msg=way)
+        viewer.layers.clear()
+
+
+@pytest.fixture
+def served() -> Iterator[Any]:
+    import threading
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    running: list[Any] = []
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    def serve(folder: Path) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        running.append((server, thread))
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield serve
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# ---------------------------------------------------------------------- one of many
+def plate(path: Path, wells: int = 3) -> Path:
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+    datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+    about = {
+        "rows": [{"name": "A"}],
+        "columns": [{"name": str(n + 1)} for n in range(wells)],
+        "wells": [{"path": f"A/{n + 1}", "rowIndex": 0, "columnIndex": n} for n in range(wells)],
+    }
+    with zarrscope.open(str(path), "w-") as hierarchy:
+        hierarchy.create_group("/plate", {"ome": {"version": "0.5", "plate": about}})
+        for n in range(wells):
+            well = f"/plate/A/{n + 1}"
+            hierarchy.create_group(well, {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+            about_image = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+            hierarchy.create_group(f"{well}/0", {"ome": about_image})
+            hierarchy.create_array(f"{well}/0/0", shape=VALUES.shape, dtype="u1")[...] = VALUES + n
+    return path
+
+
+def two_images(path: Path) -> Path:
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+
+    def entry(name: str) -> dict[str, Any]:
+        datasets = [{"path": name, "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+        return {"name": name, "axes": axes, "datasets": datasets}
+
+    with zarrscope.open(str(path), "w-") as hierarchy:
+        about = {"version": "0.5", "multiscales": [entry("first"), entry("second")]}
+        hierarchy.create_group("/both", {"ome": about})
+        for n, name in enumerate(("first", "second")):
+            hierarchy.create_array(f"/both/{name}", shape=VALUES.shape, dtype="u1")[...] = VALUES + n
+    return path
+
+
+def test_a_script_is_told_to_choose(tmp_path: Path) -> None:
+    with pytest.raises(SeveralImages, match="/plate holds 3 wells: choose one") as told:
+        read(str(plate(tmp_path / "p.zarr")), "/plate")
+    assert [choice.path for choice in told.value.choices] == [f"/plate/A/{n}" for n in (1, 2, 3)]
+    assert "/plate/A/1" in str(told.value.advice)
+    ((data, _, _),) = read(str(tmp_path / "p.zarr"), "/plate/A/2")
+    np.testing.assert_array_equal(np.asarray(data), VALUES + 1)
+    with pytest.raises(SeveralImages, match="/both holds 2 images") as told:
+        read(str(two_images(tmp_path / "t.zarr")), "/both")
+    assert [choice.name for choice in told.value.choices] == ["1: first", "2: second"]
+    ((data, _, _),) = read(str(tmp_path / "t.zarr"), "/both", 1)
+    np.testing.assert_array_equal(np.asarray(data), VALUES + 1)
+    ((data, _, _),) = read(str(plate(tmp_path / "one.zarr", 1)), "/plate")
+    np.testing.assert_array_equal(np.asarray(data), VALUES)
+
+
+def test_the_dock_asks_which_of_several(viewer: Any, qtbot: Any, tmp_path: Path) -> None:
+    told: list[str] = []
+    hear = lambda notice: told.append(str(notice.message))  # noqa: E731 - it is disconnected below
+    notification_manager.notification_ready.connect(hear)
+    try:
+        assert viewer.open(f"{plate(tmp_path / 'p.zarr')}/plate", plugin="zarrscope") == []
+    finally:
+        notification_manager.notification_ready.disconnect(hear)
+    assert any("holds 3 wells" in text for text in told)
+    (dock,) = viewer.window._qt_window.findChildren(Explorer)
+
+    def wait(happened: Any) -> None:
+        qtbot.waitUntil(happened, timeout=int(SECONDS * 1000))
+
+    wait(lambda: not dock.chooser.isHidden())
+    assert not viewer.layers
+    names = [dock.chooser.list.item(row).text() for row in range(dock.chooser.list.count())]
+    assert len(names) == 3
+    dock.chooser.filter.setText(names[2])
+    assert [dock.chooser.list.item(row).isHidden() for row in range(3)] == [True, True, False]
+    dock.chooser.list.setCurrentRow(2)
+    dock.button.click()
+    wait(lambda: len(viewer.layers) == 1)
+    np.testing.assert_array_equal(np.asarray(viewer.layers[0].data), VALUES + 2)
+    dock.chooser.list.itemActivated.emit(dock.chooser.list.item(0))
+    wait(lambda: len(viewer.layers) == 2)
+    np.testing.assert_array_equal(np.asarray(viewer.layers[1].data), VALUES)
+    dock._select("/plate/A/2")
+    assert dock.chooser.isHidden()
+    assert dock.chooser.choice is None
