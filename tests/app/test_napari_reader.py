@@ -134,12 +134,9 @@ def test_every_way_to_a_volume_opens_it(viewer: Any, tmp_path: Path, served: Any
     places = [str(volume(tmp_path / f"{dialect}.zarr", dialect)) for dialect in DIALECTS]
     archives = [str(volume(tmp_path / name)) for name in ("a.zip", "b.ozx", "c.zarr.zip")]
     # napari itself refuses a path that does not exist, such as one into an archive or a draft's node: then as a URL.
-    ways = [
-        way if Path(way).exists() else f"file://localhost{way}"
-        for way in (f"{place}/image" for place in places + archives)
-    ]
-    ways += [f"{places[0]}/image/zarr.json", f"file://localhost{places[0]}/image"]
-    ways.append(f"{served(tmp_path)}/v3.zarr/image")
+    nodes = [(place, Path(f"{place}/image")) for place in places + archives]
+    ways = [str(node) if node.exists() else f"file://localhost{place}::image" for place, node in nodes]
+    ways += [f"{places[0]}/image/zarr.json", f"{served(tmp_path)}/v3.zarr/image"]
     for way in ways:
         (layer,) = viewer.open(way, plugin="zarrscope")
         np.testing.assert_array_equal(np.asarray(layer.data), VALUES, err_msg=way)

@@ -449,23 +449,6 @@ def not_added(name: str, error: BaseException, path: str) -> Problem:
     return Problem("error", f'The layer "{clean(name, 60)}" cannot be added here ({why}).', why, path=path)
 
 
-def several_images(kind: str, path: str, n: int) -> str:
-    """Why no image is shown yet."""
-    noun = {"plate": "well", "well": "field", "labels": "label image"}.get(kind, "image")
-    return f"{clean(path)} holds {counted(n, noun)}: choose one"
-
-
-def name_one(path: str, number: int) -> str:
-    """How a script chooses."""
-    more = f", number={number}" if number else ""
-    return f"In the dock, choose from the list. In a script: zarrscope_app.napari.reader.read(…, {path!r}{more})."
-
-
-def numbered(name: str, n: int) -> str:
-    """An image of several in one document."""
-    return f"{n + 1}: {name}" if name else str(n + 1)
-
-
 def unread_plane(name: str, others: int, why: str) -> str:
     """("cells", 2, "The server answered 503.") Why nothing is drawn of a layer at this place."""
     more = f" and {counted(others, 'more layer')} are" if others else " is"

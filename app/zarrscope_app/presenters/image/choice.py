@@ -31,10 +31,10 @@ class SeveralImages(ZarrscopeError):
     def __init__(self, kind: str, path: str, choices: tuple[Choice, ...], store: str | None) -> None:
         shown = path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
         super().__init__(
-            strings.several_images(kind, shown, len(choices)),
+            _why(kind, shown, len(choices)),
             store=store,
             key=path,
-            advice=strings.name_one(choices[0].path, choices[0].number),
+            advice=_advice(choices[0].path, choices[0].number),
         )
         self.choices = choices
 
@@ -47,7 +47,7 @@ def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
     if images := find_images(node):
         if number is None and len(images) > 1:
             named = [(strings.clean(image.name.rpartition("/")[2]), n) for n, image in enumerate(images)]
-            choices = tuple(Choice(node.path, strings.numbered(name, n), n) for name, n in named)
+            choices = tuple(Choice(node.path, _numbered(name, n), n) for name, n in named)
             raise SeveralImages("image", node.path, choices, node.hierarchy.url)
         if (number or 0) < len(images):
             return images[number or 0]
@@ -65,3 +65,20 @@ def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
         key=node.path,
         advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
     )
+
+
+def _why(kind: str, path: str, n: int) -> str:
+    """Why no image is shown yet."""
+    noun = {"plate": "well", "well": "field", "labels": "label image"}.get(kind, "image")
+    return f"{strings.clean(path)} holds {strings.counted(n, noun)}: choose one"
+
+
+def _advice(path: str, number: int) -> str:
+    """How a script chooses."""
+    more = f", number={number}" if number else ""
+    return f"In the dock, choose from the list. In a script: zarrscope_app.napari.reader.read(…, {path!r}{more})."
+
+
+def _numbered(name: str, n: int) -> str:
+    """An image of several in one document."""
+    return f"{n + 1}: {name}" if name else str(n + 1)
