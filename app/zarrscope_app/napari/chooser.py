@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.choice import Choice
+from zarrscope_app.qt.text import Label, tip
 
 HEIGHT = 180
 
@@ -20,9 +21,8 @@ class Chooser(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.why = QLabel()
+        self.why = Label()
         self.why.setWordWrap(True)
-        self.why.setTextFormat(Qt.TextFormat.PlainText)
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(LABELS["filter"])
         self.filter.setClearButtonEnabled(True)
@@ -48,7 +48,7 @@ class Chooser(QWidget):
         self.why.setText(why)
         for choice in choices:
             item = QListWidgetItem(choice.name)
-            item.setToolTip(choice.path)
+            item.setToolTip(tip(choice.path))
             item.setData(Qt.ItemDataRole.UserRole, choice)
             self.list.addItem(item)
         self.filter.setVisible(len(choices) > 12)
