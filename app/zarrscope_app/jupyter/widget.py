@@ -47,7 +47,7 @@ CALLS = {
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
              "fold", "save", "resolve", "reload"},
-    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss"},
+    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose"},
 }  # fmt: skip
@@ -173,6 +173,7 @@ class Explorer(anywidget.AnyWidget):
                 "row_count": s.tree.flat_count,
                 **content(s),
                 "cleared": self.cleared,
+                "credentials": plain(s.credentials),
                 "editable": self._editable,
                 "words": WORDS,
                 "keys": KEYS,

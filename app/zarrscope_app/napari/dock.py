@@ -32,6 +32,7 @@ from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.qt.bridge import Bridge
+from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.text import Label
 from zarrscope_app.qt.theme import follow
@@ -223,6 +224,8 @@ class Explorer(QWidget):
     def _asked(self, command: str) -> None:
         if command == "review":
             self.form.show_diff(True)
+        elif command == "credentials":
+            ask_credentials(self.session, self)
         elif self.session is not None:
             perform(self.session, command)
 

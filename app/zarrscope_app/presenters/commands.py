@@ -47,6 +47,7 @@ COMMANDS = (
     Command("open-anyway", "Open anyway, read-only", "file", ("O",), 1),
     Command("follow-links", "Follow links", "file", ("K",), 1),
     Command("missing-is-fill", "Take as missing", "file", ("M",), 1),
+    Command("credentials", "Other credentials…", "file", ("N",), 1),
     Command("fallback", "Fallback on or off", "file", ("B",), 1),
     Command("refresh", "Refresh", "file", ("F5", "R"), 1, "retry"),
     Command("close", "Close", "file", ("Ctrl+W",), 2, "close"),
@@ -105,7 +106,7 @@ COMMANDS = (
 NODE_COMMANDS = {"rename-node": "rename", "move-node": "move", "copy-node": "copy", "remove-node": "remove"}
 """Commands that change the selected node, and what NodesPresenter calls them."""
 
-OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "fallback", "put-back", "forget")
+OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "credentials", "fallback", "put-back", "forget")
 """Commands that a session offers where the selected node demands it, or edits of an earlier run were not saved
 (SessionState.offers)."""
 

@@ -409,6 +409,8 @@ class Problem:
     offer: str = ""
     """The command that would help, "" for none: "follow-links" where a link leads out of the store, "missing-is-fill"
     where a server does not tell what is missing from what may not be read."""
+    tried: str = ""
+    """Whose credentials a bucket denied, "" for another problem."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
@@ -426,6 +428,7 @@ def problem(error: BaseException, path: str = "") -> Problem:
             path,
             retry=not isinstance(error, Refused),
             offer=_offer(error),
+            tried=clean(", ".join(error.tried)) if isinstance(error, Denied) else "",
         )
     name = type(error).__name__
     return Problem(

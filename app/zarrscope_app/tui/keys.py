@@ -134,6 +134,12 @@ class Keyboard:
         self._accept, self._after = accept, after
         self.focus(entry)
 
+    def ask_credentials(self) -> None:
+        """Ask on one line for the credentials of a bucket that denied access."""
+        question = self.session.credentials
+        if question is not None:
+            self.ask(question.line_label, question.line, self.session.use_credentials, self.app.tree_lines)
+
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
         """Show a sheet over the screen."""
         self.app.show_sheet(sheet, answered)
@@ -316,6 +322,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "fit": lambda keys: keys.app.picture.fit(),
     "copy-path": lambda keys: keys.app.copy_to_clipboard(keys.session.state.address),
     "edit": lambda keys: keys._edit(),
+    "credentials": lambda keys: keys.ask_credentials(),
     "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),
     "limits": lambda keys: keys.ask(LABELS["limits"], "", keys.session.slice.type_limits, keys.app.picture),
     "copy-view": lambda keys: keys.app.copy_to_clipboard(keys.session.view_text()),

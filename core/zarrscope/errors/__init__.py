@@ -220,14 +220,16 @@ class Denied(Unreadable, PermissionError):
     """The store denies access.
 
     `untold`: the store gives the same answer of what is not there, so nobody knows whether there is a value.
+    `tried`: whose credentials a bucket denied.
     """
 
     title = "Access denied"
     errno = numbers.EACCES
 
-    def __init__(self, message: str, *, untold: bool = False, **place: Any) -> None:
+    def __init__(self, message: str, *, untold: bool = False, tried: tuple[str, ...] = (), **place: Any) -> None:
         super().__init__(message, **place)
         self.untold = untold
+        self.tried = tried
 
 
 class BadMetadata(ZarrscopeError):

@@ -162,6 +162,11 @@ def _s3_place_of(told: Options) -> dict[str, Any]:
     return {**({"region": region} if region else {}), **({"endpoint": endpoint} if endpoint else {})}
 
 
+def profiles() -> tuple[str, ...]:
+    """The names of the profiles in ~/.aws."""
+    return tuple(sorted(_aws_files()))
+
+
 def _aws_files() -> dict[str, dict[str, str]]:
     """The profiles of ~/.aws/config and ~/.aws/credentials."""
     found: dict[str, dict[str, str]] = {}

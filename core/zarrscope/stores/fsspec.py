@@ -280,6 +280,7 @@ class FsspecStore(RemoteStore):
             return Denied(
                 message,
                 untold=self._filesystem.async_impl and _code(error) in ABOUT_VALUES,
+                tried=("the environment",) if self._bucket else (),
                 store=self.url,
                 key=key or None,
                 advice="Check the credentials: they come from the environment, as for the service's own tools.",

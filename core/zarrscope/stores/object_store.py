@@ -429,13 +429,14 @@ class ObjectStore(RemoteStore):
             return self._no_bucket()
         denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
         if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
-            tried = ", ".join(login.name for login in self._logins[: self._login + 1])
+            tried = tuple(login.name for login in self._logins[: self._login + 1])
             return Denied(
                 message,
                 untold=code in ABOUT_VALUES and not finds_no_login(str(error)),
+                tried=tried,
                 store=self.url,
                 key=key or None,
-                advice=f"Check the credentials. Tried: {tried}.",
+                advice=f"Check the credentials. Tried: {', '.join(tried)}.",
             )
         return Unreadable(
             message, store=self.url, key=key or None, advice="Check the address and the network, then try again."

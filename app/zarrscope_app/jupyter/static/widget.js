@@ -19,6 +19,7 @@ function render({ model, el: root }) {
   const send = (name, ...args) => model.send({ do: name, args });
   const head = el("div", { class: "zs-head" });
   const errorBar = el("div", { class: "zs-error-bar", role: "alert" });
+  const question = el("div", { class: "zs-question", style: "display: none" });
   const filter = el("input", { type: "search", oninput: () => send("tree.filter", filter.value),
     onkeydown: (e) => { if (e.key === "Enter") send("name", filter.value); } });
   const tree = el("div", { class: "zs-tree", role: "tree", onscroll: askRows });
@@ -27,7 +28,7 @@ function render({ model, el: root }) {
   const pane = el("div", { class: "zs-pane" });
   const probe = el("span", { class: "probe" });
   const status = el("span", { class: "zs-quiet" });
-  const box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, errorBar,
+  const box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, errorBar, question,
     el("div", { class: "zs-body" }, side, el("div", { class: "zs-main" }, tabs, pane)),
     el("div", { class: "zs-foot" }, probe, status));
   box.style.height = model.get("height") + "px";
@@ -299,6 +300,22 @@ function render({ model, el: root }) {
   // One painter for each view of the presenters' table; the content comes from views.py.
   const PAINTERS = { image: paintImage, values: paintValues, attributes: paintForm, chunks: paintChunks, info: paintInfo, problems: paintProblems };
 
+  let questioned = false, painted = "";
+  function ask(on) { questioned = on; painted = ""; update(); }
+  function paintQuestion(q) {
+    if (!q) questioned = false;
+    question.style.display = questioned ? "" : "none";
+    if (!questioned || painted === JSON.stringify(q)) return;  // what is being typed stays
+    painted = JSON.stringify(q);
+    const inputs = q.fields.map((f) => f.yes_or_no ? el("input", { type: "checkbox", checked: !!f.value })
+      : el("input", { value: f.value, placeholder: f.hint, list: f.choices.length ? `zs-${f.name}` : undefined }));
+    const values = () => Object.fromEntries(q.fields.map((f, i) => [f.name, f.yes_or_no ? (inputs[i].checked ? "1" : "") : inputs[i].value]));
+    question.replaceChildren(el("p", {}, q.sentence),
+      ...q.fields.map((f, i) => el("label", { class: f.yes_or_no ? "flag" : "" }, ...(f.yes_or_no ? [inputs[i], f.label] : [el("span", {}, f.label), inputs[i]]),
+        f.choices.length ? el("datalist", { id: `zs-${f.name}` }, ...f.choices.map((c) => el("option", { value: c }))) : "")),
+      el("p", { class: "quiet" }, q.note), el("button", { onclick: () => { const given = values(); ask(false); send("session.use_credentials", given); } }, q.confirm));
+  }
+
   function update() {
     const view = model.get("view");
     if (!view.session) return;
@@ -308,8 +325,9 @@ function render({ model, el: root }) {
       el("span", { class: "zs-facts" }, s.facts));
     errorBar.style.display = s.sentence || s.offers.length ? "" : "none";
     errorBar.replaceChildren(el("span", { title: s.details }, s.sentence || view.info.problem), s.retry ? el("button", { onclick: () => send("session.retry") }, view.words.retry) : "",
-      ...s.offers.map((offer) => el("button", { onclick: () => send("command", offer) }, view.words[offer])),
+      ...s.offers.map((offer) => el("button", { onclick: () => offer === "credentials" ? ask(!questioned) : send("command", offer) }, view.words[offer])),
       el("button", { class: "bare", title: view.words.dismiss, "aria-label": view.words.dismiss, onclick: () => send("session.dismiss") }, "×"));
+    paintQuestion(view.credentials);
     filter.placeholder = view.words.find; filter.setAttribute("aria-label", view.words.find);
     tabs.replaceChildren(...s.tabs.map((t) => el("button", { role: "tab", class: t.id === s.tab ? "on" : "", disabled: !t.enabled, "data-tab": t.id,
       "aria-selected": String(t.id === s.tab), onclick: () => send("session.set_tab", t.id) }, t.title)));

@@ -46,6 +46,7 @@ class Opening:
             "open-anyway": passable,
             "follow-links": "follow-links" in helpful and not self.follow_links,
             "missing-is-fill": "missing-is-fill" in helpful and not self.missing_is_fill,
+            "credentials": "credentials" in helpful,
             "fallback": falls_back,
             "put-back": kept,
             "forget": kept,

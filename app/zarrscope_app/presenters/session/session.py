@@ -30,6 +30,7 @@ from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
+from zarrscope_app.presenters.session.credentials import AsksCredentials
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class Session(KeepsViews, KeepsEdits):
+class Session(KeepsViews, KeepsEdits, AsksCredentials):
     """One opened hierarchy with its presenters. `url` may name a node in the store. What fails is told in `state`."""
 
     changed = Signal()
@@ -139,7 +140,7 @@ class Session(KeepsViews, KeepsEdits):
             hierarchy, entry, kind = outcome.value
             self._hierarchy = hierarchy
             self._hold(hierarchy.url)
-            self._status = SessionStatus.READY
+            self._status, self._tried = SessionStatus.READY, None
             self.tabs.add(views.plugged_in()[0])
             for fault in (*views.plugged_in()[1], *field_editors.plugged_in()[1]):
                 self.problems.add(fault)
@@ -467,13 +468,12 @@ class Session(KeepsViews, KeepsEdits):
 
     def _offers(self) -> tuple[str, ...]:
         kept = self.rescue is not None and bool(self.rescue.sentence)
-        helpful = {problem.offer for problem in self.problems.items}
-        return self._opening.offers(helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
+        return self._opening.offers(self.helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Chunks that cannot be read are said where they are missing; where a command would help, in the error bar."""
         found = self.problems.add(error, path)
-        if found.offer and not self._shown_problem.headline:
+        if (found.offer or found.tried) and not self._shown_problem.headline:
             self._shown_problem = found
             self._refresh()
 

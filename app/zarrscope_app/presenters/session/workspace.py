@@ -124,10 +124,14 @@ class Workspace:
         session = self._make(url, self._post, writable=writable, **chosen)
         session.keep_edits(self._settings)
         session.looks = LastLooks(self._settings)
+        session.relocated.connect(lambda: self._put_first(session.url))
         self._sessions.append(session)
         self._current = session
-        self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
+        self._put_first(url)
         return session
+
+    def _put_first(self, url: str) -> None:
+        self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
 
     def _remember(self, urls: list[str]) -> None:
         self._recent = urls

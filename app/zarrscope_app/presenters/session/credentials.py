@@ -1,0 +1,172 @@
+"""The question after a bucket denied access: whose credentials were tried, and whose shall be.
+
+The answer goes into the address (zarrscope.stores.address_options), which then opens everywhere. Keys and passwords are
+not asked for: they belong into the files and variables of the service's own tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from psygnal import Signal
+
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors.confidential import public
+from zarrscope.stores.address import address_with, split_address
+from zarrscope.stores.address_options import BUCKETS, split_options
+from zarrscope.stores.credentials import profiles
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.problems import ProblemsPresenter
+
+CONFIRM = "Try again"
+
+
+@dataclass(frozen=True)
+class CredentialsField:
+    """One line of the form. `choices`: proposals, where any text is allowed; `yes_or_no`: "1" or ""."""
+
+    name: str
+    label: str
+    value: str
+    hint: str = ""
+    choices: tuple[str, ...] = ()
+    yes_or_no: bool = False
+
+
+@dataclass(frozen=True)
+class CredentialsQuestion:
+    """`line` and `line_label` are the same for where there is one line of input: "profile=lab region=eu-west-1"."""
+
+    title: str
+    sentence: str
+    note: str
+    fields: tuple[CredentialsField, ...]
+    confirm: str
+    line: str
+    line_label: str
+
+
+_FIELDS = (
+    CredentialsField("profile", "Profile", "", "A profile of ~/.aws"),
+    CredentialsField("endpoint", "Endpoint", "", "https://host:9000, for another server than the service's own"),
+    CredentialsField("region", "Region", "", "eu-west-1; found out where it is left empty"),
+    CredentialsField("anon", "Without credentials, as for public buckets", "", yes_or_no=True),
+)
+_OF_S3 = ("profile", "region")
+
+
+def question_of(url: str, tried: str) -> CredentialsQuestion | None:
+    """The question for an address whose service denied access to those who were `tried`; None where it is no bucket."""
+    bucket = _bucket(url)
+    if bucket is None:
+        return None
+    bare, told = split_options(bucket)
+    s3 = bare.startswith(("s3://", "s3a://"))
+    fields = tuple(
+        CredentialsField(
+            each.name,
+            each.label,
+            "1" if told.get(each.name) is True else str(told.get(each.name) or ""),
+            each.hint,
+            profiles() if each.name == "profile" else (),
+            each.yes_or_no,
+        )
+        for each in _FIELDS
+        if s3 or each.name not in _OF_S3
+    )
+    names = " ".join(f"{each.name}=…" for each in fields)
+    return CredentialsQuestion(
+        "Credentials",
+        f"Access to {strings.clean(bare, 200)} was denied." + (f" Tried: {tried}." if tried else ""),
+        "Keys belong into the environment or the files of the service's own tools; they are not asked for here.",
+        fields,
+        CONFIRM,
+        " ".join(f"{each.name}={each.value}" for each in fields if each.value),
+        f"Credentials: {names}",
+    )
+
+
+def answered(url: str, values: Mapping[str, str]) -> str:
+    """The address with what was answered. Raises Refused for an answer that is none."""
+    given = {name: str(value).strip() for name, value in values.items()}
+    known = {each.name for each in _FIELDS}
+    if unknown := sorted(given.keys() - known):
+        raise Refused(f"There is no setting {unknown[0]!r}", advice=f"Known are {', '.join(sorted(known))}.")
+    if (endpoint := given.get("endpoint")) and not endpoint.startswith(("http://", "https://")):
+        raise Refused(f"The endpoint {endpoint!r} is no web address", advice="Write https://host:port.")
+    anonymous = given.pop("anon", "").lower() in ("1", "true", "yes", "on")
+    options: dict[str, Any] = {name: value or None for name, value in given.items()}
+    return address_with(url, {**options, "anon": anonymous or None})
+
+
+def values_of(line: str) -> dict[str, str]:
+    """What a line says: "profile=lab anon=1"; what it does not name is left empty. Raises Refused for another form."""
+    found = {each.name: "" for each in _FIELDS}
+    for word in line.split():
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise Refused(f"{word!r} says nothing", advice="Write profile=NAME, endpoint=URL, region=NAME or anon=1.")
+        found[name] = value
+    return found
+
+
+def _bucket(url: str) -> str | None:
+    try:
+        bucket = split_address(url).store_url.rpartition("::")[2]
+    except ZarrscopeError:
+        return None
+    return bucket if bucket.partition("://")[0] in BUCKETS else None
+
+
+class AsksCredentials:
+    """Part of a session: where a bucket denies access, the person is asked, and it goes on."""
+
+    relocated = Signal()
+    """`url` has changed."""
+    url: str
+    problems: ProblemsPresenter
+    _tried: str | None = None
+    """The credentials that were tried when access was last denied; kept while the answer does not open the place."""
+
+    def reload(self) -> None:
+        raise NotImplementedError
+
+    def report(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+    @property
+    def access_denied(self) -> bool:
+        """A bucket denied access: `credentials` asks for others."""
+        return self._denied_to() is not None and _bucket(self.url) is not None
+
+    @property
+    def helpful(self) -> set[str]:
+        """The commands that would help against what is wrong."""
+        return {problem.offer for problem in self.problems.items} | ({"credentials"} if self.access_denied else set())
+
+    @property
+    def credentials(self) -> CredentialsQuestion | None:
+        """The question, while access is denied; else None."""
+        tried = self._denied_to()
+        return None if tried is None else question_of(self.url, tried)
+
+    def _denied_to(self) -> str | None:
+        return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
+
+    def use_credentials(self, values: Mapping[str, str] | str) -> None:
+        """Opens the same place with the answer: by field, or as a line. What it does not take is said as a problem."""
+        question = self.credentials
+        if question is None:
+            return
+        try:
+            found = values_of(values) if isinstance(values, str) else values
+            url = answered(self.url, {**{each.name: "" for each in question.fields}, **found})
+        except ZarrscopeError as error:
+            self.report(error)
+            return
+        self._tried = self._denied_to()
+        self.url = public(url)
+        self.relocated.emit()
+        self.reload()

@@ -1,0 +1,89 @@
+"""The dialog that asks for other credentials where a bucket denied access."""
+
+from __future__ import annotations
+
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.session.credentials import CredentialsField, CredentialsQuestion
+from zarrscope_app.presenters.session.session import Session
+
+from .text import Label
+
+
+class CredentialsDialog(QDialog):
+    """A form with the fields of the question; `values` are the answer."""
+
+    def __init__(self, question: CredentialsQuestion, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(question.title)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.inputs = {each.name: _input(each) for each in question.fields}
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for each in question.fields:
+            if each.yes_or_no:
+                form.addRow(self.inputs[each.name])
+            else:
+                form.addRow(each.label, self.inputs[each.name])
+        buttons = QDialogButtonBox()
+        confirm = buttons.addButton(question.confirm, QDialogButtonBox.ButtonRole.AcceptRole)
+        cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
+        assert confirm is not None
+        assert cancel is not None
+        confirm.setDefault(True)
+        confirm.clicked.connect(self.accept)
+        cancel.clicked.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setSpacing(12)
+        for text in (question.sentence, question.note):
+            label = Label(text)
+            label.setWordWrap(True)
+            column.addWidget(label)
+            if text == question.sentence:
+                column.addLayout(form)
+        column.addWidget(buttons)
+        self.resize(520, self.sizeHint().height())
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {name: _text(found) for name, found in self.inputs.items()}
+
+
+def _input(field: CredentialsField) -> QWidget:
+    made: QWidget
+    if field.yes_or_no:
+        made = QCheckBox(field.label)
+        made.setChecked(bool(field.value))
+    elif field.choices:
+        made = QComboBox()
+        made.setEditable(True)
+        made.addItems(["", *field.choices])
+        made.setCurrentText(field.value)
+        line = made.lineEdit()
+        assert line is not None
+        line.setPlaceholderText(field.hint)
+    else:
+        made = QLineEdit(field.value)
+        made.setPlaceholderText(field.hint)
+    made.setAccessibleName(field.label)
+    return made
+
+
+def _text(found: QWidget) -> str:
+    if isinstance(found, QCheckBox):
+        return "1" if found.isChecked() else ""
+    return found.currentText() if isinstance(found, QComboBox) else found.text() if isinstance(found, QLineEdit) else ""
+
+
+def ask_credentials(session: Session | None, parent: QWidget) -> CredentialsDialog | None:
+    """Shows the question of a session that was denied access, and gives it the answer."""
+    question = session.credentials if session is not None else None
+    if session is None or question is None:
+        return None
+    dialog = CredentialsDialog(question, parent)
+    dialog.accepted.connect(lambda: session.use_credentials(dialog.values))
+    dialog.open()
+    return dialog

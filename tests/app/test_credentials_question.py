@@ -1,0 +1,177 @@
+"""A bucket that denies access: every host asks for other credentials, and goes on with the answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+import servers
+import zarrscope
+from zarrscope.errors import Refused
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import SessionStatus, Workspace
+from zarrscope_app.presenters.session.credentials import answered, question_of, values_of
+from zarrscope_app.presenters.session.session import Session
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    with servers.s3() as url:
+        yield url
+
+
+@pytest.fixture
+def volume(moto: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a hierarchy that only the profile lab may read."""
+    for name in [*os.environ]:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("zarrscope.stores.credentials._machine", lambda fact: "")
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("[lab]\naws_access_key_id=k\naws_secret_access_key=s\n")
+    bucket = f"questions-{next(_numbers)}"
+    with urlopen(Request(f"{moto}/{bucket}", method="PUT", headers={"Authorization": "AWS k:s"})):
+        pass
+    url = f"s3://{bucket}/x.zarr?endpoint={moto}&region=us-east-1"
+    with zarrscope.open(url + "&profile=lab", "w-") as h:
+        h.create_group("/g")
+    return url
+
+
+def test_a_session_asks_and_goes_on(volume: str, workspace: Workspace, mailbox: Mailbox) -> None:
+    session = workspace.open(volume)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    assert "credentials" in session.state.offers
+    question = session.credentials
+    assert question is not None
+    assert question.sentence.endswith("was denied. Tried: without credentials.")
+    assert [each.name for each in question.fields] == ["profile", "endpoint", "region", "anon"]
+    assert question.fields[0].choices == ("lab",)
+    assert question.fields[1].value.startswith("http://127.0.0.1")
+
+    session.use_credentials({"profile": "nobody", "endpoint": question.fields[1].value, "region": "us-east-1"})
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED and "nobody" in session.state.sentence)
+    assert "credentials" in session.state.offers, "asked again after an answer that does not help"
+
+    session.use_credentials({"profile": "lab", "endpoint": question.fields[1].value, "region": "us-east-1"})
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY)
+    assert session.state.offers == ()
+    assert session.credentials is None
+    assert workspace.recent[0].url == session.url
+    assert "profile=lab" in session.url
+
+
+def test_a_line_of_the_terminal_is_an_answer_too(volume: str, workspace: Workspace, mailbox: Mailbox) -> None:
+    session = workspace.open(volume)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    question = session.credentials
+    assert question is not None
+    session.use_credentials("lab")
+    mailbox.run_until(lambda: "'lab' says nothing" in session.state.sentence)
+    assert "credentials" in session.state.offers
+    session.use_credentials(f"{question.line} profile=lab")
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY)
+
+
+def test_answers_go_into_the_address() -> None:
+    url = "s3://b/x.zarr?anon=1::g"
+    assert answered(url, {"anon": "", "profile": " lab "}) == "s3://b/x.zarr?profile=lab::g"
+    assert answered(url, {"profile": "", "anon": "1"}) == url
+    with pytest.raises(Refused, match="no web address"):
+        answered(url, {"endpoint": "host:9000"})
+    with pytest.raises(Refused, match="no setting 'key'"):
+        answered(url, {"key": "AKIA"})
+    assert values_of("region=r  anon=1") == {"profile": "", "endpoint": "", "region": "r", "anon": "1"}
+
+
+def test_only_buckets_are_asked_about() -> None:
+    assert question_of("https://host/x.zarr", "nobody") is None
+    found = question_of("zip://a::gs://b/x.zip", "nobody")
+    assert found is not None
+    assert [each.name for each in found.fields] == ["endpoint", "anon"]
+
+
+# ---------------------------------------------------------------------- hosts
+class Asked:
+    """A session with a question."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        self.credentials = question_of("s3://b/x.zarr?region=r&anon=1", "the environment")
+        self.use_credentials = answers.append
+
+
+def test_the_window_shows_a_form(qtbot: Any) -> None:
+    from qtpy.QtWidgets import QCheckBox, QLineEdit, QWidget
+
+    from zarrscope_app.qt.credentials import ask_credentials
+
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    answers: list[Any] = []
+    session: Any = Asked(answers)
+    dialog = ask_credentials(session, parent)
+    assert dialog is not None
+    region, anonymous = dialog.inputs["region"], dialog.inputs["anon"]
+    assert isinstance(region, QLineEdit)
+    assert isinstance(anonymous, QCheckBox)
+    assert (region.text(), anonymous.isChecked()) == ("r", True)
+    region.setText("eu-west-1")
+    anonymous.setChecked(False)
+    dialog.accept()
+    assert answers == [{"profile": "", "endpoint": "", "region": "eu-west-1", "anon": ""}]
+    session.credentials = None
+    assert ask_credentials(session, parent) is None
+
+
+def test_a_notebook_gets_the_question_and_gives_the_answer(volume: str, mailbox: Mailbox) -> None:
+    from zarrscope_app.jupyter.widget import Explorer
+    from zarrscope_app.presenters import Forgetful
+
+    widget = Explorer(volume, settings=Forgetful(), post=mailbox)
+    try:
+        mailbox.run_until(lambda: bool(widget.view.get("credentials")))
+        question = widget.view["credentials"]
+        values = {each["name"]: each["value"] for each in question["fields"]} | {"profile": "lab"}
+        widget._receive(widget, {"do": "session.use_credentials", "args": [values]}, [])
+        mailbox.run_until(lambda: widget.session.state.status is SessionStatus.READY)
+        mailbox.run_until(lambda: widget.view["credentials"] is None)
+    finally:
+        widget.close()
+
+
+def test_the_terminal_asks_on_one_line(volume: str) -> None:
+    pytest.importorskip("textual")
+    import asyncio
+
+    from zarrscope_app.tui.app import Explorer
+
+    async def journey() -> Session:
+        app = Explorer(volume)
+        async with app.run_test() as pilot:
+            session = app.session
+
+            async def until(met: Any) -> None:
+                for _ in range(400):
+                    if met():
+                        return
+                    await pilot.pause(0.05)
+                raise AssertionError(session.state.sentence)
+
+            await until(lambda: "credentials" in session.state.offers)
+            await pilot.press("n")
+            await until(lambda: app.query_one("#entry").display)
+            await pilot.press(*" profile=lab", "enter")
+            await until(lambda: session.state.status is SessionStatus.READY)
+            return session
+
+    session = asyncio.run(journey())
+    assert "profile=lab" in session.url
