@@ -185,6 +185,7 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Python's zipfile, zarr-python, unzip where installed",
         ("test_stores", "test_stores_zip_http", "test_stores_zip_writing"),
     ),
+    "reference": ("fsspec's file system of references", ("test_stores_references",)),
     "s3": ("moto on loopback", ("test_stores_s3", "test_object_store")),
     "gs": ("no server yet; the code is that of s3", ()),
     "abfs": ("Azurite on loopback, where installed", ("test_object_store",)),

@@ -65,6 +65,8 @@ class Address:
         return f"Address({self.public_url!r}, {self.node_path!r}{said})"
 
 
+REFERENCES = (".json", ".parq", ".parquet")
+"""Endings of reference files of kerchunk."""
 _MOST_PARENTS = 32
 _PREFIXES = {"v2": "zarr2", "v3": "zarr3", "n5": "n5"}
 """Neuroglancer's names of the dialects that an address can say."""
@@ -95,6 +97,8 @@ def split_address(text: str) -> Address:
         match step.kind:
             case "archive":
                 address = Address(_within_zip(address, _clean(step.path)))
+            case "references":
+                address = _referenced(address, _clean(step.path))
             case "folder":
                 inner = _join(address.node_path, _clean(step.path))
                 address = Address(f"zip://{inner}::{address.store_url}")
@@ -159,9 +163,9 @@ def join_url(url: str, path: str) -> str:
     """The store URL of the place `path` ("a/b") beneath a store URL."""
     if not path:
         return url
-    inner, outer = _zip_parts(url)
+    scheme, inner, outer = _chain_parts(url)
     if outer:
-        return f"zip://{_join(inner, path)}::{outer}"
+        return f"{scheme}://{_join(inner, path)}::{outer}"
     if _is_archive(url):
         return f"zip://{path}::{url}"
     if _kind(url).form not in ("path", "url"):
@@ -271,6 +275,12 @@ def _local(path: str) -> Address:
         if inner[-1] in METADATA_FILES:
             inner.pop()
         return Address(file_url(place), "/".join(inner))
+    if place.lower().endswith(REFERENCES):
+        from zarrscope.stores.references import looks_referenced
+
+        if not looks_referenced(place):
+            return Address(file_url(path))
+        return Address(f"reference://::{file_url(place)}", _clean("/".join(inner)))
     return Address(file_url(path))
 
 
@@ -289,7 +299,8 @@ def _web(text: str) -> Address:
         if name.lower().endswith(ARCHIVES):
             inner = _clean(unquote("/".join(names[i + 1 :])))
             return Address(urlunsplit((scheme, host, "/".join(names[: i + 1]), query, "")), inner)
-    return Address(urlunsplit((scheme.lower(), host, "/".join(names), query, "")))
+    found = Address(urlunsplit((scheme.lower(), host, "/".join(names), query, "")))
+    return _referenced(found) if names and names[-1].lower().endswith(REFERENCES) else found
 
 
 def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
@@ -306,7 +317,8 @@ def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
     for i, name in enumerate(names[:-1] if kind.archives else ()):
         if name.lower().endswith(ARCHIVES):
             return Address(f"{scheme}://{_join(host, *names[: i + 1])}{options}", _clean("/".join(names[i + 1 :])))
-    return Address(f"{scheme}://{_join(host, *names)}{options}")
+    found = Address(f"{scheme}://{_join(host, *names)}{options}")
+    return _referenced(found) if kind.archives and names and names[-1].lower().endswith(REFERENCES) else found
 
 
 def _kind(url: str) -> StoreKind:
@@ -338,12 +350,20 @@ def _within_zip(address: Address, inner: str) -> str:
     return f"zip://{inner}::{archive}"
 
 
-def _zip_parts(url: str) -> tuple[str, str]:
-    """("inner", "outer url") of a zip:// chain; ("", "") for another URL."""
-    if not url.startswith("zip://"):
-        return "", ""
-    inner, _, outer = url[6:].partition("::")
-    return inner, outer
+def _chain_parts(url: str) -> tuple[str, str, str]:
+    """("zip" or "reference", inner, "outer url") of a chain; ("", "", "") for another URL."""
+    if not url.startswith(("zip://", "reference://")):
+        return "", "", ""
+    scheme, _, rest = url.partition("://")
+    inner, _, outer = rest.partition("::")
+    return scheme, inner, outer
+
+
+def _referenced(address: Address, inner: str = "") -> Address:
+    """What the reference file at an address names."""
+    if address.store_url.startswith("reference://"):
+        return Address(address.store_url, _join(address.node_path, inner))
+    return Address(f"reference://{inner}::{join_url(address.store_url, address.node_path)}")
 
 
 def _is_archive(url: str) -> bool:
@@ -357,12 +377,12 @@ def _is_archive(url: str) -> bool:
 
 def _above(url: str) -> tuple[str, str] | None:
     """The store one level up, and the name that leads back; None at the top."""
-    inner, outer = _zip_parts(url)
+    scheme, inner, outer = _chain_parts(url)
     if outer:
         if not inner:
             return None
         head, _, name = inner.rpartition("/")
-        return (f"zip://{head}::{outer}" if head else outer), name
+        return (f"{scheme}://{head}::{outer}" if head or scheme != "zip" else outer), name
     form = _kind(url).form
     if form in ("name", "file"):
         return None
@@ -386,9 +406,14 @@ def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_link
     """Opens the store at an `Address.store_url` that `split_address` made. Raises as `open_store` does."""
     from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
 
-    inner, outer = _zip_parts(url)
+    scheme, inner, outer = _chain_parts(url)
     if outer:
-        store = _archive(outer, mode, options)
+        if scheme == "zip":
+            store = _archive(outer, mode, options)
+        else:
+            store = _kind(url).open(f"{scheme}://::{outer}", mode, options)
+        if follow_links:
+            store.allow_outside = True
         if inner:
             store = PrefixStore(store, inner + "/", url=url)
         return ReadOnlyStore(store) if mode == "r" and store.writable else store

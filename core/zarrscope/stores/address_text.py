@@ -5,6 +5,7 @@ Accepted, with quotes, `<…>` and blanks around them:
 - paths of this system, `~`, `$VAR` (and `%VAR%` on Windows), `file:` addresses
 - `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as scp takes them, for ssh
 - chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
+- `reference://::address` of a reference file of kerchunk
 - `address::node` (silx)
 - the format, said in front or behind: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
@@ -39,9 +40,9 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
 class Step(NamedTuple):
     """A way into what the place holds: "node" to a node, "archive" to a folder in the archive there, "folder" to one
-    in the archive that the place itself is."""
+    in the archive that the place itself is, "references" to a folder in what the reference file there names."""
 
-    kind: Literal["node", "archive", "folder"]
+    kind: Literal["node", "archive", "folder", "references"]
     path: str
 
 
@@ -131,11 +132,14 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
 def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
     parts = _CHAIN.split(text) if "::" in text else [text]
     folder: str | None = None
+    way: Literal["folder", "references"] = "folder"
     while len(parts) > 1:
         scheme = re.match(SCHEME, parts[0])
         kind = (scheme[1] if scheme else parts[0]).lower()
-        if kind == "zip":
-            folder = "/".join(each for each in (parts[0][6:].strip("/"), folder) if each)
+        if kind in ("zip", "reference"):
+            way = "folder" if kind == "zip" else "references"
+            inner = parts[0].partition("://")[2].strip("/")
+            folder = "/".join(each for each in (inner, folder) if each)
         elif kind not in _CACHES:
             break
         parts.pop(0)
@@ -144,9 +148,9 @@ def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
         raise Unsupported(
             f"{first}:: is nothing that zarrscope reads through",
             feature=f"{first}::",
-            advice=f"Known are zip:// and {', '.join(_CACHES)}.",
+            advice=f"Known are zip://, reference:// and {', '.join(_CACHES)}.",
         )
-    inside = [] if folder is None else [Step("folder", folder)]
+    inside = [] if folder is None else [Step(way, folder)]
     return place_in(first, windows=windows), [*inside, *(Step("node", node) for node in nodes)]
 
 

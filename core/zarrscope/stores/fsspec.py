@@ -49,7 +49,7 @@ class FsspecStore(RemoteStore):
         self.url = url.rstrip("/")
         self.network = network(options)
         scheme = place.partition("://")[0]
-        asked = _of_file_system(scheme, {**told, **others(options)})
+        asked = file_system_options(scheme, {**told, **others(options)})
         try:
             import fsspec
 
@@ -58,7 +58,7 @@ class FsspecStore(RemoteStore):
                     place,
                     # paramiko takes every option for one of its own
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
-                    **{**_credentials(scheme, asked), **self._bounded(scheme), **asked},
+                    **{**self._bounded(scheme), **asked},
                 )
         except (ImportError, ValueError) as error:
             raise Unsupported(
@@ -272,7 +272,7 @@ class FsspecStore(RemoteStore):
         except Exception as error:
             raise self._failed(error, key) from cause(error)
 
-    def _failed(self, error: Exception, key: str) -> Unreadable:
+    def _failed(self, error: Exception, key: str) -> ZarrscopeError:
         message = f"The request failed: {str(error) or type(error).__name__}"
         if isinstance(error, TimeoutError):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
@@ -319,8 +319,9 @@ def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _of_file_system(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that addresses and verbs have, by the names of s3fs, gcsfs and adlfs; the others as they are."""
+def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that addresses and verbs have, by the names of s3fs, gcsfs and adlfs, the others as they are; and
+    those that make a public bucket readable where nothing is known about credentials."""
     found = dict(options)
     found.pop("backend", None)
     anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))
@@ -330,7 +331,7 @@ def _of_file_system(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
         found["account_host" if scheme in ("abfs", "abfss", "az") else "endpoint_url"] = endpoint
     if region:
         found["client_kwargs"] = {**found.get("client_kwargs", {}), "region_name": region}
-    return found
+    return {**_credentials(scheme, found), **found}
 
 
 def open_bucket(url: str, mode: Mode, options: Options) -> Store:

@@ -159,6 +159,13 @@ _TABLE = (
     ),
     StoreKind("zip", "a folder within a .zip or .ozx: zip://folder::address-of-the-archive", "", form="chain"),
     StoreKind(
+        "reference",
+        "what a reference file of kerchunk (JSON or parquet) names: reference://::address-of-the-file",
+        "zarrscope.stores.references:open_references",
+        _LISTED,
+        form="chain",
+    ),
+    StoreKind(
         "s3",
         "a folder or archive in a bucket of Amazon S3, or of what speaks like it",
         "zarrscope.stores.object_store:open_bucket",

@@ -1,0 +1,200 @@
+"""Reference files of kerchunk as a store, read-only: reference://::address-of-the-file.
+
+A JSON file, or a folder of parquet files, says for each key which bytes of which other file are its value
+(https://fsspec.github.io/kerchunk/spec.html). fsspec's file system resolves them; here it is kept from reading whatever
+the reference file names: web servers and buckets, yes; files of this computer only beneath the folder of a reference
+file that lies on this computer itself, unless the person follows links (`allow_outside`, as for symbolic links);
+nothing else. Relative names are taken from the folder of the reference file.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+from zarrscope.errors import BadMetadata, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.model.storage import Entry
+from zarrscope.stores.address_options import BUCKETS, split_options
+from zarrscope.stores.fsspec import FsspecStore, file_system_options
+from zarrscope.stores.local.paths import path_of, real_path
+from zarrscope.stores.network import network, others
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+
+_REMOTE = BUCKETS | {"http", "https"}
+_HERE = (None, "file", "local")
+
+
+class ReferenceStore(FsspecStore):
+    """The values that the reference file at `url` names. Raises Unsupported, BadMetadata, Unreadable."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        conceal(options)
+        self._asked = others(options)
+        file, self._told = split_options(url.partition("::")[2])
+        self._folder = ""
+        if file.startswith("file:"):
+            file = path_of(file)
+            self._folder = real_path(os.path.dirname(os.path.abspath(file)))
+        self.url = url
+        files = self._references(file)
+        if isinstance(files.references, dict) and not all(isinstance(key, str) for key in files.references):
+            raise BadMetadata("This is no reference file: a key is no text", store=self.url)
+        self._sorted: list[str] | None = None
+        self._hold(files, "", network(options))
+        files.fss = _Targets(self)
+        self._public_options = public_options(self._asked)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made, arguments, state = super().__reduce__()
+        return made, arguments, {**state, "allow_outside": self.allow_outside}
+
+    def _references(self, file: str) -> Any:
+        from fsspec.implementations.reference import ReferenceFileSystem
+
+        options = {"fs": {}, "skip_instance_cache": True}
+        scheme = file.partition("://")[0] if "://" in file else "file"
+        try:
+            if file.lower().endswith((".parq", ".parquet")):
+                made = ReferenceFileSystem({}, **options)
+                made.references = _in_parquet(file, self.options_of(scheme))
+                return made
+            made = ReferenceFileSystem(file, target_options=self.options_of(scheme), **options)
+            made.references.keys  # noqa: B018 -- a number or a list has none
+            return made
+        except ImportError as error:
+            raise Unsupported(
+                f"References in parquet need a package that is not installed: {cause(error)}",
+                feature="parquet",
+                store=self.url,
+                advice="Run: pip install pandas pyarrow",
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BadMetadata(f"This is no reference file: {cause(error)}", store=self.url) from cause(error)
+        except Exception as error:
+            raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
+
+    def options_of(self, scheme: str) -> dict[str, Any]:
+        """The options for the file system of a scheme."""
+        return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
+
+    def check_path(self, path: str) -> str:
+        """The path of a target on this computer. Raises OutsideLink for one that may not be read."""
+        path = path.removeprefix("file://").removeprefix("local://")
+        found = os.path.join(self._folder, path) if self._folder else path
+        inside = self._folder and (real_path(found) + os.sep).startswith(self._folder.rstrip(os.sep) + os.sep)
+        if not inside and not self.allow_outside:
+            raise OutsideLink(
+                f"The reference file names {path!r} on this computer, outside its own folder",
+                store=self.url,
+                advice="If you trust whoever made the reference file, --follow-links reads it.",
+            )
+        return found
+
+    def _path(self, key: str) -> str:
+        return key
+
+    # ------------------------------------------------------------------ listing
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        keys = self._keys()
+        for i in range(bisect_left(keys, prefix), len(keys)):
+            if not keys[i].startswith(prefix):
+                return
+            yield keys[i]
+
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        """Skips from name to name."""
+        keys = self._keys()
+        i = bisect_left(keys, prefix)
+        while i < len(keys) and keys[i].startswith(prefix):
+            name, slash, _ = keys[i][len(prefix) :].partition("/")
+            if name:
+                yield Entry(name, bool(slash))
+            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" comes after "/"
+
+    def _keys(self) -> list[str]:
+        if self._sorted is None:
+            self._sorted = sorted(self._filesystem.references)
+        return self._sorted
+
+    # ------------------------------------------------------------------ failing
+    def _failed(self, error: Exception, key: str) -> ZarrscopeError:
+        if isinstance(error.__cause__, ZarrscopeError):
+            return error.__cause__
+        return super()._failed(error, key)
+
+
+class _Targets(dict[str | None, Any]):
+    """The file systems of what is referred to, by protocol; made when first needed."""
+
+    def __init__(self, store: ReferenceStore) -> None:
+        super().__init__()
+        self._store = store
+
+    def __missing__(self, protocol: str | None) -> Any:
+        import fsspec
+        from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+
+        if protocol in _HERE:
+            found: Any = _Here(self._store)
+        elif protocol in _REMOTE:
+            found = fsspec.filesystem(protocol, **self._store.options_of(str(protocol)))
+            if not found.async_impl:
+                found = AsyncFileSystemWrapper(found)
+        else:
+            raise Refused(
+                f"The reference file names an address with {protocol}://, which is not read through references",
+                store=self._store.url,
+                advice="Web servers, buckets and files are.",
+            )
+        self[protocol] = found
+        return found
+
+
+class _Here:
+    """Files of this computer, as far as they may be read."""
+
+    async_impl = True
+
+    def __init__(self, store: ReferenceStore) -> None:
+        self._store = store
+
+    async def _cat_file(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+        with open(self._store.check_path(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            first, last, _ = slice(start, end).indices(size)
+            file.seek(first)
+            return file.read(max(0, last - first))
+
+
+def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
+    """The references in a folder of parquet files, each file read when one of its keys is asked for."""
+    import fsspec
+    import pandas  # noqa: F401 -- what reads them; fsspec imports it too late to say so at once
+    import pyarrow  # noqa: F401 -- the same
+    from fsspec.implementations.reference import LazyReferenceMapper
+
+    files, root = fsspec.core.url_to_fs(folder, **options)
+    return LazyReferenceMapper(root, fs=files, engine="pyarrow")
+
+
+def open_references(url: str, mode: Mode, options: Options) -> Store:
+    """The store of a reference:// address."""
+    return ReferenceStore(url, **(options or {}))
+
+
+def looks_referenced(path: str) -> bool:
+    """Whether a file or folder of this computer holds references, by its name and its first bytes."""
+    if path.lower().endswith((".parq", ".parquet")):
+        return os.path.isfile(os.path.join(path, ".zmetadata"))
+    if not path.lower().endswith(".json") or not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4096).lstrip()
+    except OSError:
+        return False
+    return start[:1] == b"{" and any(sign in start for sign in (b'"refs"', b'.zgroup"', b'.zarray"', b'zarr.json"'))
