@@ -184,6 +184,7 @@ SHOWN = {
     "PrefixStore": {*PART_OF, "prefix"},
     "ReadOnlyStore": PART_OF,
     "Rehearsal": {*PART_OF, "log", "operations"},
+    "ReferenceStore": DISTANT,
     "RemoteStore": DISTANT,
     "SQLiteStore": set(),
     "SSHStore": set(),

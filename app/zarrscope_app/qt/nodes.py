@@ -17,6 +17,7 @@ from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS, python_text
 from zarrscope_app.presenters.tree.node_changes import NodesPresenter
 
+from .credentials import ask_credentials
 from .menus import Menus
 from .text import Label
 from .theme import fixed_font
@@ -95,11 +96,12 @@ class NodeActions:
 
     def run(self, id: str) -> bool:
         """Does the command; False: it is none of these."""
-        acts: dict[str, Callable[[Session], None]] = {
+        acts: dict[str, Callable[[Session], object]] = {
             "copy-path": lambda session: _to_clipboard(session.state.address),
             "copy-python": lambda session: _to_clipboard(
                 python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
             ),
+            "credentials": lambda session: ask_credentials(session, self._parent),
             "reveal": _reveal,
             "rename-node": lambda session: self._tree.edit_name(session.state.path),
         }

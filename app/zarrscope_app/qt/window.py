@@ -32,7 +32,6 @@ from zarrscope_app.presenters.session.state_text import is_view
 from .address import AddressLine
 from .bridge import Bridge
 from .channels import ChannelsPanel
-from .credentials import ask_credentials
 from .error_bar import ErrorBar
 from .form import AttributesPane
 from .image import ImagePane
@@ -283,7 +282,6 @@ class Window(QMainWindow):
             "go-to": self.image.sliders.focus_current,
             "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),
-            "credentials": lambda: ask_credentials(self._session, self),
             "review": self._review,
             "keys": self._show_keys,
             "about": self._about,

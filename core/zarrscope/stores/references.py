@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrscope.errors import BadMetadata, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
@@ -45,7 +45,7 @@ class ReferenceStore(FsspecStore):
             raise BadMetadata("This is no reference file: a key is no text", store=self.url)
         self._sorted: list[str] | None = None
         self._hold(files, "", network(options))
-        files.fss = _Targets(self)
+        files.fss = _Targets(self.url, self._options_of, self._check_path)
         self._public_options = public_options(self._asked)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -60,9 +60,9 @@ class ReferenceStore(FsspecStore):
         try:
             if file.lower().endswith((".parq", ".parquet")):
                 made = ReferenceFileSystem({}, **options)
-                made.references = _in_parquet(file, self.options_of(scheme))
+                made.references = _in_parquet(file, self._options_of(scheme))
                 return made
-            made = ReferenceFileSystem(file, target_options=self.options_of(scheme), **options)
+            made = ReferenceFileSystem(file, target_options=self._options_of(scheme), **options)
             made.references.keys  # noqa: B018 -- a number or a list has none
             return made
         except ImportError as error:
@@ -77,11 +77,11 @@ class ReferenceStore(FsspecStore):
         except Exception as error:
             raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
 
-    def options_of(self, scheme: str) -> dict[str, Any]:
+    def _options_of(self, scheme: str) -> dict[str, Any]:
         """The options for the file system of a scheme."""
         return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
 
-    def check_path(self, path: str) -> str:
+    def _check_path(self, path: str) -> str:
         """The path of a target on this computer. Raises OutsideLink for one that may not be read."""
         path = path.removeprefix("file://").removeprefix("local://")
         found = os.path.join(self._folder, path) if self._folder else path
@@ -130,24 +130,24 @@ class ReferenceStore(FsspecStore):
 class _Targets(dict[str | None, Any]):
     """The file systems of what is referred to, by protocol; made when first needed."""
 
-    def __init__(self, store: ReferenceStore) -> None:
+    def __init__(self, url: str, options_of: Callable[[str], dict[str, Any]], check: Callable[[str], str]) -> None:
         super().__init__()
-        self._store = store
+        self._url, self._options_of, self._check = url, options_of, check
 
     def __missing__(self, protocol: str | None) -> Any:
         import fsspec
         from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 
         if protocol in _HERE:
-            found: Any = _Here(self._store)
+            found: Any = _Here(self._check)
         elif protocol in _REMOTE:
-            found = fsspec.filesystem(protocol, **self._store.options_of(str(protocol)))
+            found = fsspec.filesystem(protocol, **self._options_of(str(protocol)))
             if not found.async_impl:
                 found = AsyncFileSystemWrapper(found)
         else:
             raise Refused(
                 f"The reference file names an address with {protocol}://, which is not read through references",
-                store=self._store.url,
+                store=self._url,
                 advice="Web servers, buckets and files are.",
             )
         self[protocol] = found
@@ -159,11 +159,11 @@ class _Here:
 
     async_impl = True
 
-    def __init__(self, store: ReferenceStore) -> None:
-        self._store = store
+    def __init__(self, check: Callable[[str], str]) -> None:
+        self._check = check
 
     async def _cat_file(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
-        with open(self._store.check_path(path), "rb") as file:
+        with open(self._check(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
             first, last, _ = slice(start, end).indices(size)
             file.seek(first)
