@@ -19,12 +19,14 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.tree.names import Block, merged
+from zarrscope_app.presenters.tree.names import Block, Names, merged
 
 SMALL = 256
 """A group of so many children is read whole: names and documents."""
-LARGEST_BATCH = 16384
 EVERY_SECONDS = 0.2
+"""After so long names go out, if they are many beside those that are there: all are put in order each time."""
+LONGEST = 2.0
+"""Seconds after which names go out, however few they are."""
 KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
 """By the number that stands for it in `Batch.kinds`."""
 
@@ -84,7 +86,7 @@ class Arrivals:
         patient: bool,
     ) -> None:
         self._group, self._send, self._cancelled, self._patient = group, send, cancelled, patient
-        self._keys: list[str] = []
+        self._keys = Names()
         self._order = array("I")
         self.indexed = False
         """A server's index named children: it names all of them."""
@@ -127,8 +129,9 @@ class Arrivals:
         sent = 0.0
         for child in rest:
             batch.append(child)
-            enough = min(LARGEST_BATCH, max(SMALL, len(self._keys) // 2))
-            if len(batch) >= enough or time.monotonic() - sent > EVERY_SECONDS:
+            known, waited = len(self._keys), time.monotonic() - sent
+            enough = len(batch) >= max(SMALL, known // 2)
+            if enough or waited > LONGEST or (waited > EVERY_SECONDS and len(batch) > known // 4):
                 if self._cancelled():
                     return
                 self._flush(batch)
@@ -140,7 +143,7 @@ class Arrivals:
             return
         names = [child.name for child in children]
         first = len(self._keys)
-        self._keys.extend(map(natural, names))
+        self._keys.extend(Block.of([natural(name) for name in names]))
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
         kinds = bytes(KINDS.index(child.kind) for child in children)
         origins = {first + i: child.origin for i, child in enumerate(children) if child.origin}

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, compress
+from itertools import accumulate, compress, zip_longest
 
 SORTED_AT_ONCE = 4096
 """Positions that are sorted, or picked out, in one step: Python holds its lock for the whole of it."""
@@ -95,7 +95,16 @@ def picked(order: array[int], marks: bytearray) -> array[int]:
 
 def merged(order: array[int], new: Iterable[int], key: Callable[[int], str]) -> array[int]:
     """`order`, which is sorted, with other positions in their places."""
-    fresh = sorted(new, key=key)
+    every = list(new)
+    runs = [sorted(every[at : at + SORTED_AT_ONCE], key=key) for at in range(0, len(every), SORTED_AT_ONCE)]
+    while len(runs) > 1:
+        pairs = zip_longest(runs[::2], runs[1::2], fillvalue=())
+        runs = [list(_merged(first, second, key)) for first, second in pairs]
+    return _merged(order, runs[0] if runs else (), key)
+
+
+def _merged(order: Sequence[int], fresh: Sequence[int], key: Callable[[int], str]) -> array[int]:
+    """Two sorted sequences as one."""
     found, low = array("I"), 0
     for at in range(0, len(fresh), SORTED_AT_ONCE // 8):
         part = fresh[at : at + SORTED_AT_ONCE // 8]
