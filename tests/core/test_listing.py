@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import zarrscope
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.hierarchy import Group
+from zarrscope.stores import object_store
+from zarrscope.stores.given_bucket import GivenBucket
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
@@ -122,3 +126,51 @@ def test_names_alone_tell_the_kinds_of_v2(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(LocalStore, "_read", lambda self, *place: read.append(str(place)))
     assert {child.name: child.kind for child in root.children()} == {"a": "array", "g": "group"}
     assert read == []
+
+
+class SlowLevels:
+    """obstore, whose listing of one level comes only once `gate` is set: after many pages."""
+
+    def __init__(self, gate: threading.Event) -> None:
+        import obstore
+
+        self._own, self.gate, self.cancelled = obstore, gate, threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    async def list_with_delimiter_async(self, *asked: Any) -> Any:
+        try:
+            while not self.gate.is_set():
+                await asyncio.sleep(0.005)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return await self._own.list_with_delimiter_async(*asked)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A store of a bucket of 1,500 names, and the gate before its listings."""
+    obstore_store = pytest.importorskip("obstore.store")
+    monkeypatch.setattr(object_store, "LONG_LISTING", 0.01)
+    store: Any = GivenBucket(obstore_store.MemoryStore())
+    for i in range(1500):
+        store.set(f"g/n{i:04d}/zarr.json", b"{}")
+    store._obstore = SlowLevels(threading.Event())
+    return store
+
+
+def test_the_first_names_of_a_bucket_come_before_the_last_page(bucket: Any) -> None:
+    found = bucket.list_dir("g/")
+    first = [next(found).name for _ in range(500)]
+    bucket._obstore.gate.set()
+    rest = [entry.name for entry in found]
+    assert sorted([*first, *rest]) == [f"n{i:04d}" for i in range(1500)]
+
+
+def test_a_listing_of_a_bucket_that_is_given_up_asks_no_more(bucket: Any) -> None:
+    found = bucket.list_dir("g/")
+    assert next(found).is_prefix
+    found.close()
+    assert bucket._obstore.cancelled.wait(20)

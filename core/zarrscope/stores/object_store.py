@@ -42,6 +42,8 @@ from zarrscope.stores.service_answers import (
 
 T = TypeVar("T")
 
+LONG_LISTING = 0.4
+"""Seconds after which a listing of one level counts as long: four thousand names at 100 ms a request."""
 _WHOLE = 64 << 20
 """Larger values go up in parts, which the service joins at once."""
 
@@ -287,17 +289,41 @@ class ObjectStore(RemoteStore):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        async def listed(client: Any) -> Any:
-            return await self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None)
+        """Streams one level. obstore gives it whole, after one request for each thousand names: where that takes long,
+        the first folders come from a page of all keys meanwhile."""
 
-        found = self._listed(listed, prefix)
-        for folder in found["common_prefixes"]:
-            yield Entry(folder.rstrip("/").rpartition("/")[2], True)
+        async def listed(client: Any) -> Any:
+            level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))
+            done, _ = await asyncio.wait({level}, timeout=LONG_LISTING)
+            return level.result() if done else level
+
+        found, told = self._listed(listed, prefix), set[str]()
+        if isinstance(found, asyncio.Future):
+            level = found
+            try:
+                for name in self._first_folders(prefix):
+                    told.add(name)
+                    yield Entry(name, True)
+                found = self._listed(lambda client: level, prefix)
+            finally:
+                level.get_loop().call_soon_threadsafe(level.cancel)
+        folders = (folder.rstrip("/").rpartition("/")[2] for folder in found["common_prefixes"])
+        yield from (Entry(name, True) for name in folders if name not in told)
         for each in found["objects"]:
             if each["path"].strip("/") != prefix.strip("/"):  # an empty object may stand for the folder itself
                 yield Entry(each["path"].rpartition("/")[2], False, each["size"])
         if not found["objects"] and not found["common_prefixes"]:
             self._need_bucket()
+
+    def _first_folders(self, prefix: str) -> Iterator[str]:
+        """The folders beneath a prefix that a first page of keys tells of."""
+
+        async def page(client: Any) -> Any:
+            return await anext(aiter(self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)), ())
+
+        keys = (each["path"] for each in self._listed(page, prefix))
+        parts = (key[len(prefix) :].partition("/") for key in keys if key.startswith(prefix))
+        return iter(dict.fromkeys(name for name, slash, _ in parts if name and slash))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         stream: Any = None
