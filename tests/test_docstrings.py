@@ -18,6 +18,7 @@ import zarrscope
 from zarrscope import stores
 from zarrscope.errors import Denied, NotStandard, OutsideLink, TooLarge
 from zarrscope.nodes.attributes import Attributes
+from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
 from zarrscope.stores.bulk import BulkOperations
 from zarrscope.stores.files import FileOperations
@@ -27,15 +28,16 @@ SECTIONS = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples
 """In this order."""
 STORES = [Store, BulkOperations, FileOperations]
 THINGS = [
-    *(getattr(zarrscope, name) for name in zarrscope.__all__), Attributes, OrthogonalIndexer, PointIndexer, *STORES,
-]  # fmt: skip
+    *(getattr(zarrscope, name) for name in zarrscope.__all__),
+    *(Attributes, ChangingHierarchy, OrthogonalIndexer, PointIndexer, *STORES),
+]
 MODULES = sorted({thing.__module__ for thing in THINGS})
 RAISE_NOTHING = {
     "Array.edges",
     "BulkOperations.filter_existing",
     "BulkOperations.reader",
     "Hierarchy.close",
-    "Hierarchy.rehearse",
+    "ChangingHierarchy.rehearse",
     "Store.close",
     "ZarrscopeError.beneath",
     "ZarrscopeError.located",

@@ -11,32 +11,29 @@ What lies beneath a group: listing.py. Specification: v3 core, v2, reference.md 
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Self
 
 from zarrscope.dialects import Child, Dialect, Node, NodeKind
 from zarrscope.errors.visible import visible
-from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ByteRange, never
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
 from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
-from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.stores.store import Store
 
 # What only some callers need is imported by the methods that they call: opening and reading are quick without it.
 if TYPE_CHECKING:
     from zarrscope.dialects.extensions import Inherited
-    from zarrscope.jsondoc.document import Document
     from zarrscope.nodes.walk import Tree
-    from zarrscope.stores.dry_run import Operation
 
 
-class Hierarchy:
+class Hierarchy(ChangingHierarchy):
     """The groups and arrays of a store. Any thread may use it. `zarrscope.open` makes one.
 
     Parameters
@@ -197,12 +194,6 @@ class Hierarchy:
                 opened=opened,
             )
         return Group(self, node.path, node.metadata, node.attributes, node.warnings)
-
-    def _attributes_at(self, path: str) -> tuple[str, str]:
-        node = self._nodes.node_at(path)
-        if node is None:
-            raise nothing_at(self._nodes, path)
-        return self._nodes.dialect_of(node).attributes_at(path, node.metadata.kind)
 
     def extensions(self, path: str) -> list[Inherited]:
         """Finds the extensions of ZEP 9 at a node: its own and those of the groups above it, references resolved.
@@ -398,309 +389,3 @@ class Hierarchy:
         if own is not None or not found:
             return None
         return f"There is no chunk {keys[0]}, but {found[0]}, which is read only when opened leniently"
-
-    # ------------------------------------------------------------------ creating
-    def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
-        """Creates a group, and the groups above it that are missing.
-
-        Parameters
-        ----------
-        path
-            Where the group will be.
-        attributes
-            What is saved with it.
-
-        Returns
-        -------
-        Group
-            The new group.
-
-        Raises
-        ------
-        Conflict
-            A node is there already.
-        Refused, ReadOnly
-            The name is not allowed or lies beneath an array; the hierarchy was not opened for writing.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> dict(h.create_group("/images", {"stain": "DAPI"}).attributes)
-        {'stain': 'DAPI'}
-        """
-        path = clean_path(path)
-        from zarrscope.nodes.edit import create_node
-
-        create_node(self._nodes, path, GroupMetadata(self.dialect.name), attributes or {})
-        made = self.open_node(path)
-        assert isinstance(made, Group)
-        return made
-
-    def create_array(
-        self,
-        path: str,
-        *,
-        shape: Sequence[int],
-        dtype: Any,
-        chunks: Sequence[int] | None = None,
-        shards: Sequence[int] | None = None,
-        codecs: Sequence[Any] | None = None,
-        fill_value: Any = 0,
-        dimension_names: Sequence[str | None] | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        separator: str | None = None,
-    ) -> Array:
-        """Creates an array of fill values, and the groups above it that are missing. create.py holds the defaults.
-
-        Parameters
-        ----------
-        path
-            Where the array will be.
-        shape, dtype, fill_value, dimension_names, attributes
-            What the array's document says of its elements and axes.
-        chunks, shards
-            The shapes of chunks and of shards. Without `shards` each chunk is stored by itself.
-        codecs
-            Names, {"name", "configuration"} or CodecSpec; with `shards`, the codecs of the inner chunks.
-        separator
-            "/" or ".", between the numbers of a chunk's key.
-
-        Returns
-        -------
-        Array
-            The new array.
-
-        Raises
-        ------
-        Conflict
-            A node is there already.
-        Unsupported
-            The dialect cannot express the array.
-        Refused, ReadOnly
-            The name is not allowed or lies beneath an array; the hierarchy was not opened for writing.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> a = h.create_array("/a", shape=(64, 64), dtype="uint16", chunks=(16, 16), shards=(64, 64), codecs=["zstd"])
-        >>> a.chunks, a.shards
-        ((16, 16), (64, 64))
-        """
-        path = clean_path(path)
-        from zarrscope.nodes.create import new_array
-        from zarrscope.nodes.edit import create_node
-
-        metadata = new_array(
-            self.dialect,
-            path,
-            shape=shape,
-            dtype=dtype,
-            chunks=chunks,
-            shards=shards,
-            codecs=codecs,
-            fill_value=fill_value,
-            dimension_names=dimension_names,
-            separator=separator,
-        )
-        StoredArray(self.store, path, metadata).need_encoding()
-        create_node(self._nodes, path, metadata, attributes or {})
-        made = self.open_node(path)
-        assert isinstance(made, Array)
-        return made
-
-    # ------------------------------------------------------------------ editing
-    def document(self, path: str) -> Document:
-        """Reads the JSON file that holds a node's attributes, as stored now; for v2's .zattrs "{}" when there is none.
-
-        Parameters
-        ----------
-        path
-            The node.
-
-        Returns
-        -------
-        Document
-            Its text and its version; `set` and `remove` give an edited one for `save`.
-
-        Raises
-        ------
-        NotFound, BadMetadata, Unreadable
-            Nothing is there; it is no JSON; it cannot be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> h.document("/").get("/node_type")
-        'group'
-        """
-        from zarrscope.nodes.attributes import read_document
-
-        return read_document(self._nodes, self._attributes_at(clean_path(path))[0])
-
-    def attributes_pointer(self, path: str) -> str:
-        """Says where in `document(path)` the attributes are.
-
-        Parameters
-        ----------
-        path
-            The node.
-
-        Returns
-        -------
-        str
-            A JSON pointer: "/attributes", or "" for all of it.
-
-        Raises
-        ------
-        NotFound, BadMetadata, Unreadable
-            Nothing is there; its document is broken; it cannot be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> zarrscope.open(MemoryStore(), mode="w-").attributes_pointer("/")
-        '/attributes'
-        """
-        return self._attributes_at(clean_path(path))[1]
-
-    def save(self, path: str, document: Document, *, allow_nan: bool = False) -> Document:
-        """Stores an edited document of a node if nobody else changed it since it was read.
-
-        Parameters
-        ----------
-        path, document
-            The node, and what `document(path)` gave, edited.
-        allow_nan
-            Lets an edit bring in what JSON forbids or leaves open, such as NaN. What was there before may stay anyway.
-
-        Returns
-        -------
-        Document
-            The document at its new version.
-
-        Raises
-        ------
-        Conflict
-            Somebody changed the document meanwhile; the error holds theirs.
-        BadMetadata
-            The document would no longer describe a node.
-        ReadOnly, NotStandard
-            The hierarchy was not opened for writing; the edit needs `allow_nan`.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> _ = h.save("/", h.document("/").set("/attributes", {"stain": "DAPI"}))
-        >>> dict(h.root.attributes)
-        {'stain': 'DAPI'}
-        """
-        from zarrscope.nodes.edit import save
-
-        return save(self._nodes, clean_path(path), document, allow_nan=allow_nan)
-
-    def erase(self, path: str) -> None:
-        """Removes a node and all beneath it; where no node is, what lies there.
-
-        Groups above that are there only because of it (implicit ones) are gone with it. `zarrscope.moving` has `move`,
-        `copy` and `rename`.
-
-        Parameters
-        ----------
-        path
-            The node.
-
-        Raises
-        ------
-        NotFound
-            Nothing is there.
-        Refused, ReadOnly
-            It is the root, or its name is not allowed; the hierarchy was not opened for writing.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> _ = h.create_group("/g")
-        >>> h.erase("/g")
-        >>> "/g" in h
-        False
-        """
-        from zarrscope.nodes.edit import erase
-
-        erase(self._nodes, clean_path(path))
-
-    def consolidate(self, cancelled: Callable[[], bool] = never) -> int | None:
-        """Writes a copy of all documents at the root, in place of a stale one, so that readers need one request.
-
-        Parameters
-        ----------
-        cancelled
-            Asked between nodes; once it is true nothing is written.
-
-        Returns
-        -------
-        int or None
-            The number of documents in the copy; None where it was cancelled.
-
-        Raises
-        ------
-        Unsupported
-            The dialect has no consolidated metadata.
-        ReadOnly, Conflict, Unreadable
-            The hierarchy was not opened for writing; somebody changed the root's document meanwhile; a document cannot
-            be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> _ = h.create_group("/g")
-        >>> h.consolidate() is not None
-        True
-        """
-        from zarrscope.nodes.consolidated import consolidate
-
-        return consolidate(self._nodes, cancelled)
-
-    def rehearse(self, log: list[Operation]) -> Hierarchy:
-        """Makes a hierarchy to try things on: it reads what is stored here, and writes nothing.
-
-        Parameters
-        ----------
-        log
-            Gets every operation that would have been one of the store's.
-
-        Returns
-        -------
-        Hierarchy
-            The one to try things on.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> log = []
-        >>> _ = h.rehearse(log).create_group("/g")
-        >>> len(log) > 0, "/g" in h
-        (True, False)
-        """
-        from zarrscope.stores.dry_run import Rehearsal
-
-        nodes = copy.copy(self._nodes)
-        nodes.store = Rehearsal(self.store, log)
-        nodes.forget()
-        tried = Hierarchy(nodes)
-        tried.initial_path = self.initial_path
-        return tried
