@@ -22,11 +22,12 @@ from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
 from zarrscope.stores.bulk import BulkOperations
 from zarrscope.stores.files import FileOperations
+from zarrscope.stores.readable import ReadableStore
 from zarrscope.stores.store import Store
 
 SECTIONS = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples"]
 """In this order."""
-STORES = [Store, BulkOperations, FileOperations]
+STORES = [Store, ReadableStore, BulkOperations, FileOperations]
 THINGS = [
     *(getattr(zarrscope, name) for name in zarrscope.__all__),
     *(Attributes, ChangingHierarchy, OrthogonalIndexer, PointIndexer, *STORES),

@@ -1,0 +1,249 @@
+"""The half of a store that reads: values, parts of values, and listings (store.py has the promises)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.storage import Answer, ByteRange, Entry, Request, Version, never
+from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
+from zarrscope.stores.backend import Backend
+from zarrscope.stores.keys import check_key, check_prefix, too_large
+
+
+class ReadableStore(Backend):
+    """Reads values by key, and lists keys. Every Store is one.
+
+    Examples
+    --------
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> MemoryStore({"a/b": b"value"}).get("a/b")
+    b'value'
+    """
+
+    # ------------------------------------------------------------------ reading
+    @uninterrupted
+    def get(self, key: str, part: ByteRange | None = None, limit: int | None = None) -> bytes | None:
+        """The value, or the given part of it.
+
+        Parameters
+        ----------
+        key
+            Which value.
+        part
+            The bytes of it that are wanted; None for all of it.
+        limit
+            As many bytes as the caller can use. Of what is larger no more is read than it takes to know that.
+
+        Returns
+        -------
+        bytes | None
+            None when nothing is stored.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer, denied access, or what was asked for is larger than `limit`.
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.model.storage import ByteRange
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore({"a": b"value"}).get("a", ByteRange(1, 3))
+        b'alu'
+        """
+        value = self._get(check_key(key), part, limit)
+        if limit is not None and value is not None and len(value) > limit:
+            raise too_large(len(value), limit).located(store=self.url, key=key)
+        return value
+
+    @uninterrupted
+    def get_partial_values(self, requests: Sequence[Request], limit: int | None = None) -> list[bytes | None]:
+        """Many values, or parts of them; the first failure is raised.
+
+        Parameters
+        ----------
+        requests
+            The key and the part (None for all) of each; a key may repeat.
+        limit
+            As many bytes of each answer as the caller can use; None for any number.
+
+        Returns
+        -------
+        list[bytes | None]
+            One answer per request, in their order; None where nothing is stored.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer, denied access, or what was asked for is larger than `limit`.
+        Refused
+            A key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore({"a": b"1", "b": b"2"}).get_partial_values([("b", None), ("a", None), ("c", None)])
+        [b'2', b'1', None]
+        """
+        answers: list[bytes | None] = [None] * len(requests)
+        for i, answer in self.get_many(requests, limit=limit):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            answers[i] = answer
+        return answers
+
+    @uninterrupted_steps
+    def get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool] = never, limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        """Many values, or parts of them, in order of completion: many under way at once where that pays.
+
+        Parameters
+        ----------
+        requests
+            The key and the part (None for all) of each.
+        cancelled
+            Reading ends early once this is true, really stopping requests under way where the backend can.
+        limit
+            As many bytes of each answer as the caller can use; None for any number.
+
+        Yields
+        ------
+        tuple[int, Answer]
+            The index of a request, and its answer; its error where it failed. The others go on.
+
+        Raises
+        ------
+        Refused
+            A key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> sorted(MemoryStore({"a": b"1", "b": b"2"}).get_many([("b", None), ("a", None)]))
+        [(0, b'2'), (1, b'1')]
+        """
+        for key, _ in requests:
+            check_key(key)
+        yield from self._get_many_within(requests, cancelled, limit)
+
+    @uninterrupted
+    def get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
+        """The value and its version, read as one.
+
+        Parameters
+        ----------
+        key
+            Which value.
+        limit
+            As many bytes as the caller can use; None for any number.
+
+        Returns
+        -------
+        tuple[bytes, Version] | None
+            The version is what `set` takes as `expect`. None when nothing is stored.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer, denied access, or the value is larger than `limit`.
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore({"a": b"1"})
+        >>> value, version = store.get_versioned("a")
+        >>> _ = store.set("a", value + b"2", expect=version)
+        >>> store.get("a")
+        b'12'
+        """
+        found = self._get_versioned(check_key(key), limit)
+        if limit is not None and found is not None and len(found[0]) > limit:
+            raise too_large(len(found[0]), limit).located(store=self.url, key=key)
+        return found
+
+    # ------------------------------------------------------------------ listing
+    def list(self) -> Iterator[str]:
+        """All keys, each once, in no order.
+
+        Yields
+        ------
+        str
+            A key.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> sorted(MemoryStore({"a/b": b"", "c": b""}).list())
+        ['a/b', 'c']
+        """
+        self._need_listing()
+        yield from self._list()
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """All keys that begin with `prefix`, in no order.
+
+        Parameters
+        ----------
+        prefix
+            "" or ending in "/".
+
+        Yields
+        ------
+        str
+            A key, with the prefix.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list.
+        Refused
+            The prefix could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> list(MemoryStore({"a/b": b"", "c": b""}).list_prefix("a/"))
+        ['a/b']
+        """
+        self._need_listing()
+        yield from self._list_prefix(check_prefix(prefix))
+
+    def list_dir(self, prefix: str) -> Iterator[Entry]:
+        """One level: names of keys and of prefixes directly beneath `prefix`, each once, streamed.
+
+        Parameters
+        ----------
+        prefix
+            "" or ending in "/".
+
+        Yields
+        ------
+        Entry
+            A name, and whether it is that of a prefix.
+
+        Raises
+        ------
+        Unsupported
+            The store cannot list.
+        Refused
+            The prefix could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> [(entry.name, entry.is_prefix) for entry in MemoryStore({"a/b": b"", "c": b""}).list_dir("")]
+        [('a', True), ('c', False)]
+        """
+        self._need_listing()
+        yield from self._list_dir(check_prefix(prefix))
