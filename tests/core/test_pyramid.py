@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from zarrscope.ome import metadata as ome
+from zarrscope.ome.collection import collection
 from zarrscope.view.image import default_image, default_window, find_collection, find_images, level_for, members
 
 MICRON = "micrometer"
@@ -294,5 +295,5 @@ def test_no_metadata_makes_it_stumble(block: Any, nested: Any) -> None:
     for found in ome.multiscales(attributes, "/a/b"):
         assert found.datasets
         assert all(d.path.startswith("/") for d in found.datasets)
-    ome.collection(attributes, "/a/b", attributes)
+    collection(attributes, "/a/b", attributes)
     ome.label_paths(attributes, "/a/b")

@@ -54,8 +54,7 @@ Action = Literal["group", "copied", "encoded", "built"]
 
 @dataclass(frozen=True)
 class Loss:
-    """Something that the destination cannot express. `left_out`: the node and everything beneath it is missing
-    there."""
+    """Something that the destination cannot express. `left_out`: the node, and all beneath it, is missing there."""
 
     path: str
     what: str

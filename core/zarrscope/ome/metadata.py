@@ -87,36 +87,11 @@ class Multiscale:
     """For a label image: what is said about a label value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One image, or group of images, that a collection names. `place` is (row, column) in a plate."""
-
-    path: str
-    name: str
-    place: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A group that holds images rather than being one: kind "plate", "well", "series" or "labels".
-
-    A series of which the document gives no list has `members` None: they are /0, /1, … until the first missing one.
-    """
-
-    kind: str
-    path: str
-    name: str = ""
-    members: tuple[Member, ...] | None = ()
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
 def block(attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, tuple[str, ...]]:
     """(the object that holds the OME keys, its version or "", warnings) (spec E.1)."""
     ome = attributes.get("ome")
     if isinstance(ome, Mapping):
-        return ome, _text(ome.get("version")), ()
+        return ome, text_of(ome.get("version")), ()
     return attributes, "", ()
 
 
@@ -163,11 +138,11 @@ def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> lis
         if not isinstance(entry, Mapping):
             continue
         warnings = list(shared)
-        parsed = _entry(entry, path, version or _text(entry.get("version")), warnings)
+        parsed = _entry(entry, path, version or text_of(entry.get("version")), warnings)
         if parsed is None:
             continue
         axes, datasets, sniffed = parsed
-        name = _text(entry.get("name")) or (path.rsplit("/", 1)[-1] if i == 0 else f"{path.rsplit('/', 1)[-1]} {i}")
+        name = text_of(entry.get("name")) or (path.rsplit("/", 1)[-1] if i == 0 else f"{path.rsplit('/', 1)[-1]} {i}")
         found.append(
             Multiscale(
                 name, sniffed, axes, datasets, channels, defaults, isinstance(label, Mapping), colors, source,
@@ -211,7 +186,7 @@ def _entry(
 
 def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> Any:
     """The axes of the coordinate system that the levels are mapped to (0.6), else None."""
-    systems = [s for s in _listed(entry.get("coordinateSystems")) if isinstance(s, Mapping)]
+    systems = [s for s in listed(entry.get("coordinateSystems")) if isinstance(s, Mapping)]
     if not systems:
         return None
     for item in datasets:
@@ -233,8 +208,8 @@ def _axes(value: Any, warnings: list[str]) -> tuple[Axis, ...] | None:
         if isinstance(item, str):
             name, kind, unit = item, "", None
         elif isinstance(item, Mapping):
-            name = _text(item.get("name")) or f"axis {i}"
-            kind, unit = _text(item.get("type")), _text(item.get("unit")) or None
+            name = text_of(item.get("name")) or f"axis {i}"
+            kind, unit = text_of(item.get("type")), text_of(item.get("unit")) or None
         else:
             warnings.append(f"Axis {i} is neither a name nor an object; it is called 'axis {i}'.")
             name, kind, unit = f"axis {i}", "", None
@@ -335,11 +310,13 @@ def number(value: Any) -> float | None:
     return converted if math.isfinite(converted) else None
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """The value where it is a list; else an empty one."""
     return value if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """The value where it is text; else ""."""
     return value if isinstance(value, str) else ""
 
 
@@ -373,7 +350,7 @@ def _omero(value: Any, warnings: list[str]) -> tuple[tuple[Channel, ...], Mappin
         limits: Mapping[str, Any] = window if isinstance(window, Mapping) else {}
         channels.append(
             Channel(
-                label=_text(item.get("label")) or f"channel {i}",
+                label=text_of(item.get("label")) or f"channel {i}",
                 color=rgb,
                 window=_pair(limits.get("start"), limits.get("end")),
                 range=_pair(limits.get("min"), limits.get("max")),
@@ -441,67 +418,3 @@ def label_paths(attributes: Mapping[str, Any], path: str) -> tuple[str, ...]:
     stated = block(attributes)[0].get("labels")
     resolved = [resolve(path, name) for name in stated if isinstance(name, str)] if isinstance(stated, list) else []
     return tuple(dict.fromkeys(p for p in resolved if p is not None and p != path))
-
-
-# ---------------------------------------------------------------------- plates, wells, series (spec E.5, E.6)
-def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, Any] | None = None) -> Collection | None:
-    """The collection (plate, well, series) that the group at `path` describes, or None. `series`: attributes of its OME
-    group."""
-    ome, _, _ = block(attributes)
-    name = path.rsplit("/", 1)[-1]
-    plate, well = ome.get("plate"), ome.get("well")
-    if isinstance(plate, Mapping):
-        return _plate(plate, path, name)
-    if isinstance(well, Mapping):
-        members = _members(well.get("images"), path, lambda i, p: f"field {i + 1} ({p})")
-        return Collection("well", path, name, members)
-    if ome.get("bioformats2raw.layout") is not None or "bioformats2raw.layout" in attributes:
-        listed = block(series or {})[0].get("series")
-        paths = [{"path": p} for p in listed] if isinstance(listed, list) else None
-        return Collection(
-            "series", path, name, None if not paths else _members(paths, path, lambda i, p: f"image {i + 1} ({p})")
-        )
-    if isinstance(ome.get("labels"), list) and not has_multiscales(attributes):
-        found = label_paths(attributes, path)
-        return Collection("labels", path, name, tuple(Member(p, p.rsplit("/", 1)[-1]) for p in found))
-    return None
-
-
-def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
-    members = []
-    for i, item in enumerate(value if isinstance(value, list) else ()):
-        name = item.get("path") if isinstance(item, Mapping) else None
-        target = resolve(path, name) if isinstance(name, str) else None
-        if target is not None and target != path:
-            members.append(Member(target, title(i, name)))
-    return tuple(members)
-
-
-def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
-    """Wells with their place; 0.1 to 0.3 state no indices, so they follow from the path "row/column"."""
-    rows, columns = (
-        tuple(_text(item.get("name")) for item in _listed(plate.get(key)) if isinstance(item, Mapping))
-        for key in ("rows", "columns")
-    )
-    members, warnings = [], []
-    wells = plate.get("wells")
-    for item in wells if isinstance(wells, list) else ():
-        if not isinstance(item, Mapping) or not isinstance(item.get("path"), str):
-            continue
-        target = resolve(path, item["path"])
-        if target is None or target == path:
-            warnings.append(f"The well {item['path'][:60]!r} lies outside this plate and is left out.")
-            continue
-        row, _, column = item["path"].strip("/").partition("/")
-        place = (
-            _index(item.get("rowIndex"), rows, row),
-            _index(item.get("columnIndex"), columns, column),
-        )
-        members.append(Member(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
-    return Collection("plate", path, _text(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
-
-
-def _index(stated: Any, names: tuple[str, ...], name: str) -> int:
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
-        return stated
-    return names.index(name) if name in names else -1

@@ -22,7 +22,8 @@ import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
-from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Collection, Color, Member, Multiscale
+from zarrscope.ome.collection import Collection, Member, collection
+from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
 
 __all__ = [
     "Axis",
@@ -237,14 +238,14 @@ def find_collection(group: Any) -> Collection | None:
     """The plate, well, series (bioformats2raw) or labels that a group's attributes describe. May read its OME group."""
     if group.kind != "group":
         return None
-    found = ome.collection(group.attributes, group.path)
+    found = collection(group.attributes, group.path)
     if found is None or found.kind != "series":
         return found
     try:
         series = group.hierarchy[group.path.rstrip("/") + "/OME"]
     except ZarrscopeError:
         return found
-    return ome.collection(group.attributes, group.path, series.attributes)
+    return collection(group.attributes, group.path, series.attributes)
 
 
 def members(group: Any, found: Collection) -> Iterator[Member]:

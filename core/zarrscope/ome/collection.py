@@ -1,0 +1,100 @@
+"""Groups of OME-Zarr that hold images: plates, wells, series and label images (spec E.4 to E.6). Pure.
+
+Specification: https://ngff.openmicroscopy.org.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.ome.metadata import block, has_multiscales, label_paths, listed, resolve, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One image, or group of images, that a collection names. `place` is (row, column) in a plate."""
+
+    path: str
+    name: str
+    place: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A group that holds images rather than being one: kind "plate", "well", "series" or "labels".
+
+    A series of which the document gives no list has `members` None: they are /0, /1, … until the first missing one.
+    """
+
+    kind: str
+    path: str
+    name: str = ""
+    members: tuple[Member, ...] | None = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, Any] | None = None) -> Collection | None:
+    """The collection (plate, well, series) that the group at `path` describes, or None. `series`: attributes of its OME
+    group."""
+    ome, _, _ = block(attributes)
+    name = path.rsplit("/", 1)[-1]
+    plate, well = ome.get("plate"), ome.get("well")
+    if isinstance(plate, Mapping):
+        return _plate(plate, path, name)
+    if isinstance(well, Mapping):
+        members = _members(well.get("images"), path, lambda i, p: f"field {i + 1} ({p})")
+        return Collection("well", path, name, members)
+    if ome.get("bioformats2raw.layout") is not None or "bioformats2raw.layout" in attributes:
+        listed = block(series or {})[0].get("series")
+        paths = [{"path": p} for p in listed] if isinstance(listed, list) else None
+        return Collection(
+            "series", path, name, None if not paths else _members(paths, path, lambda i, p: f"image {i + 1} ({p})")
+        )
+    if isinstance(ome.get("labels"), list) and not has_multiscales(attributes):
+        found = label_paths(attributes, path)
+        return Collection("labels", path, name, tuple(Member(p, p.rsplit("/", 1)[-1]) for p in found))
+    return None
+
+
+def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
+    members = []
+    for i, item in enumerate(value if isinstance(value, list) else ()):
+        name = item.get("path") if isinstance(item, Mapping) else None
+        target = resolve(path, name) if isinstance(name, str) else None
+        if target is not None and target != path:
+            members.append(Member(target, title(i, name)))
+    return tuple(members)
+
+
+def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
+    """Wells with their place; 0.1 to 0.3 state no indices, so they follow from the path "row/column"."""
+    rows, columns = (
+        tuple(text_of(item.get("name")) for item in listed(plate.get(key)) if isinstance(item, Mapping))
+        for key in ("rows", "columns")
+    )
+    members, warnings = [], []
+    wells = plate.get("wells")
+    for item in wells if isinstance(wells, list) else ():
+        if not isinstance(item, Mapping) or not isinstance(item.get("path"), str):
+            continue
+        target = resolve(path, item["path"])
+        if target is None or target == path:
+            warnings.append(f"The well {item['path'][:60]!r} lies outside this plate and is left out.")
+            continue
+        row, _, column = item["path"].strip("/").partition("/")
+        place = (
+            _index(item.get("rowIndex"), rows, row),
+            _index(item.get("columnIndex"), columns, column),
+        )
+        members.append(Member(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
+    return Collection("plate", path, text_of(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
+
+
+def _index(stated: Any, names: tuple[str, ...], name: str) -> int:
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
+        return stated
+    return names.index(name) if name in names else -1
