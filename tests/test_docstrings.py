@@ -198,7 +198,7 @@ SHOWN = {
 """Each store → its public names beside those of Store."""
 
 
-def kinds_of_store(kind: type = Store) -> Iterator[type]:
+def kinds_of_store(kind: type[Store] = Store) -> Iterator[type[Store]]:
     for module in pkgutil.walk_packages(stores.__path__, "zarrscope.stores."):
         importlib.import_module(module.name)
     for each in kind.__subclasses__():
