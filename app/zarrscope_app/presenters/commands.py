@@ -80,6 +80,7 @@ COMMANDS = (
     Command("three-views", "Three views", "view", ("V",), 1),
     Command("roll", "Next two axes", "view", ("Ctrl+E",), 1),
     Command("project", "Maximum, mean, minimum along the axis", "view", ("J",), 2),
+    Command("measure-view", "Statistics of what is on show", "view", ("N",), 3),
     Command("play", "Play", "view", ("Space",), 2, "play"),
     Command("step-forward", "Step forward", "view", ("Right",), 2),
     Command("step-back", "Step back", "view", ("Left",), 2),
@@ -112,6 +113,12 @@ OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "credentials", "fall
 
 MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
 """For the key sheet: keys that are no commands of their own."""
+
+WINDOW_KEYS = (
+    ("Shift+drag", "Values along a line"),
+    ("Ctrl+drag", "Statistics of a region"),
+)
+"""What the mouse does in the window's picture beside panning."""
 
 TERMINAL_KEYS = (
     ("[ · ]", "Tab to the left or right"),
@@ -164,6 +171,8 @@ LABELS = {
     "chunk-rows": "Axis down",
     "chunk-whole": "Whole plane",
     "clear-recent": "Clear",
+    "close-measure": "Close, and stop measuring",
+    "curves": "Values along the line",
     "close-title": "Save the changes?",
     "color": "Colour",
     "colormap": "Colour map",

@@ -52,6 +52,9 @@ class ImageCanvas(QWidget):
         self._pressed: QPointF | None = None
         self._pressed_center = self._center
         self._dragged = False
+        self._drawn = ""
+        """What is drawn while the mouse is dragged: "line", "region", "" while it pans."""
+        self._rubber: Rect | None = None
         self.picked: Callable[[float, float], object] | None = None
         """Called with the place (y, x) of a click in place of pinning it."""
         self.scale_bars = True
@@ -231,8 +234,25 @@ class ImageCanvas(QWidget):
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
         self._images = seen
+        self._draw_measured(painter)
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
+
+    def _draw_measured(self, painter: QPainter) -> None:
+        """The line or rectangle that is measured, or being drawn."""
+        assert self._presenter is not None
+        found = self._presenter.state.measurement
+        kind, place = (self._drawn, self._rubber) if self._rubber is not None else (found.kind, found.place)
+        if not kind or place is None:
+            return
+        box = self.to_widget(place)
+        for color, width in ((QColor(0, 0, 0, 170), 3.0), (QColor(255, 255, 255), 1.0)):
+            painter.setPen(QPen(color, width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            if kind == "line":
+                painter.drawLine(box.topLeft(), box.bottomRight())
+            else:
+                painter.drawRect(box.normalized())
 
     def _draw_pin(self, painter: QPainter) -> None:
         """The pixel that the readout keeps to: strokes around it, dark beneath light, so that they show anywhere."""
@@ -338,6 +358,9 @@ class ImageCanvas(QWidget):
     def mousePressEvent(self, event: Any) -> None:
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             self._pressed, self._pressed_center, self._dragged = event.position(), self._center, False
+            held = event.modifiers()
+            shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+            self._drawn = "line" if held & shift else "region" if held & control else ""
 
     def mouseMoveEvent(self, event: Any) -> None:
         at = event.position()
@@ -345,7 +368,13 @@ class ImageCanvas(QWidget):
             moved = at - self._pressed
             if not self._dragged and moved.manhattanLength() < _drag_distance():
                 return
-            self._dragged, self._fitted = True, False
+            self._dragged = True
+            if self._drawn:
+                self._rubber = (*self.to_plane(self._pressed), *self.to_plane(at))
+                self.update()
+                self._hover(at)
+                return
+            self._fitted = False
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
             y, x = self._pressed_center
             self._center = self._kept(y - moved.y() / (self._zoom * self._aspect), x - moved.x() / self._zoom)
@@ -357,6 +386,10 @@ class ImageCanvas(QWidget):
         self._pressed = None
         self.setCursor(Qt.CursorShape.CrossCursor)
         self._settled.start()
+        rubber, self._rubber = self._rubber, None
+        if rubber is not None and self._presenter is not None:
+            measure = self._presenter.measure_line if self._drawn == "line" else self._presenter.measure_region
+            measure(*rubber)
         if clicked and self._presenter is not None:
             y, x = self.to_plane(event.position())
             for tile in reversed(self._presenter.frame.tiles):

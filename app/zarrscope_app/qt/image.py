@@ -19,6 +19,7 @@ from .axes import AxisSliders
 from .canvas import ImageCanvas
 from .cross_views import CrossViews
 from .line_plot import LinePlotWidget
+from .measure_panel import MeasurePanel
 from .plane_bar import PlaneBar
 from .text import Label
 
@@ -54,10 +55,12 @@ class ImagePane(QWidget):
         self._veil.load.clicked.connect(self._load_anyway)
         self.sliders = AxisSliders()
         self.planes = PlaneBar()
+        self.measured = MeasurePanel()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(self._stack, 1)
+        column.addWidget(self.measured)
         column.addWidget(self.sliders)
         column.addWidget(self.planes)
         self._timer = QTimer(self)
@@ -74,6 +77,7 @@ class ImagePane(QWidget):
         self.line.attach(presenter)
         self.sliders.attach(presenter)
         self.planes.attach(presenter)
+        self.measured.attach(presenter)
         if presenter is not None:
             presenter.changed.connect(self._changed)
             presenter.painted.connect(self._painted)

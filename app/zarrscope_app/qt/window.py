@@ -24,7 +24,7 @@ from qtpy.QtWidgets import (
 )
 
 from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
-from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, command, key_sheet, making_demo
+from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS, command, key_sheet, making_demo
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
@@ -371,7 +371,8 @@ class Window(QMainWindow):
 
     def _show_keys(self) -> None:
         rows = "".join(
-            f"<tr><td style='padding-right:16px'><b>{keys}</b></td><td>{act}</td></tr>" for keys, act in key_sheet()
+            f"<tr><td style='padding-right:16px'><b>{keys}</b></td><td>{act}</td></tr>"
+            for keys, act in key_sheet(*WINDOW_KEYS)
         )
         self._tell(command("keys").label, f"<table>{rows}</table>")
 

@@ -261,6 +261,10 @@ class Explorer(App[int]):
             return row.badge or row.sentence
         if s.state.tab == "attributes":
             return s.edit.state.sentence
+        found = s.slice.state.measurement
+        if found.kind:
+            told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
+            return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
         note = s.slice.note if not s.slice.probe.sentence else ""  # a failure is in the readout itself
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         return "   ".join(filter(None, said)) or (strings.GREY_ONLY if self._grey else "")

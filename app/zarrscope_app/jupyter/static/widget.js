@@ -361,7 +361,9 @@ function render({ model, el: root }) {
   }, 100);
   function underCursor() {
     const p = model.get("probe"), refused = model.get("view").slice?.refusal?.sentence;
-    probe.textContent = [refused, p.text || p.sentence].filter(Boolean).join("   "); probe.title = probe.textContent;
+    const m = model.get("view").slice?.measurement;
+    const measured = m?.kind ? m.sentence || m.rows.map((r) => `${r.label}: ${r.text}`).join("   ") || m.title : "";
+    probe.textContent = [refused, measured || p.text || p.sentence].filter(Boolean).join("   "); probe.title = probe.textContent;
     canvas.title = p.why || "";
   }
   model.on("change:probe", underCursor);

@@ -34,6 +34,7 @@ from zarrscope_app.presenters.image.display_settings import (
     updated,
 )
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
+from zarrscope_app.presenters.image.measuring import Channel, Measuring, Plane
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.painting import DisplaySettings, Key, Measure
 from zarrscope_app.presenters.image.planning import View, cost_text, label_sources, plan
@@ -71,6 +72,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.failed.emit)
         self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
+        self._measuring = Measuring(owner, self._refresh)
         self._rect: Rect = (0.0, 0.0, 0.0, 0.0)
         self._pixels = (0, 0)
         self._state: SliceState | None = None
@@ -108,6 +110,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._tiles.clear()
         self._line.clear()
         self._prober.clear()
+        self._measuring.clear()
         self._refresh()
 
     def set_image(self, image: Image, labels: dict[str, Image | None]) -> None:
@@ -214,6 +217,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._smooth,
             self._dots,
             self._projection_view(),
+            self._measuring.measurement,
             self._pin,
         )
 
@@ -403,6 +407,45 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._anyway = True
         self._refresh()
         self._plan_soon()
+
+    # ------------------------------------------------------------------ measuring
+    def _measured(self) -> tuple[Plane, list[Channel]] | None:
+        image = self._image
+        if image is None or self._y < 0 or self._sentence:
+            return None
+        styles = [(i, style) for i, style in enumerate(self._channels) if style.visible and not style.is_alpha]
+        found = []
+        for i, style in styles:
+            at = list(self._index)
+            if image.channel_axis is not None:
+                at[image.channel_axis] = i
+            found.append(Channel(strings.clean(style.label, 40), style.color, tuple(at), style.part))
+        return Plane(image, self._y, self._x), found
+
+    def measure_line(self, y0: float, x0: float, y1: float, x1: float) -> None:
+        """Values of the channels on show along a line of the plane, in the background: `state.measurement`."""
+        if (measured := self._measured()) is not None:
+            self._measuring.line(*measured, (y0, x0, y1, x1))
+
+    def measure_region(self, y0: float, x0: float, y1: float, x1: float) -> None:
+        """Statistics of the channels on show in a rectangle of the plane, in the background."""
+        if (measured := self._measured()) is not None:
+            self._measuring.region(*measured, (y0, x0, y1, x1))
+
+    def measure_view(self) -> None:
+        """Statistics of what is on the screen; takes a measurement away that is shown."""
+        if self._measuring.measurement.kind:
+            self._measuring.clear()
+        else:
+            self.measure_region(*self._rect)
+
+    def forget_measurement(self) -> None:
+        """Takes a measurement away, and cancels one that is under way."""
+        self._measuring.clear()
+
+    def measurement_text(self) -> str:
+        """The measurement to be copied: lines of cells parted by tabs."""
+        return words.measurement_lines(self._measuring.measurement)
 
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
         """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey where there is nothing.

@@ -184,6 +184,36 @@ class ProjectionView:
     """What the readout tells meanwhile: values are those of one plane."""
 
 
+@dataclass(frozen=True, eq=False)
+class Row:
+    """What was measured of one channel; `profile` along a line."""
+
+    label: str
+    color: tuple[int, int, int]
+    text: str
+    """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
+    profile: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a person measures: `kind` "line", "region", "" for nothing. `progress` None: it is done."""
+
+    kind: str = ""
+    place: Rect = (0.0, 0.0, 0.0, 0.0)
+    """From (y0, x0) to (y1, x1), in indices of level 0: hosts draw it over the picture."""
+    title: str = ""
+    rows: tuple[Row, ...] = ()
+    progress: float | None = None
+    sentence: str = ""
+    """Why there is nothing."""
+    length: str = ""
+    """Of a line: "12.3 µm"."""
+    low_text: str = ""
+    """The ends of the scale of the profiles."""
+    high_text: str = ""
+
+
 @dataclass(frozen=True)
 class Refusal:
     """What a person typed that is not taken. Hosts mark the field and say the sentence."""
@@ -220,5 +250,6 @@ class SliceState:
     dots: bool = True
     """What is not stored is marked with dots."""
     projection: ProjectionView = ProjectionView()
+    measurement: Measurement = Measurement()
     pin: tuple[float, float] | None = None
     """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.projection import METHODS
+from zarrscope_app.presenters.image.view_models import Measurement
 
 METRES = {
     "am": 1e-18, "fm": 1e-15, "pm": 1e-12, "Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1,
@@ -56,6 +57,62 @@ def projection_cost(planes: int, chunks: int, nbytes: int) -> str:
 def projection(method: str, axis: str, start: int, stop: int) -> str:
     """ "maximum of z 0–63"."""
     return f"{METHODS[method]} of {strings.clean(axis, 24)} {strings.count(start)}–{strings.count(stop - 1)}"
+
+
+def statistics(found: Any) -> str:
+    """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
+    if not found.count:
+        return strings.joined("no numbers", f"{strings.count(found.nan)} NaN" if found.nan else "")
+    return strings.joined(
+        f"mean {strings.short(found.mean)}",
+        f"sd {strings.short(found.deviation)}",
+        f"min {strings.exact(found.low)}",
+        f"max {strings.exact(found.high)}",
+        strings.counted(found.count, "value"),
+        f"{strings.count(found.nan)} NaN" if found.nan else "",
+    )
+
+
+def scale_of(profiles: Sequence[Any]) -> tuple[str, str]:
+    """The lowest and the highest finite value of all, in words."""
+    finite = [value for profile in profiles for value in profile.tolist() if math.isfinite(value)]
+    return (strings.short(min(finite)), strings.short(max(finite))) if finite else ("", "")
+
+
+def line_length(image: Image, y: int, x: int, place: tuple[float, float, float, float]) -> str:
+    """How long a line is, in the unit of its axes, or in pixels where they differ."""
+    scale, units = image.levels[0].scale, (image.axes[y].unit, image.axes[x].unit)
+    down, across = place[2] - place[0], place[3] - place[1]
+    if units[0] != units[1] or units[0] in (None, "rgb"):
+        return f"{strings.short(math.hypot(down, across))} px"
+    return strings.length(math.hypot(down * scale[y], across * scale[x]), units[0])
+
+
+def line_title(image: Image, y: int, x: int, place: tuple[float, float, float, float]) -> str:
+    """ "Line of 12.3 µm from y 10 x 20 to y 40 x 60"."""
+    names = [strings.clean(image.axes[axis].name, 12) for axis in (y, x)]
+    y0, x0, y1, x1 = (math.floor(v) for v in place)
+    length = line_length(image, y, x, place)
+    return f"Line of {length} from {names[0]} {y0} {names[1]} {x0} to {names[0]} {y1} {names[1]} {x1}"
+
+
+def region_title(image: Image, y: int, x: int, level: int, window: tuple[int, int, int, int]) -> str:
+    """ "Region of 30 × 40 from y 10 x 20", and the level where it is not the finest."""
+    y0, x0, y1, x1 = window
+    names = [strings.clean(image.axes[axis].name, 12) for axis in (y, x)]
+    title = f"Region of {strings.shape((y1 - y0, x1 - x0))} from {names[0]} {y0} {names[1]} {x0}"
+    return f"{title}, at level {level}" if level else title
+
+
+def measurement_lines(found: Measurement) -> str:
+    """A measurement as lines of cells parted by tabs: of a line every value."""
+    heads = [found.title, *(f"{row.label}\t{row.text}" for row in found.rows)]
+    profiles = [row for row in found.rows if row.profile is not None]
+    if not profiles:
+        return "\n".join(heads)
+    names = "\t".join(row.label for row in profiles)
+    values = zip(*(row.profile for row in profiles if row.profile is not None), strict=True)
+    return "\n".join([*heads, names, *("\t".join(strings.cell(v) for v in line) for line in values)])
 
 
 def values_of_one_plane(axis: str, index: int) -> str:

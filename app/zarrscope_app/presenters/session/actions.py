@@ -60,6 +60,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
     "alone": lambda s: s.slice.show_next_alone(),
+    "measure-view": lambda s: s.slice.measure_view(),
     "project": lambda s: s.slice.project_next(),
     "roll": lambda s: s.slice.roll(),
     "retry-tiles": lambda s: s.slice.retry(),

@@ -1,0 +1,261 @@
+"""What a person measures in the picture: values along a line, statistics of a region. Read in the background.
+
+A line is sampled at the nearest pixel of the finest level. A region is read chunk by chunk at the finest level of
+which it holds no more than `MAX_PIXELS`; which one is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.image import Image
+from zarrscope.view.render import as_numbers
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.tile_geometry import index_at, sheet
+from zarrscope_app.presenters.image.view_models import Measurement, Rect, Row
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+
+Values = npt.NDArray[Any]
+MAX_SAMPLES = 4096
+MAX_PIXELS = 1 << 28
+"""Of a region in each channel; more is measured at a coarser level."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What is measured of an image: one of its channels, at an index of every axis (those on show do not count)."""
+
+    label: str
+    color: tuple[int, int, int]
+    index: tuple[int, ...]
+    part: str = "magnitude"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane that is measured in: the axes of an image that are height and width."""
+
+    image: Image
+    y: int
+    x: int
+
+
+@dataclass
+class Statistics:
+    """Of values that come in pieces: merged without losing digits. NaN is counted apart."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    """Sum of squared differences from the mean."""
+    low: Any = None
+    high: Any = None
+    nan: int = 0
+
+    def add(self, values: Values) -> None:
+        flat = values.reshape(-1)
+        if flat.dtype.kind == "f":
+            known = flat[~np.isnan(flat)]
+            self.nan += flat.size - known.size
+            flat = known
+        if not flat.size:
+            return
+        low, high = flat.min(), flat.max()
+        self.low = low if self.low is None or low < self.low else self.low
+        self.high = high if self.high is None or high > self.high else self.high
+        with np.errstate(all="ignore"):
+            numbers = flat.astype(np.float64)
+            mean = float(numbers.mean())
+            squares = float(np.square(numbers - mean).sum())
+        total = self.count + flat.size
+        away = mean - self.mean
+        self.squares += squares + away * away * self.count * flat.size / total
+        self.mean += away * flat.size / total
+        self.count = total
+
+    @property
+    def deviation(self) -> float:
+        """Of the values themselves, not an estimate for more of them."""
+        return math.sqrt(self.squares / self.count) if self.count else math.nan
+
+
+class Measuring:
+    """One measurement at a time. `changed` is called whenever `measurement` is another one."""
+
+    def __init__(self, owner: Owner, changed: Callable[[], None]) -> None:
+        self._owner, self._changed = owner, changed
+        self._ticket: Ticket | None = None
+        self.measurement = Measurement()
+
+    def clear(self) -> None:
+        """Forgets what was measured, and stops what is being measured."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        if self.measurement != Measurement():
+            self.measurement = Measurement()
+            self._changed()
+
+    def line(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
+        """Values along the straight line from (y0, x0) to (y1, x1), in indices of the finest level."""
+        samples = _samples(plane, place)
+        title = words.line_title(plane.image, plane.y, plane.x, place)
+
+        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+            rows = []
+            for number, channel in enumerate(channels):
+                values = _along(plane, channel, samples, cancelled)
+                found = Statistics()
+                found.add(values)
+                rows.append(Row(channel.label, channel.color, words.statistics(found), values.astype(np.float64)))
+                report((number + 1) / len(channels))
+            return tuple(rows)
+
+        self._start(
+            Measurement("line", place, title, length=words.line_length(plane.image, plane.y, plane.x, place)), work
+        )
+
+    def region(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
+        """Statistics of the rectangle, of pixels whose middle lies in it."""
+        image = plane.image
+        level, window = _window(plane, place)
+        y0, x0, y1, x1 = window
+        if y0 >= y1 or x0 >= x1:
+            return
+        title = words.region_title(image, plane.y, plane.x, level, window)
+
+        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+            array = image.levels[level].array
+            pieces = list(_pieces(array, plane, window))
+            rows = []
+            for number, channel in enumerate(channels):
+                at, found = index_at(image, level, channel.index), Statistics()
+                for done, (rows_of, columns_of) in enumerate(pieces):
+                    if cancelled():
+                        return ()
+                    found.add(_read(array, plane, at, rows_of, columns_of, channel.part))
+                    report((number + (done + 1) / len(pieces)) / len(channels))
+                rows.append(Row(channel.label, channel.color, words.statistics(found)))
+            return tuple(rows)
+
+        self._start(Measurement("region", place, title), work)
+
+    def _start(
+        self,
+        begun: Measurement,
+        work: Callable[[Callable[[float], None], Callable[[], bool]], tuple[Row, ...]],
+    ) -> None:
+        self.clear()
+        self.measurement = replace(begun, progress=0.0)
+
+        def report(progress: float) -> None:
+            self._owner.post(lambda: self._progress(begun, progress))
+
+        def run(cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+            return work(report, cancelled)
+
+        def done(outcome: JobResult[tuple[Row, ...]]) -> None:
+            self._ticket = None
+            sentence = strings.problem(outcome.error).headline if outcome.error is not None else ""
+            rows = outcome.value or ()
+            low, high = words.scale_of([row.profile for row in rows if row.profile is not None])
+            self.measurement = replace(begun, rows=rows, progress=None, sentence=sentence, low_text=low, high_text=high)
+            self._changed()
+
+        self._ticket = self._owner.fetch(run, done)
+        self._changed()
+
+    def _progress(self, of: Measurement, progress: float) -> None:
+        now = self.measurement
+        if (
+            now.progress is not None
+            and (now.kind, now.place) == (of.kind, of.place)
+            and progress - now.progress >= 0.01
+        ):
+            self.measurement = replace(now, progress=progress)
+            self._changed()
+
+
+# ---------------------------------------------------------------------- lines
+def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
+    """The pixels (n, 2) under a line: as many as it is long, the ends among them."""
+    height, width = plane.image.shape[plane.y], plane.image.shape[plane.x]
+    y0, x0, y1, x1 = place
+    n = int(min(MAX_SAMPLES, max(2, math.ceil(max(abs(y1 - y0), abs(x1 - x0))) + 1)))
+    ys = np.clip(np.floor(np.linspace(y0, y1, n)), 0, height - 1)
+    xs = np.clip(np.floor(np.linspace(x0, x1, n)), 0, width - 1)
+    return np.stack([ys, xs], axis=1).astype(np.intp)
+
+
+def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancelled: Callable[[], bool]) -> Values:
+    """The values at pixels; those of one chunk are read together."""
+    array = plane.image.levels[0].array
+    edges_y, edges_x = array.edges(plane.y), array.edges(plane.x)
+    chunks = [(edges_y.chunk_of(int(y)), edges_x.chunk_of(int(x))) for y, x in samples]
+    found: Values | None = None
+    for chunk in dict.fromkeys(chunks):
+        if cancelled():
+            break
+        here = np.array([i for i, at in enumerate(chunks) if at == chunk])
+        (top, left), (bottom, right) = samples[here].min(0), samples[here].max(0)
+        block = _read(array, plane, channel.index, slice(top, bottom + 1), slice(left, right + 1), channel.part)
+        values = block[samples[here, 0] - top, samples[here, 1] - left]
+        found = np.zeros(len(samples), values.dtype) if found is None else found
+        found[here] = values
+    return found if found is not None else np.zeros(0)
+
+
+# ---------------------------------------------------------------------- regions
+def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
+    """The level to measure a region at, and its pixels there."""
+    image = plane.image
+    y0, x0, y1, x1 = min(place[0], place[2]), min(place[1], place[3]), max(place[0], place[2]), max(place[1], place[3])
+    window = (0, 0, 0, 0)
+    level = 0
+    for level in range(len(image.levels)):
+        shown = sheet(image, level, plane.y, plane.x)
+        (fy, fx), (oy, ox) = shown.factor, shown.offset
+        window = (
+            max(0, math.ceil((y0 - oy) / fy - 0.5)),
+            max(0, math.ceil((x0 - ox) / fx - 0.5)),
+            min(shown.height, math.ceil((y1 - oy) / fy - 0.5)),
+            min(shown.width, math.ceil((x1 - ox) / fx - 0.5)),
+        )
+        if (window[2] - window[0]) * (window[3] - window[1]) <= MAX_PIXELS:
+            break
+    return level, window
+
+
+def _pieces(array: Array, plane: Plane, window: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
+    """A window cut at the edges of chunks."""
+    y0, x0, y1, x1 = window
+    for rows in _cut(array, plane.y, y0, y1):
+        for columns in _cut(array, plane.x, x0, x1):
+            yield rows, columns
+
+
+def _cut(array: Array, axis: int, low: int, high: int) -> list[slice]:
+    edges, found = array.edges(axis), []
+    while low < high:
+        _, end = edges.span(edges.chunk_of(low))
+        found.append(slice(low, min(int(end), high)))
+        low = min(int(end), high)
+    return found
+
+
+def _read(array: Array, plane: Plane, index: tuple[int, ...], rows: slice, columns: slice, part: str) -> Values:
+    """A block (rows, columns) as numbers."""
+    pick: list[Any] = [int(i) for i in index]
+    pick[plane.y], pick[plane.x] = slice(int(rows.start), int(rows.stop)), slice(int(columns.start), int(columns.stop))
+    block = np.asarray(array[tuple(pick)])
+    return as_numbers(block if plane.y < plane.x else block.T, part)
