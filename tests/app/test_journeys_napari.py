@@ -143,7 +143,11 @@ class TestNapari(Journeys):
         assert image.visible
         assert type(labels).__name__ == "Labels"
         assert not labels.visible
-        assert image.metadata["zarrscope"] == {"url": shelf.address, "path": "/image"}
+        assert image.metadata["zarrscope"] == {
+            "url": shelf.address,
+            "path": "/image",
+            "contrast_range": (0, 255),
+        }
 
 
 def test_the_manifest_is_valid_and_its_commands_exist() -> None:

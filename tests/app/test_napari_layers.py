@@ -16,7 +16,7 @@ import pytest
 from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication
 
-from contracts.journeys import SECONDS, Shelf
+from contracts.journeys import SECONDS, Shelf, miserly
 from zarrscope.errors import TooLarge, Unreadable, ZarrscopeError
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
@@ -174,6 +174,73 @@ def test_labels_are_integers(dock: Dock, shelf: Shelf) -> None:
         (layer,) = dock.viewer.layers
         assert type(layer).__name__.lower() == kind, dtype
         assert (NO_LABELS in said) == (kind == "image"), dtype
+
+
+def test_layers_carry_ranges_names_and_properties(dock: Dock, shelf: Shelf) -> None:
+    axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "yx")]
+    datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}]
+    channels = [
+        {"label": "red", "color": "FF0000", "window": {"start": 10, "end": 20, "min": 5, "max": 90}},
+        {"label": "odd", "color": "12AB34", "window": {"start": 10, "end": 20}},
+        {"label": "white", "color": "FFFFFF"},
+    ]
+    about = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}], "omero": {"channels": channels}}
+    image(shelf, about, {"0": made("u2", (3, 20, 20))})
+    dock.open(shelf)
+    dock.add("/image")
+    red, odd, white = dock.viewer.layers
+    assert [layer.name for layer in (red, odd, white)] == ["image: red", "image: odd", "image: white"]
+    assert (red.colormap.name, odd.colormap.name, white.colormap.name) == ("red", "#12ab34", "gray")
+    assert (red.contrast_limits, red.contrast_limits_range) == ([10, 20], [5, 90])
+    assert (odd.contrast_limits, odd.contrast_limits_range) == ([10, 20], [0, 65535])
+    assert white.contrast_limits_range == [0, 65535]
+
+    properties = [{"label-value": 1, "area": 7, "kind": "a"}, {"label-value": 4, "area": 9}]
+    label = {
+        "version": "0.5",
+        "multiscales": [{"axes": axes[1:], "datasets": [{"path": "0", "coordinateTransformations": [
+            {"type": "scale", "scale": [1, 1]}]}]}],
+        "image-label": {"properties": properties},
+    }  # fmt: skip
+    image(shelf, label, {"0": made("u1", (20, 20))}, "labelled/cells")
+    dock.add("/labelled/cells")
+    (cells,) = dock.viewer.layers
+    assert cells.name == "cells"
+    assert cells.features["index"].tolist() == [1, 4]
+    assert cells.features["area"].tolist() == [7, 9]
+    assert cells.features["kind"].tolist()[0] == "a"
+
+
+def test_layers_follow_the_store_as_it_is_opened_anew(dock: Dock, shelf: Shelf) -> None:
+    """Taking as missing what is refused helps the layers that are there already."""
+    levels(shelf)
+    with miserly(shelf, {f"image/{k}/c/{z}/0/0" for k in range(3) for z in range(4)}) as url:
+        dock.widget.open(f"{url}/image")
+        dock.wait(lambda: dock.widget.session is not None and dock.widget.session.node is not None)
+        dock.widget.add()
+        dock.wait(lambda: dock.widget.offers["missing-is-fill"].isVisible())
+        (layer,) = dock.viewer.layers
+        assert is_empty(layer)
+        dock.widget.offers["missing-is-fill"].click()
+        dock.wait(lambda: not is_empty(layer) and not dock.widget.retry.isVisible())
+        assert np.asarray(layer.data[2][0, :1, :1]).tolist() == [[0]]
+        assert list(dock.viewer.layers) == [layer]
+
+
+def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) -> None:
+    from zarrscope_app.napari.dock import open_attributes
+
+    viewer = make_napari_viewer()
+    told: list[str] = []
+    hear = lambda notice: told.append(str(notice.message))  # noqa: E731 - it is disconnected below
+    notification_manager.notification_ready.connect(hear)
+    try:
+        assert open_attributes(viewer) is None
+        viewer.add_image(np.zeros((4, 4)), name="photo")
+        assert open_attributes(viewer) is None
+    finally:
+        notification_manager.notification_ready.disconnect(hear)
+    assert told == ["Select a layer first.", '"photo" does not come from Zarr: zarrscope has no attributes of it.']
 
 
 # ---------------------------------------------------------------------- what cannot be read

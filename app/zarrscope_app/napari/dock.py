@@ -22,13 +22,14 @@ from qtpy.QtWidgets import (
 from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
+from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.layers import as_napari, insert
-from zarrscope_app.napari.planes import watch
+from zarrscope_app.napari.planes import source_of, views_of, watch
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
-from zarrscope_app.presenters.layers import Layer, Layers, not_added
+from zarrscope_app.presenters.layers import NO_LAYER, Layer, Layers, foreign_layer, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.qt.bridge import Bridge
@@ -95,6 +96,7 @@ class Explorer(QWidget):
         self.chooser = Chooser()
         self.chooser.chosen.connect(self._chosen)
         self._adds_once_open = False
+        self._opened_as: object = None
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self.add)
         self.button.setEnabled(False)
@@ -190,6 +192,7 @@ class Explorer(QWidget):
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
+        self._renew_layers()
         if self._adds_once_open and self.session.hierarchy is not None and self.session.node is not None:
             self._adds_once_open = False
             self.add()
@@ -199,9 +202,29 @@ class Explorer(QWidget):
         session = self.session
         if session is not None and session.hierarchy is not None:
             for layer, problem in self.planes.unread.items:
-                if problem.offer and layer.metadata.get("zarrscope", {}).get("url") == session.hierarchy.url:
+                if problem.offer and source_of(layer).get("url") == session.hierarchy.url:
                     session.problems.add(problem)
         self._show()
+
+    def _renew_layers(self) -> None:
+        """Layers of this place read through the store as it was opened last: otherwise one that takes as missing what
+        is refused would help only those that are added from now on."""
+        session = self.session
+        hierarchy = session.hierarchy if session is not None else None
+        if session is None or hierarchy is None or hierarchy is self._opened_as:
+            return
+        before, self._opened_as = self._opened_as, hierarchy
+        layers = [layer for layer in self.viewer.layers if source_of(layer).get("url") == hierarchy.url]
+        if before is None or not layers:
+            return
+
+        def renewed(found: dict[int, LazyView]) -> None:
+            for layer in layers:
+                if layer in self.viewer.layers and all(id(view) in found for view in views_of(layer)):
+                    levels = [found[id(view)] for view in views_of(layer)]
+                    layer.data = levels if layer.multiscale else levels[0]
+
+        self.layers.renew(session, [view for layer in layers for view in views_of(layer)], renewed)
 
     def _retry(self) -> None:
         if self.session is not None and self.session.state.retry:
@@ -277,7 +300,7 @@ class Explorer(QWidget):
             self.chooser.clear()
             self.tree.attach(None)
             self.tabs.attach(None)
-            self.session = None
+            self.session = self._opened_as = None
             _close_all(self._sessions)
 
     def stop(self) -> None:
@@ -339,8 +362,11 @@ def open_attributes(napari_viewer: napari.Viewer | None = None) -> Explorer | No
     """Layers ▸ Metadata: the dock at the node that the active layer came from; None for a layer that is not ours."""
     viewer: Any = napari_viewer or _viewer()
     active = viewer.layers.selection.active
-    source = active.metadata.get("zarrscope") if active is not None else None
+    source = source_of(active) if active is not None else {}
     if not source:
+        from napari.utils.notifications import show_info
+
+        show_info(foreign_layer(str(active.name)) if active is not None else NO_LAYER)
         return None
     widget = open_explorer(viewer)
     widget.open(source["url"], source["path"])

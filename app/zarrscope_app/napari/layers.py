@@ -27,12 +27,17 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     if layer.kind == "image":
         arguments["rgb"] = False  # napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
+        # No argument of napari's: planes.Watch sets it once there is a layer.
+        arguments["metadata"]["zarrscope"]["contrast_range"] = layer.contrast_range
         arguments["blending"] = "additive"
         arguments["gamma"] = layer.gamma
         if layer.color is not None:
             arguments["colormap"] = _colormap(layer.color)
-    elif layer.label_colors:
-        arguments["colormap"] = _label_colormap(layer.label_colors)
+    else:
+        if layer.label_colors:
+            arguments["colormap"] = _label_colormap(layer.label_colors)
+        if layer.label_properties:
+            arguments["features"] = _features(layer.label_properties)
     return list(layer.data) if len(layer.data) > 1 else layer.data[0], arguments, layer.kind
 
 
@@ -71,7 +76,22 @@ def _unit(name: str) -> str:
     return name
 
 
+NAMED = {
+    (255, 255, 255): "gray",
+    (255, 0, 0): "red",
+    (0, 255, 0): "green",
+    (0, 0, 255): "blue",
+    (0, 255, 255): "cyan",
+    (255, 0, 255): "magenta",
+    (255, 255, 0): "yellow",
+}
+"""Colours that napari has a colour map of."""
+
+
 def _colormap(color: tuple[int, int, int]) -> Any:
+    """napari's own, by its name, where it has one."""
+    if color in NAMED:
+        return NAMED[color]
     from napari.utils.colormaps import Colormap
 
     r, g, b = (c / 255 for c in color)
@@ -83,3 +103,10 @@ def _label_colormap(colors: dict[int, tuple[int, int, int, int]]) -> Any:
 
     table: dict[int | None, Any] = {value: [c / 255 for c in rgba] for value, rgba in colors.items()}
     return DirectLabelColormap(color_dict={None: [0.6, 0.6, 0.6, 1], 0: [0, 0, 0, 0], **table})
+
+
+def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
+    """A row for each label; napari finds the label of a row in the column "index"."""
+    names = dict.fromkeys(_untagged(name) for said in properties.values() for name in said if name != "index")
+    rows = [{_untagged(name): value for name, value in said.items()} for said in properties.values()]
+    return {"index": list(properties), **{name: [row.get(name) for row in rows] for name in names}}

@@ -58,7 +58,7 @@ class Watch(QObject):
 
     def _show(self, event: Any) -> None:
         """What `hidden_at_first` hid, now that it is guarded and wholly there."""
-        for view in _views(event.value):
+        for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
                 event.value.visible = True
 
@@ -66,8 +66,9 @@ class Watch(QObject):
         self.unread.tell(event.value, None)
 
     def _guard(self, layer: Any) -> None:
-        if not _views(layer):
+        if not views_of(layer):
             return
+        _widen(layer)
         watched = ref(layer)
 
         def told(error: ZarrscopeError | None) -> None:
@@ -84,7 +85,7 @@ class Watch(QObject):
     def _tell(self, layer: Any, error: ZarrscopeError | None) -> None:
         if layer is None:
             return
-        path = layer.metadata.get("zarrscope", {}).get("path", "")
+        path = source_of(layer).get("path", "")
         if self.unread.tell(layer, error, path) and error is not None and not self.listeners:
             from napari.utils.notifications import show_warning
 
@@ -118,11 +119,25 @@ def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[An
     return data, {**arguments, "visible": False}, kind
 
 
-def _views(layer: Any) -> list[LazyView]:
+def source_of(layer: Any) -> dict[str, Any]:
+    """Where a layer of ours comes from: url and path, and how far its contrast can go; of another layer {}."""
+    found = layer.metadata.get("zarrscope", {})
+    return found if isinstance(found, dict) else {}
+
+
+def views_of(layer: Any) -> list[LazyView]:
     """The levels of a layer that are data of ours, by whatever way it came."""
     data = getattr(layer, "data", None)
     levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
     return [level for level in levels if isinstance(level, LazyView)]
+
+
+def _widen(layer: Any) -> None:
+    """Lets the contrast be moved as far as the file or the type says, not only between the limits it begins with."""
+    reach = source_of(layer).get("contrast_range")
+    if reach and hasattr(layer, "contrast_limits_range"):
+        low, high = layer.contrast_limits
+        layer.contrast_limits_range = (min(low, reach[0]), max(high, reach[1]))
 
 
 def guard(layer: Any, told: Told) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from psygnal import Signal
 
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
+from zarrscope.ome.metadata import Channel
 from zarrscope.runtime.threads import JobResult, shared
 from zarrscope.view.image import Image, Level, default_window, find_images
 from zarrscope.view.lazy import LazyView
@@ -39,6 +40,7 @@ PLANE_LIMIT = 1 << 30
 """Bytes of the coarsest level's plane: viewers of this kind read planes whole."""
 ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
+NO_LAYER = "Select a layer first."
 NO_LABELS = "Labels must be integers: these are shown as an image."
 
 
@@ -64,7 +66,10 @@ class Layer:
     opacity: float | None = None
     """None: as the viewer shows such layers."""
     contrast: tuple[float, float] | None = None
+    contrast_range: tuple[float, float] | None = None
+    """How far the contrast can be moved: what the file says, else the range of the type, else of what was read."""
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    label_properties: dict[int, dict[str, Any]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
     """Where it comes from: url, path."""
     warnings: tuple[str, ...] = ()
@@ -86,7 +91,7 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
         # One broken label image is no reason to keep the picture back.
         try:
             for labels in find_images(image.hierarchy[path]):
-                name = f"{image.name}: {labels.name} (labels)"
+                name = f"{_title(image)}: {_title(labels)} (labels)"
                 layers.append(_layer(labels, None, "labels", name, place_of(labels, place.system), visible=False))
         except ZarrscopeError as error:
             failed.append(f"The labels {strings.clean(path)} are left out: {strings.problem(error).headline}")
@@ -122,6 +127,11 @@ def notes(layers: list[Layer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(warning for layer in layers for warning in layer.warnings))
 
 
+def foreign_layer(name: str) -> str:
+    """Why there is nothing to say about a layer."""
+    return f'"{strings.clean(name)}" does not come from Zarr: zarrscope has no attributes of it.'
+
+
 def not_added(layer: Layer, error: BaseException) -> strings.Problem:
     """Why a viewer did not take a layer, in words."""
     if isinstance(error, ZarrscopeError):
@@ -131,9 +141,9 @@ def not_added(layer: Layer, error: BaseException) -> strings.Problem:
 
 def _channels(image: Image, place: Place) -> list[Layer]:
     if image.is_label:
-        return [_layer(image, None, "labels", image.name, place, visible=True)]
+        return [_layer(image, None, "labels", _title(image), place, visible=True)]
     several = len(image.channels) > 1
-    title = image.name.strip("/").rpartition("/")[2] or image.hierarchy.url.rstrip("/").rpartition("/")[2]
+    title = _title(image)
     stated = image.multiscale is not None and bool(image.multiscale.channels)
     return [
         _layer(
@@ -149,6 +159,12 @@ def _channels(image: Image, place: Place) -> list[Layer]:
     ]
 
 
+def _title(image: Image) -> str:
+    """The name of an image, else of its store, without the folders above."""
+    named = image.name.strip("/").rpartition("/")[2]
+    return named or str(image.hierarchy.url).rstrip("/").rpartition("/")[2] or image.path
+
+
 def _layer(image: Image, number: int | None, kind: str, name: str, place: Place, **look: Any) -> Layer:
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
@@ -161,11 +177,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
     data = tuple(_view(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
     if kind == "image" and dtype.kind in "cmM":
         warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
-    contrast: tuple[float, float] | None = None
-    if kind == "image":
-        channel = image.channels[number or 0]
-        low, high = map(float, default_window(channel, data[0].dtype, _sample(data, channel)))
-        contrast = (low, high if high > low else low + 1)
+    contrast, reach = _contrast(image.channels[number or 0], data) if kind == "image" else (None, None)
     matrix, unsaid = matrix_of(place, kept, fixed)
     return Layer(
         kind,
@@ -177,11 +189,27 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
         tuple(image.axes[i].unit or "pixel" for i in kept),
         affine=matrix,
         contrast=contrast,
+        contrast_range=reach,
+        label_properties={value: dict(said) for value, said in image.label_properties.items() if _holds(dtype, value)},
         label_colors={value: color for value, color in image.label_colors.items() if _holds(dtype, value)},
         source={"url": image.hierarchy.url if image.hierarchy is not None else "", "path": image.path},
         warnings=(*warnings, *place.warnings, *unsaid),
         **look,
     )
+
+
+def _contrast(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The contrast to begin with, and how far it can be moved."""
+    sample, dtype = _sample(data, channel), data[0].dtype
+    low, high = map(float, default_window(channel, dtype, sample))
+    high = high if high > low else low + 1
+    ends = [low, high, *(channel.range or ())]
+    if channel.range is None and dtype.kind in "iu":
+        ends += [float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)]
+    elif channel.range is None and sample is not None:
+        finite = sample[np.isfinite(sample)]
+        ends += [float(finite.min()), float(finite.max())] if finite.size else []
+    return (low, high), (min(ends), max(ends))
 
 
 def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
@@ -357,6 +385,26 @@ class Layers:
             return plan(node if node is not None else hierarchy[path], view)
 
         self._owner.fetch(planned, finished)
+
+    def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
+        """`done` with views of the arrays as the session has opened them now, by the ids of the old ones. One that is
+        gone, or has another shape, is left out; its layer says so when it is read."""
+        hierarchy = session.hierarchy
+        if hierarchy is None or not views:
+            return
+
+        def opened() -> dict[int, LazyView]:
+            found: dict[int, LazyView] = {}
+            for view in views:
+                try:
+                    array = hierarchy[view.array.path]
+                    if array.kind == "array":
+                        found[id(view)] = view.on(array)
+                except (ZarrscopeError, ValueError):
+                    continue
+            return found
+
+        self._owner.fetch(opened, lambda outcome: done(outcome.value or {}))
 
     def close(self) -> None:
         self._owner.close()

@@ -148,6 +148,13 @@ class LazyView(Computing):
     def T(self) -> LazyView:
         return self.transpose()
 
+    def on(self, array: Array) -> LazyView:
+        """The same view of an array that was opened anew. Raises ValueError where its shape is another."""
+        if array.shape != self._array.shape:
+            raise ValueError(f"{array.path} has become another shape: {array.shape}")
+        shown = self._shown if array.dtype == self._array.dtype else None
+        return LazyView(array, self._axes, shown, self._layout)
+
     def mapped(self, dtype: Any, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> LazyView:
         """The same view with `function` of what is read: elementwise, and of values of `dtype`."""
         return LazyView(self._array, self._axes, (np.dtype(dtype), function), self._layout)
