@@ -63,6 +63,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     zs("check", folder / "odd.zarr")
     zs("chunks", volume, "0", "--list", "stored")
     zs("stats", volume)
+    zs("export", volume, "0", folder / "a.npy", "--select", "0,0,0")
     zs("diff", volume, folder / "odd.zarr")
     zs("diff", f"{volume}/0", f"{volume}/1", "--values")
     zs("convert", volume, folder / "v2.zarr", "--to", "v2", "--allow-losses")

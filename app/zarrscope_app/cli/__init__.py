@@ -22,7 +22,20 @@ from typing import Any
 import click
 
 from zarrscope.runtime.interrupts import install
-from zarrscope_app.cli import archive, attributes, check, chunks, compare, convert, image, look, nodes, picture, serve
+from zarrscope_app.cli import (
+    archive,
+    attributes,
+    check,
+    chunks,
+    compare,
+    convert,
+    export,
+    image,
+    look,
+    nodes,
+    picture,
+    serve,
+)
 from zarrscope_app.cli.console import DefaultGroup, Failed, following, say
 from zarrscope_app.cli.ending import end_process
 from zarrscope_app.cli.streams import make_inert
@@ -98,6 +111,7 @@ for command in (
     *check.COMMANDS,
     *compare.COMMANDS,
     *chunks.COMMANDS,
+    *export.COMMANDS,
     archive.repack,
     *serve.COMMANDS,
 ):

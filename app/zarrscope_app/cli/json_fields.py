@@ -154,6 +154,16 @@ FIELDS: dict[str, dict[str, str]] = {
         "summary/warning": "How many warnings.",
         "summary/information": "How many pieces of information.",
     },
+    "export": {
+        "what": '"view", "region" or "node".',
+        "format": "png, tiff, ome-tiff, npy, csv or zarr.",
+        "target": "The file or folder, as an absolute path.",
+        "notes": "Sentences about what the format cannot hold.",
+        "shape": "Lengths of what is written; null where a whole node is copied.",
+        "dtype": "The type of its values, or null.",
+        "nbytes": "Bytes of its values, or null.",
+        "written": "False with `--dry-run`.",
+    },
     "diff": {
         "same": "Whether no difference was found.",
         "values_compared": "Whether values were compared (`--values`).",

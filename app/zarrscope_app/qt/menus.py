@@ -29,6 +29,7 @@ NEEDS_SESSION = (
     "copy-python",
     "reveal",
     "copy-view",
+    "export",
 )
 """Commands that do something only where a place is open."""
 

@@ -24,7 +24,7 @@ from qtpy.QtWidgets import (
 )
 
 from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
-from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS, command, key_sheet, making_demo
+from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS, command, key_sheet
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
@@ -32,7 +32,9 @@ from zarrscope_app.presenters.session.state_text import is_view
 from .address import AddressLine
 from .bridge import Bridge
 from .channels import ChannelsPanel
+from .demo import open_demo
 from .error_bar import ErrorBar
+from .export_dialog import ExportDialog
 from .form import AttributesPane
 from .image import ImagePane
 from .jobs_bar import JobsBar
@@ -287,6 +289,7 @@ class Window(QMainWindow):
             "about": self._about,
             "copy-view": self.views.copy,
             "paste-view": self.views.paste,
+            "export": self._export,
         }
         if id in ("save", "review"):
             self.form.commit()
@@ -335,25 +338,7 @@ class Window(QMainWindow):
             self.open(path)
 
     def _open_demo(self) -> None:
-        from zarrscope.runtime.threads import JobResult, shared
-        from zarrscope_app.demo import demo_folder
-
-        owner = shared().owner(self.bridge.post)
-        bar = self.statusBar()
-        assert bar is not None
-
-        def told(done: int, total: int) -> None:
-            owner.post(lambda: bar.showMessage(making_demo(done, total)))
-
-        def ready(outcome: JobResult[Any]) -> None:
-            bar.clearMessage()
-            owner.close()
-            if outcome.error is not None:
-                self.tell(outcome.error, self._open_demo)
-            else:
-                self.open(str(outcome.get()))
-
-        owner.fetch(lambda: demo_folder("full", told), ready)
+        open_demo(self.bridge.post, self.statusBar(), self.open, lambda error: self.tell(error, self._open_demo))
 
     def _say(self, sentence: str) -> None:
         bar = self.statusBar()
@@ -363,6 +348,10 @@ class Window(QMainWindow):
     def _find(self) -> None:
         self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.tree.filter.selectAll()
+
+    def _export(self) -> None:
+        if self._session is not None:
+            ExportDialog(self._session, self).show()
 
     def _review(self) -> None:
         if self._session is not None:

@@ -88,6 +88,16 @@ class KeepsView:
         """What fits of a `view`; a text from elsewhere may hold anything. Sentences about what does not fit."""
         return restore_view(self, view)
 
+    @property
+    def visible_rect(self) -> Rect:
+        """The part of the plane on the screen."""
+        return self._rect
+
+    @property
+    def painted_pixels(self) -> tuple[int, int]:
+        """(height, width) of the picture on the screen."""
+        return self._pixels
+
     def look_at(self, rect: Rect) -> None:
         """Asks the host to show this part of the plane."""
         self._asked_rect = rect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from zarrscope.errors import Refused
@@ -52,6 +52,60 @@ class Opening:
             "forget": kept,
         }
         return tuple(command for command, offered in found.items() if offered)
+
+
+class OpensOtherwise:
+    """Part of a session: the same place, opened in another way."""
+
+    _opening: Opening
+
+    def reload(self) -> None:
+        raise NotImplementedError
+
+    def set_writable(self, writable: bool) -> None:
+        """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""
+        if writable != self._opening.writable or self._opening.lenient:
+            self._opening = replace(self._opening, writable=writable, lenient=False)
+            self.reload()
+
+    def open_anyway(self) -> None:
+        """Opens the same place read-only, passing over what it demands and zarrscope does not understand."""
+        if not self._opening.lenient:
+            self._opening = replace(self._opening, writable=False, lenient=True)
+            self.reload()
+
+    def follow_links(self) -> None:
+        """Opens the same place following links that lead out of the store, from now on."""
+        if not self._opening.follow_links:
+            self._opening = replace(self._opening, follow_links=True)
+            self.reload()
+
+    @property
+    def follows_links(self) -> bool:
+        """Links that lead out of the store are followed."""
+        return self._opening.follow_links
+
+    def take_as_missing(self) -> None:
+        """Opens the same place taking as missing what its server does not give out, from now on."""
+        if not self._opening.missing_is_fill:
+            self._opening = replace(self._opening, missing_is_fill=True)
+            self.reload()
+
+    @property
+    def missing_is_fill(self) -> bool:
+        """What a server does not give out counts as missing, where it does not tell one from the other."""
+        return self._opening.missing_is_fill
+
+    @property
+    def fallbacks(self) -> bool:
+        """Data types that are not understood are shown as the fallback their document offers."""
+        return self._opening.fallbacks
+
+    def set_fallbacks(self, on: bool) -> None:
+        """Opens the same place again, and shows data types that are not understood by their fallback, or not."""
+        if on != self._opening.fallbacks:
+            self._opening = replace(self._opening, fallbacks=on)
+            self.reload()
 
 
 def open_place(

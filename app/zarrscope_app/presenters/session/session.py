@@ -31,10 +31,11 @@ from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_d
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
+from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
-from zarrscope_app.presenters.session.opening import Opening, open_place
+from zarrscope_app.presenters.session.opening import Opening, OpensOtherwise, open_place
 from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
 from zarrscope_app.presenters.tree.node_changes import NodesPresenter
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class Session(KeepsViews, KeepsEdits, AsksCredentials):
+class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
     """One opened hierarchy with its presenters. `url` may name a node in the store. What fails is told in `state`."""
 
     changed = Signal()
@@ -107,6 +108,7 @@ class Session(KeepsViews, KeepsEdits, AsksCredentials):
         self.metadata: MetadataPresenter = made["info"]
         self.problems: ProblemsPresenter = made["problems"]
         self.nodes = NodesPresenter(self)
+        self.export = ExportPresenter(self)
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
@@ -214,51 +216,6 @@ class Session(KeepsViews, KeepsEdits, AsksCredentials):
         """The arrays whose chunks are on show."""
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
-
-    def set_writable(self, writable: bool) -> None:
-        """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""
-        if writable != self._opening.writable or self._opening.lenient:
-            self._opening = replace(self._opening, writable=writable, lenient=False)
-            self.reload()
-
-    def open_anyway(self) -> None:
-        """Opens the same place read-only, passing over what it demands and zarrscope does not understand."""
-        if not self._opening.lenient:
-            self._opening = replace(self._opening, writable=False, lenient=True)
-            self.reload()
-
-    def follow_links(self) -> None:
-        """Opens the same place following links that lead out of the store, from now on."""
-        if not self._opening.follow_links:
-            self._opening = replace(self._opening, follow_links=True)
-            self.reload()
-
-    @property
-    def follows_links(self) -> bool:
-        """Links that lead out of the store are followed."""
-        return self._opening.follow_links
-
-    def take_as_missing(self) -> None:
-        """Opens the same place taking as missing what its server does not give out, from now on."""
-        if not self._opening.missing_is_fill:
-            self._opening = replace(self._opening, missing_is_fill=True)
-            self.reload()
-
-    @property
-    def missing_is_fill(self) -> bool:
-        """What a server does not give out counts as missing, where it does not tell one from the other."""
-        return self._opening.missing_is_fill
-
-    @property
-    def fallbacks(self) -> bool:
-        """Data types that are not understood are shown as the fallback their document offers."""
-        return self._opening.fallbacks
-
-    def set_fallbacks(self, on: bool) -> None:
-        """Opens the same place again, and shows data types that are not understood by their fallback, or not."""
-        if on != self._opening.fallbacks:
-            self._opening = replace(self._opening, fallbacks=on)
-            self.reload()
 
     def report(self, error: BaseException) -> None:
         """Something failed in the host itself: said in the error bar, and among the problems."""

@@ -1,0 +1,145 @@
+"""`export`: a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from zarrscope_app.cli.console import acting, follow_links, opened, opening, say, show, show_json
+from zarrscope_app.cli.picture import SELECT, parse_selection
+from zarrscope_app.cli.state import STATE, place_of_view
+from zarrscope_app.cli.streams import rewrite
+
+FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
+
+
+@click.command("export", short_help="Writes a view, a region or a node as a file.")
+@click.argument("places", nargs=-1, metavar="URL [NODE] OUT")
+@click.option("--what", type=click.Choice(["view", "region", "node"]), help="Otherwise told by the other options.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Otherwise told by the ending of OUT.")
+@SELECT
+@click.option("--level", type=click.IntRange(0), default=0, show_default=True, help="The level to take values from.")
+@STATE
+@click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side of a view.")
+@click.option("--overwrite", is_flag=True, help="Take away what has the name OUT; never a Zarr.")
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it would be.")
+@opening
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
+@acting
+def export(
+    places: tuple[str, ...],
+    what: str | None,
+    format_: str | None,
+    selection: str | None,
+    level: int,
+    view: dict[str, Any] | None,
+    size: int,
+    overwrite: bool,
+    dry_run: bool,
+    as_json: bool,
+    **how: Any,
+) -> int:
+    """Writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr. Size and time are said first.
+
+    A view is the picture as it is painted (PNG, TIFF); a region (--select, --level) and a node are values, with pixel
+    sizes and channel names where the format holds them. --select counts in the finest level. OUT appears whole or not
+    at all, and is not overwritten unless you say so.
+
+    \b
+    Examples:
+      zarrscope export cells.zarr cells.ome.tif --select "0,:,16"
+      zarrscope export cells.zarr 0 plane.npy --select "0,1,16" --dry-run
+      zarrscope export cells.zarr labels/nuclei nuclei.zarr
+      zarrscope export --state zarrscope:eNqrVi... view.png
+    """
+    url, node, out = _places(places, view)
+    from zarrscope.export import FORMATS as formats
+    from zarrscope.export import format_of
+
+    chosen = format_of(out, format_)
+    assert chosen in formats
+    what = what or ("view" if not chosen.values or view is not None else "region" if selection or level else "node")
+    if what != "view" and view is not None:
+        raise click.UsageError("--state is of a view: leave out --what, or choose view.")
+    if what == "view" and selection is not None:
+        raise click.UsageError("A view is what --state tells, or the whole plane: use --what region with --select.")
+    if what == "view":
+        prepared, told = _view(url, node, view, out, size, how)
+    else:
+        prepared, told = _values(url, node, what, selection, level, out, chosen, how)
+    told = {"what": what, "format": chosen.id, "target": os.path.abspath(out), "notes": list(prepared.notes), **told}
+    if not as_json:
+        say(f"{out}: {chosen.title}, {prepared.sentence}")
+        for note in prepared.notes:
+            say(note)
+    if not dry_run:
+        prepared.work(_reporting(as_json), lambda: False, overwrite)
+        if sys.stderr.isatty() and not as_json:
+            rewrite(" " * 70)
+    if as_json:
+        show_json({**told, "written": not dry_run})
+    elif not dry_run:
+        show(os.path.abspath(out))
+    return 0
+
+
+def _places(places: tuple[str, ...], view: dict[str, Any] | None) -> tuple[str, str | None, str]:
+    """(URL, NODE or None, OUT)."""
+    if view is not None and len(places) in (1, 2):
+        return place_of_view(view, places[0] if len(places) == 2 else None), str(view["path"]), places[-1]
+    if view is None and len(places) in (2, 3):
+        return places[0], places[1] if len(places) == 3 else None, places[-1]
+    raise click.UsageError("Name a URL, a NODE where it is not the root, and OUT; with --state only OUT is needed.")
+
+
+def _view(
+    url: str, node: str | None, view: dict[str, Any] | None, out: str, size: int, how: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    from functools import partial
+
+    from zarrscope_app.presenters.session.exporting import prepared_picture
+    from zarrscope_app.presenters.session.opening import open_place
+    from zarrscope_app.presenters.session.painted import painted
+
+    if view is None:
+        _, found = opened(url, node)
+        view = {"url": url, "path": found.path}
+    opener = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
+    fill = how["missing_is_fill"]
+    picture = painted(url, view, size, told=say, opener=opener, follow_links=follow_links(), missing_is_fill=fill)
+    assert picture is not None
+    return prepared_picture(picture, out), {"shape": list(picture.shape), "dtype": "uint8", "nbytes": picture.nbytes}
+
+
+def _values(
+    url: str,
+    node: str | None,
+    what: str,
+    selection: str | None,
+    level: int,
+    out: str,
+    chosen: Any,
+    how: dict[str, Any],
+) -> tuple[Any, dict[str, Any]]:
+    from zarrscope import export as engine
+    from zarrscope_app.presenters.session.exporting import prepared_copy, prepared_values
+
+    hierarchy, found = opened(url, node, **how)
+    if what == "node" and chosen.id == "zarr":
+        return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
+    source = engine.Source.of(found, level, parse_selection(selection))
+    told = {"shape": list(source.shape), "dtype": str(source.dtype), "nbytes": source.nbytes}
+    return prepared_values(source, out, chosen), told
+
+
+def _reporting(quiet: bool) -> Any:
+    """One line on stderr that is written over, when that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return lambda progress, text: None
+    return lambda progress, text: rewrite(f"{100 * (progress or 0):3.0f} %  {text}"[:70])
+
+
+COMMANDS = (export,)

@@ -1,0 +1,319 @@
+"""Exports of one session: what is on the screen, a region, a node; size and time first, then a job.
+
+A view is written as it is painted; a region and a node as their values (zarrscope.export). `prepare` looks what an
+export would be, in the background; `run` begins it. Nothing is there before it is whole, and nothing is overwritten
+unasked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from psygnal import Signal
+
+from zarrscope import convert, export
+from zarrscope.errors import Refused, Unsupported, ZarrscopeError
+from zarrscope.export.formats import FORMATS, Format, format_of, need_tifffile
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.png import png
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.session.view_models import SessionState
+from zarrscope_app.presenters.values import ValuesPresenter
+
+WHATS = (
+    ("view", "The view: the picture as it is painted"),
+    ("region", "The region on the screen: its values, all channels"),
+    ("node", "The whole node: its values"),
+)
+"""(id, what a person calls it)."""
+
+
+class Session(Protocol):
+    """The part of a session that is exported (session.py)."""
+
+    owner: Owner
+    slice: SlicePresenter
+    values: ValuesPresenter
+    jobs: JobsPresenter
+
+    @property
+    def state(self) -> SessionState: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def node(self) -> Any: ...
+
+    @property
+    def hierarchy(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class ExportState:
+    """What an export would be. `ready`: `run` writes it."""
+
+    what: str = "view"
+    format: str = "png"
+    target: str = ""
+    sentence: str = ""
+    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or what is missing."""
+    notes: tuple[str, ...] = ()
+    looking: bool = False
+    ready: bool = False
+    taken: bool = False
+    """There is something of that name: `run` takes it away where it is told to overwrite."""
+
+
+Work = Callable[[Report, Callable[[], bool], bool], bool]
+"""work(report, cancelled, overwrite) → whether it is written."""
+
+
+class Prepared:
+    """An export that can be run: what it will be in words, and the work."""
+
+    def __init__(self, sentence: str, work: Work, notes: tuple[str, ...] = ()) -> None:
+        self.sentence, self.work, self.notes = sentence, work, notes
+
+
+class ExportPresenter:
+    """Of one session. All methods on the host's thread."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ticket: Ticket | None = None
+        self._prepared: Prepared | None = None
+        self.folder = os.path.expanduser("~")
+        """Where new files are proposed."""
+        self.state = ExportState()
+        self._notify = CoalescedCall(session.owner.post, self.changed.emit)
+
+    # ------------------------------------------------------------------ what there is to choose
+    def whats(self) -> tuple[tuple[str, str], ...]:
+        """What of the node on show can be exported."""
+        drawn = self._session.slice.state.kind == "image"
+        node = self._session.node
+        return tuple(found for found in WHATS if (drawn if found[0] != "node" else node is not None))
+
+    def formats(self, what: str) -> tuple[Format, ...]:
+        """The formats that hold it; a group without an image is copied as a Zarr."""
+        node = self._session.node
+        if what == "view":
+            return tuple(found for found in FORMATS if found.picture)
+        values = tuple(found for found in FORMATS if found.values)
+        grouped = node is not None and node.kind == "group" and self._session.slice.image is None
+        return tuple(found for found in values if found.id == "zarr") if grouped else values
+
+    def propose(self, what: str, format: str) -> str:
+        """A name that is free, in the folder of late."""
+        parts = [self._session.name.removesuffix(".zarr").removesuffix(".ome"), *self._session.state.path.split("/")]
+        stem = "-".join(part for part in parts if part) or "export"
+        stem = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in stem)[:80]
+        ending = next(found.endings[0] for found in FORMATS if found.id == format)
+        for number in range(1, 1000):
+            name = f"{stem}{f'-{number}' if number > 1 else ''}{ending}"
+            if not os.path.lexists(os.path.join(self.folder, name)):
+                break
+        return os.path.join(self.folder, name)
+
+    def begin(self) -> None:
+        """Another look at exporting: of what is on the screen now."""
+        what = self.whats()[0][0] if self.whats() else "node"
+        self.choose(what, self.formats(what)[0].id)
+
+    def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
+        """Another choice; a format that does not hold it is replaced by one that does, a name by one that fits."""
+        formats = [found.id for found in self.formats(what)]
+        chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
+        self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
+
+    # ------------------------------------------------------------------ size and time first
+    def prepare(self, what: str, format: str, target: str) -> None:
+        """Looks what this export would be, and how long it would take."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+        self._prepared = None
+        taken = os.path.lexists(os.path.expanduser(target))
+        self.state = ExportState(what, format, target, strings.LOADING, looking=True, taken=taken)
+        self._notify.soon()
+        try:
+            look = self._look(what, format, target)
+        except ZarrscopeError as error:
+            self._told(error)
+            return
+
+        def done(outcome: JobResult[Prepared]) -> None:
+            self._ticket = None
+            if outcome.error is not None:
+                self._told(outcome.error)
+                return
+            self._prepared = outcome.get()
+            said, notes = self._prepared.sentence, self._prepared.notes
+            self.state = replace(self.state, sentence=said, notes=notes, looking=False, ready=True)
+            self._notify.soon()
+
+        self._ticket = self._session.owner.fetch(look, done)
+
+    def _told(self, error: BaseException) -> None:
+        self.state = replace(self.state, sentence=strings.problem(error).headline, looking=False, ready=False)
+        self._notify.soon()
+
+    def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
+        """What will be looked up in the background; what is on the screen is taken now."""
+        session, chosen = self._session, format_of(target, format)
+        node = session.node
+        if node is None:
+            raise Refused("No node is shown")
+        if not target.lower().endswith(chosen.endings):
+            raise Refused(f"The name of a {chosen.title} ends in {chosen.endings[0]}")
+        if what == "view":
+            height, width = session.slice.painted_pixels
+            picture = session.slice.picture(height, width)
+            return lambda: prepared_picture(picture, target)
+        if what == "region":
+            selection, level = region_on_screen(session)
+            return lambda: prepared_values(export.Source.of(node, level, selection), target, chosen)
+        if chosen.id == "zarr":
+            hierarchy = session.hierarchy
+            return lambda: prepared_copy(hierarchy, node.path, target)
+        return lambda: prepared_values(export.Source.of(node), target, chosen)
+
+    def run(self, overwrite: bool = False) -> int | None:
+        """Begins the export that was prepared, as a job; its number, None where there is nothing to begin."""
+        ready, state = self._prepared, self.state
+        if ready is None or not state.ready:
+            return None
+        if state.taken and not overwrite:
+            self.state = replace(state, sentence=already_there(state.target), ready=True)
+            self._notify.soon()
+            return None
+        target = os.path.abspath(os.path.expanduser(state.target))
+        self.folder = os.path.dirname(target)
+        self._prepared = None
+        self.state = replace(state, ready=False)
+        self._notify.soon()
+
+        def done(outcome: JobResult[bool]) -> str:
+            if outcome.error is not None:
+                return strings.problem(outcome.error).headline
+            return written(target) if outcome.value else strings.STOPPED
+
+        name = f"Export {strings.clean(os.path.basename(target), 60)}"
+        return self._session.jobs.run(name, lambda report, cancelled: ready.work(report, cancelled, overwrite), done)
+
+
+def already_there(target: str) -> str:
+    """Asks before something is overwritten."""
+    return f"{strings.clean(target, 200)} is there already. Overwrite it, or choose another name."
+
+
+def written(target: str) -> str:
+    """What was made, and how large it is."""
+    size = f" ({strings.size(os.path.getsize(target))})" if os.path.isfile(target) else ""
+    return f"Written: {strings.clean(target, 200)}{size}."
+
+
+def region_on_screen(session: Session) -> tuple[tuple[Any, ...], int]:
+    """(selection in elements of the finest level, level) of what the picture shows: all channels."""
+    picture = session.slice
+    image, state = picture.image, picture.state
+    if image is None or state.kind != "image":
+        raise Unsupported("There is no picture whose region could be exported", feature="region")
+    y0, x0, y1, x1 = picture.visible_rect
+    spans = {"y": (y0, y1), "x": (x0, x1)}
+    selection: list[Any] = []
+    for axis in state.axes:
+        if axis.role in spans:
+            low, high = spans[axis.role]
+            start = max(0, min(int(low), axis.length - 1))
+            selection.append(slice(start, max(start + 1, min(axis.length, int(np.ceil(high))))))
+        elif axis.role == "channel":
+            selection.append(slice(None))
+        else:
+            selection.append(axis.index)
+    return tuple(selection), state.level
+
+
+def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
+    """A picture as PNG or TIFF."""
+    height, width = picture.shape[:2]
+    tiff = not target.lower().endswith(".png")
+    if tiff:
+        need_tifffile()
+
+    def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
+        with export.Target(target, overwrite=overwrite) as place:
+            if tiff:
+                import tifffile
+
+                tifffile.imwrite(place.part, picture, photometric="rgb", metadata=None)
+            else:
+                place.part.write_bytes(png(picture))
+            if cancelled():
+                return False
+            place.done()
+            return True
+
+    nbytes = strings.size(height * width * 3)
+    return Prepared(f"{strings.count(width)} × {strings.count(height)} pixels · at most {nbytes}", work)
+
+
+def prepared_values(source: export.Source, target: str, format: Format) -> Prepared:
+    """Values in a file. Reads one block, to tell how long it will take."""
+    plan = export.plan(source, target, format)
+    seconds = export.estimate(plan)
+
+    def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
+        def progress(done: int, total: int) -> None:
+            report(done / max(1, total), f"{strings.size(done)} of {strings.size(total)}")
+
+        return export.run(plan, overwrite=overwrite, cancelled=cancelled, progress=progress)
+
+    return Prepared(values_text(plan, seconds), work, plan.notes)
+
+
+def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
+    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s"."""
+    shape = f"{strings.shape(plan.source.shape)} {strings.clean(str(plan.source.dtype), 40)}"
+    about = "" if plan.exact else "about " if plan.format.id == "csv" else "at most "
+    told = "" if seconds is None else "less than a second" if seconds < 1 else f"about {strings.seconds(seconds)}"
+    return strings.joined(shape, f"{about}{strings.size(plan.file_nbytes)}", told)
+
+
+def prepared_copy(hierarchy: Any, path: str, target: str) -> Prepared:
+    """A node and all beneath it as a new Zarr of the same format, or of v3 where nobody writes that."""
+    place = export.Target(target, folder=True)
+    try:
+        plan = convert.plan(hierarchy, os.fspath(place.path), hierarchy.dialect.name, path=path)
+    except Unsupported:
+        plan = convert.plan(hierarchy, os.fspath(place.path), "v3", path=path)
+    if plan.losses:
+        raise Refused(
+            f"A new Zarr cannot hold everything: {' '.join(map(str, plan.losses[:3]))}",
+            advice="zarrscope convert --allow-losses leaves it out.",
+        )
+
+    def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
+        def progress(state: convert.Progress) -> None:
+            report(state.done / max(1, state.total), strings.clean(state.path, 60))
+
+        with export.Target(target, folder=True) as place:
+            again = convert.plan(hierarchy, os.fspath(place.part), plan.dialect.name, path=path)
+            convert.run(again, progress=progress, cancelled=cancelled)
+            if cancelled():
+                return False
+            place.done()
+            return True
+
+    chunks = strings.counted(plan.chunks, "chunk")
+    return Prepared(strings.joined(chunks, f"{strings.size(plan.nbytes)} of values", plan.dialect.title), work)

@@ -1,0 +1,164 @@
+"""The formats, what each can hold, and how large a file will be."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.export.source import Source
+
+
+@dataclass(frozen=True)
+class Format:
+    """`endings`: the first is the usual one. `picture`: it holds colours as they are painted."""
+
+    id: str
+    title: str
+    endings: tuple[str, ...]
+    picture: bool = False
+    values: bool = True
+
+
+FORMATS = (
+    Format("png", "PNG", (".png",), picture=True, values=False),
+    Format("ome-tiff", "OME-TIFF", (".ome.tif", ".ome.tiff")),
+    Format("tiff", "TIFF", (".tif", ".tiff"), picture=True),
+    Format("npy", "npy (numpy)", (".npy",)),
+    Format("csv", "CSV", (".csv",)),
+    Format("zarr", "Zarr v3", (".zarr", ".ome.zarr")),
+)
+CELLS = 10_000_000
+"""Values that a CSV holds at most."""
+CELL_BYTES = 9
+"""What a value takes in a CSV, about, with its comma."""
+LETTERS = "TZC"
+"""Axes of a TIFF besides Y and X."""
+MICROMETERS = {
+    "angstrom": 1e-4,
+    "centimeter": 1e4,
+    "inch": 25400.0,
+    "meter": 1e6,
+    "micrometer": 1.0,
+    "micron": 1.0,
+    "millimeter": 1e3,
+    "nanometer": 1e-3,
+    "picometer": 1e-6,
+}
+"""Units of lengths that a file names."""
+
+
+@dataclass(frozen=True)
+class ExportPlan:
+    """What will be written. `nbytes`: of values read; `file_nbytes`: of the file, about where it is compressed."""
+
+    source: Source
+    format: Format
+    target: str
+    letters: str
+    """Of a TIFF: the axes of the values, in their order."""
+    nbytes: int
+    file_nbytes: int
+    exact: bool
+    """The size of the file is known, but for some kilobytes."""
+    notes: tuple[str, ...]
+    """Sentences about what the format cannot hold."""
+
+
+def format_of(target: str, id: str | None = None) -> Format:
+    """The format of a name, or of an id. Raises Refused."""
+    for found in FORMATS:
+        if found.id == id if id is not None else target.lower().endswith(found.endings):
+            return found
+    endings = ", ".join(ending for found in FORMATS for ending in found.endings[:1])
+    name = id or os.path.basename(target)
+    raise Refused(f"No format is known for {name!r}", advice=f"Give the name one of these endings: {endings}.")
+
+
+def plan(source: Source, target: str, format: Format | None = None) -> ExportPlan:
+    """What an export of values will write. Reads nothing.
+
+    Raises Refused where the format cannot hold it, Unsupported where a package is missing.
+    """
+    chosen = format or format_of(target)
+    if not chosen.values:
+        raise Refused(f"{chosen.title} holds a picture, no values", advice="Export the view, or choose another format.")
+    notes: list[str] = []
+    letters = ""
+    file_nbytes, exact = source.nbytes, True
+    if chosen.id in ("tiff", "ome-tiff"):
+        need_tifffile()
+        letters = tiff_letters(source, notes)
+        stored = tiff_dtype(source.dtype, chosen.id, notes)
+        file_nbytes = prod(source.shape) * stored.itemsize
+    elif chosen.id == "csv":
+        if prod(source.shape) > CELLS:
+            raise Refused(
+                f"A CSV of {prod(source.shape):,} values would serve nobody", advice="Select less, or export npy."
+            )
+        file_nbytes, exact = prod(source.shape) * CELL_BYTES, False
+    elif chosen.id == "zarr" or source.dtype == object:
+        exact = False
+    return ExportPlan(source, chosen, target, letters, source.nbytes, file_nbytes, exact, tuple(notes))
+
+
+def need_tifffile() -> None:
+    """Raises Unsupported without tifffile."""
+    from importlib.util import find_spec
+
+    if find_spec("tifffile") is None:
+        raise Unsupported("TIFF is written by tifffile", feature="tifffile", advice="Install zarrscope[export].")
+
+
+def tiff_letters(source: Source, notes: list[str]) -> str:
+    """T, Z, C, Y or X for each axis. Raises Refused for more axes than a TIFF has."""
+    axes = source.axes
+    if len(axes) < 2:
+        raise Refused("A TIFF needs two axes or more", advice="Export npy or CSV.")
+    found: dict[int, str] = {}
+    names = [axis.name.lower() for axis in axes]
+    rows, columns = (names.index("y"), names.index("x")) if {"y", "x"} <= {*names} else (len(axes) - 2, len(axes) - 1)
+    found[rows], found[columns] = "Y", "X"
+    for i, axis in enumerate(axes):
+        letter = {"time": "T", "channel": "C"}.get(axis.type, names[i].upper() if names[i].upper() in LETTERS else "")
+        if i not in found and letter and letter not in found.values():
+            found[i] = letter
+    for i in reversed(range(len(axes))):
+        if i in found:
+            continue
+        free = [letter for letter in "ZTC" if letter not in found.values()]
+        if not free:
+            raise Refused(
+                f"A TIFF has five axes, and none is left for {axes[i].name}", advice="Choose one index of it."
+            )
+        found[i] = free[0]
+        notes.append(f"The axis {axes[i].name} is written as {free[0]}.")
+    return "".join(found[i] for i in range(len(axes)))
+
+
+def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[Any]:
+    """What the values are stored as. Raises Refused for what a TIFF cannot hold."""
+    kind, size = dtype.kind, dtype.itemsize
+    if dtype.names is not None or kind not in "buifc":
+        raise Refused(f"A TIFF cannot hold values of type {dtype}", advice="Export npy, CSV or Zarr.")
+    if kind == "b":
+        notes.append("True and false are written as 1 and 0.")
+        return np.dtype(np.uint8)
+    if kind == "f" and size == 2:
+        notes.append("Numbers of 16 bits are written with 32.")
+        return np.dtype(np.float32)
+    if (kind in "iu" and size == 8) and format == "ome-tiff":
+        raise Refused(f"OME-TIFF has no type {dtype}", advice="Choose a name that ends in .tif, or export Zarr.")
+    if size > (16 if kind == "c" else 8):
+        raise Refused(f"A TIFF cannot hold values of type {dtype}", advice="Export npy or Zarr.")
+    return dtype.newbyteorder("=")
+
+
+def micrometers(source: Source, axis: int) -> float | None:
+    """The size of a pixel along an axis; None where the file names no length."""
+    unit = source.axes[axis].unit
+    return source.scale[axis] * MICROMETERS[unit] if unit in MICROMETERS else None

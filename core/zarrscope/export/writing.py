@@ -1,0 +1,150 @@
+"""Writes a plan: values are read in blocks and written as they come."""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.export.formats import ExportPlan
+from zarrscope.export.source import Source
+from zarrscope.export.target import Target
+from zarrscope.export.tiff import write_tiff
+from zarrscope.export.zarr_node import write_zarr
+from zarrscope.model.storage import never
+
+Progress = Callable[[int, int], object]
+"""progress(bytes of values done, bytes of all values)."""
+Block = tuple[tuple[tuple[int, int], ...], NDArray[Any]]
+
+
+class Stopped(Exception):
+    """The export was cancelled; nothing is left of it."""
+
+
+def estimate(plan: ExportPlan) -> float:
+    """Seconds that reading will take, about: one block from the middle is read for it."""
+    blocks = [*plan.source.blocks()]
+    if not blocks:
+        return 0.0
+    middle = blocks[len(blocks) // 2]
+    began = time.perf_counter()
+    plan.source.read(middle)
+    spent = time.perf_counter() - began
+    share = prod(high - low for low, high in middle) / max(1, prod(plan.source.shape))
+    return spent / share
+
+
+def run(
+    plan: ExportPlan,
+    *,
+    overwrite: bool = False,
+    cancelled: Callable[[], bool] = never,
+    progress: Progress = lambda done, total: None,
+) -> bool:
+    """Writes the target. False: cancelled, and nothing is there. Blocks.
+
+    Raises Conflict where something has the target's name already, NotFound without a folder for it, and what reading
+    raises. Whatever ends it, no part of a file is left.
+    """
+    target = Target(plan.target, overwrite=overwrite, folder=plan.format.id == "zarr")
+    write = {
+        "tiff": write_tiff,
+        "ome-tiff": write_tiff,
+        "npy": _write_npy,
+        "csv": _write_csv,
+        "zarr": write_zarr,
+    }[plan.format.id]
+    try:
+        with target:
+            write(plan, os.fspath(target.part), partial(_read, plan.source, cancelled, progress))
+            if cancelled():
+                return False
+            target.done()
+            return True
+    except Stopped:
+        return False
+
+
+def _read(
+    source: Source, cancelled: Callable[[], bool], progress: Progress, blocks: Iterator[Any] | None = None
+) -> Iterator[Block]:
+    """(region, values) of each block, telling how far it is. Raises Stopped."""
+    done = 0
+    for region in blocks if blocks is not None else source.blocks():
+        if cancelled():
+            raise Stopped
+        values = source.read(region)
+        yield region, values
+        done += values.nbytes
+        progress(done, source.nbytes)
+
+
+def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
+    source = plan.source
+    if source.dtype == object:
+        values = np.empty(source.shape, object)
+        for region, block in read():
+            values[tuple(slice(*span) for span in region)] = block
+        texts = all(isinstance(value, str) for value in values.flat)
+        with open(path, "wb") as file:
+            np.save(file, values.astype(str if texts else bytes), allow_pickle=False)
+        return
+    with open(path, "wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False, "shape": source.shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        start = file.tell()
+        file.truncate(start + source.nbytes)
+    if not source.nbytes:
+        return
+    values = np.memmap(path, source.dtype, "r+", start, source.shape or (1,))
+    for region, block in read():
+        values[tuple(slice(*span) for span in region) or ...] = block
+    values.flush()
+    del values
+
+
+def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
+    """Up to two axes as rows and columns; of more, each value with its index. Fields of structures are columns."""
+    source = plan.source
+    names = source.dtype.names
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if len(source.shape) > 2 or names is not None:
+            writer.writerow([*(axis.name for axis in source.axes), *(names or ("value",))])
+            for region, block in read():
+                lows = [low for low, _ in region]
+                for index in np.ndindex(block.shape):
+                    value = block[index]
+                    cells = [cell(value[name]) for name in names] if names is not None else [cell(value)]
+                    writer.writerow([*(low + i for low, i in zip(lows, index, strict=True)), *cells])
+            return
+        for _, block in read_rows(source, read):
+            for line in block.reshape(block.shape[0] if block.ndim else 1, -1):
+                writer.writerow([cell(value) for value in line])
+
+
+def read_rows(source: Source, read: Callable[..., Iterator[Block]]) -> Iterator[Block]:
+    """As `read`, in blocks of whole rows."""
+    if len(source.shape) < 2:
+        return read()
+    rows, columns = source.shape
+    many = max(1, (1 << 22) // max(1, columns * max(1, source.dtype.itemsize)))
+    regions = [((low, min(low + many, rows)), (0, columns)) for low in range(0, rows, many)]
+    return read(iter(regions))
+
+
+def cell(value: Any) -> str:
+    """A value that reads back the same: integers with all digits, floats as the shortest text, nan and inf."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

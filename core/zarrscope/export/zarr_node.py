@@ -1,0 +1,81 @@
+"""A region as a new Zarr v3: an OME-Zarr image of one level, with its place, where the source is an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from zarrscope.export.formats import ExportPlan
+from zarrscope.export.source import Source
+from zarrscope.nodes.opening import open as open_hierarchy
+
+OME_VERSION = "0.5"
+OME_TYPES = ("space", "time", "channel")
+
+
+def write_zarr(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) -> None:
+    """Writes the values of a plan as the new hierarchy `path`."""
+    source = plan.source
+    with open_hierarchy(path, "w-") as hierarchy:
+        image = _is_image(source)
+        attributes = {"ome": _ome(source)} if image else dict(source.node.attributes)
+        if image:
+            hierarchy["/"].attrs.update(attributes)
+        array = hierarchy.create_array(
+            "/0" if image else "/data",
+            shape=source.shape,
+            dtype=source.dtype,
+            chunks=_chunks(source),
+            fill_value=source.array.metadata.fill.value,
+            dimension_names=[axis.name for axis in source.axes],
+            attributes=None if image else attributes,
+        )
+        for region, values in read():
+            array[tuple(slice(*span) for span in region) or ...] = values
+
+
+def _is_image(source: Source) -> bool:
+    """Whether OME-Zarr can describe it: two axes of space or more, and names that differ."""
+    spaces = [axis for axis in source.axes if axis.type == "space"]
+    return len(spaces) >= 2 and source.node.kind == "group" and source.dtype.kind in "buif"
+
+
+def _chunks(source: Source) -> tuple[int, ...] | None:
+    """The chunks of the source, as far as the region holds them."""
+    sides = [
+        max(1, min(width, part.count))
+        for width, part in zip(source.array.chunks, source.parts, strict=True)
+        if part.kept
+    ]
+    return tuple(sides) if sides else None
+
+
+def _ome(source: Source) -> dict[str, Any]:
+    axes: list[dict[str, Any]] = []
+    for axis in source.axes:
+        told: dict[str, Any] = {"name": axis.name}
+        if axis.type:
+            told["type"] = axis.type
+        if axis.unit and axis.type in ("space", "time"):
+            told["unit"] = axis.unit
+        axes.append(told)
+    place = [
+        {"type": "scale", "scale": list(source.scale)},
+        {"type": "translation", "translation": list(source.translation)},
+    ]
+    multiscale = {"name": source.name, "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": place}]}
+    told = {"version": OME_VERSION, "multiscales": [multiscale]}
+    if source.channels and any(axis.type == "channel" for axis in source.axes):
+        told["omero"] = {"channels": [_channel(channel) for channel in source.channels]}
+    return told
+
+
+def _channel(channel: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"label": channel.label, "active": channel.active}
+    if channel.color is not None:
+        told["color"] = "{:02X}{:02X}{:02X}".format(*channel.color)
+    if channel.window is not None:
+        low, high = channel.window
+        least, most = channel.range or channel.window
+        told["window"] = {"start": low, "end": high, "min": least, "max": most}
+    return told
