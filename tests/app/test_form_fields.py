@@ -68,6 +68,7 @@ def session(place: str, mailbox: Mailbox) -> Iterator[Callable[[], Session]]:
     def session() -> Session:
         made.append(Session(place, mailbox, writable=True, path="/g"))
         mailbox.run_until(lambda: bool(made[-1].edit.state.fields), SECONDS)
+        made[-1].edit.show_way("fields")
         return made[-1]
 
     yield session
@@ -227,6 +228,7 @@ def test_in_windows(install: Install, place: str, qtbot: Any, request: Any, host
         session.set_writable(True)
     qtbot.addWidget(window, before_close_func=lambda _: session.close())
     qtbot.waitUntil(lambda: session.hierarchy is not None and session.hierarchy.writable, timeout=SECONDS * 1000)
+    session.edit.show_way("fields")
     session.select("/g")
     qtbot.waitUntil(lambda: session.edit.field("/license") is not None, timeout=SECONDS * 1000)
     qtbot.waitUntil(lambda: window.form.model.place_of("/license") is not None, timeout=SECONDS * 1000)
@@ -283,6 +285,7 @@ def test_in_the_terminal(install: Install, place: str) -> None:
         async with app.run_test(size=(120, 60)) as pilot:
             s = app.session
             await until(pilot, lambda: s.edit.field("/license") is not None)
+            s.edit.show_way("fields")
             s.set_tab("attributes")
             await until(pilot, lambda: app._panes.current == "attributes")
             cursor_on("/license")
@@ -309,6 +312,8 @@ def test_in_the_notebook(install: Install, place: str, mailbox: Mailbox) -> None
     widget = Explorer(place, path="/g", post=mailbox, editable=True)
     try:
         mailbox.run_until(lambda: bool(widget.view.get("edit", {}).get("fields")), SECONDS)
+        widget.session.edit.show_way("fields")
+        mailbox.run_until(lambda: widget.view["edit"]["way"] == "fields", SECONDS)
         sent = {field["pointer"]: field for field in widget.view["edit"]["fields"]}
         assert (sent["/license"]["editor"], sent["/license"]["choices"]) == ("choice", ["CC0-1.0", "CC-BY-4.0"])
         assert (sent[COLOUR]["editor"], sent["/bool"]["editor"]) == ("colour", "check")

@@ -15,6 +15,7 @@ from typing import Any
 from zarrscope.errors import Unsupported
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import Session, View, strings
+from zarrscope_app.presenters.form.words import WAYS
 from zarrscope_app.presenters.views import text_of, widget_factory
 
 MOST_ROWS, MOST_COLUMNS = 50, 20
@@ -47,6 +48,7 @@ CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
     "values": lambda s: {"table": _table(s)},
     "attributes": lambda s: {
         "edit": plain(s.edit.state),
+        "ways": [[way, WAYS[way]] for way in s.edit.state.ways],
         "diff": s.edit.diff().unified if s.edit.state.changes else "",
     },
     "chunks": lambda s: {"chunks": _chunks(s)},

@@ -46,7 +46,7 @@ CALLS = {
         "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
-             "fold", "save", "resolve", "reload"},
+             "fold", "save", "resolve", "reload", "show_way"},
     "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose"},
@@ -275,7 +275,9 @@ class Explorer(anywidget.AnyWidget):
 
     def _call(self, do: str, args: list[Any]) -> None:
         name, _, method = do.partition(".")
-        if method not in CALLS.get(name, ()) or (name == "edit" and not self._editable and method != "fold"):
+        if method not in CALLS.get(name, ()) or (
+            name == "edit" and not self._editable and method not in ("fold", "show_way")
+        ):
             return
         gesture = getattr(self.session if name == "session" else getattr(self.session, name), method)
         arguments = [tuple(a) if isinstance(a, list) else a for a in args]

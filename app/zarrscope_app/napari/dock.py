@@ -245,6 +245,8 @@ class Explorer(QWidget):
         QTimer.singleShot(0, self.add)
 
     def _asked(self, command: str) -> None:
+        if command in ("save", "review"):
+            self.form.commit()
         if command == "review":
             self.form.show_diff(True)
         elif command == "credentials":

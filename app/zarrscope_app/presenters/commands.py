@@ -254,7 +254,7 @@ ABOUT = (
 FOOTERS = {
     "tree": "↑↓ move  →← open close  Enter show  / find  Tab pane  ? keys  q quit",
     "image": "←→ step  ↑↓ axis  1-9 show  a auto  <> light  v value  +- zoom  ? keys  q quit",
-    "attributes": "⏎ edit  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?  q quit",
+    "attributes": "⏎ edit  w way  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
     "chunks": "↑↓ scroll  [ ] tab  Tab pane  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",

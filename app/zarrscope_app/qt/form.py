@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
     QHeaderView,
     QMenu,
     QSplitter,
+    QStackedWidget,
     QStyledItemDelegate,
     QToolButton,
     QTreeView,
@@ -26,11 +27,14 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form.view_models import EditState, Way
+from zarrscope_app.presenters.form.words import WAYS
 
 from .editors import EDITORS, Choice
 from .review import ConflictView, DiffView
+from .section_form import SectionForm
 from .text import Label, tip
-from .theme import current_palette, icon, quiet, warning
+from .theme import chosen, current_palette, icon, quiet, warning
 
 _NAME, _VALUE, _KIND = range(3)
 _CONTAINERS = ("list", "object")
@@ -211,6 +215,8 @@ class AttributesPane(QWidget):
     """`attach` an edit presenter, or None. `asked(command)` for what the window does: save, undo, review …"""
 
     asked = Signal(str)
+    typed = Signal()
+    """A text was begun in an editor: it can be saved before it is taken over."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -245,12 +251,21 @@ class AttributesPane(QWidget):
         self._sentence = Label()
         self._sentence.setWordWrap(True)
         self._buttons: dict[str, QToolButton] = {}
+        self._ways: dict[Way, QToolButton] = {}
         self.diff = DiffView()
         self.diff.closed.connect(lambda: self.show_diff(False))
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
+        self.sections = SectionForm()
+        self.sections.typed.connect(self._typing)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self.sections)
+        self._verdict = Label()
+        self._verdict.setWordWrap(True)
+        self._verdict.setContentsMargins(16, 0, 8, 4)
         split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(self.view)
+        split.addWidget(self._stack)
         split.addWidget(self.diff)
         split.setSizes([300, 200])
         split.setChildrenCollapsible(False)
@@ -261,6 +276,7 @@ class AttributesPane(QWidget):
         column.addWidget(self._sentence)
         column.addWidget(self.conflict)
         column.addWidget(split, 1)
+        column.addWidget(self._verdict)
         self.diff.hide()
         self.conflict.hide()
 
@@ -269,6 +285,7 @@ class AttributesPane(QWidget):
         if self._presenter is not None:
             self._presenter.changed.disconnect(self._changed)
         self._presenter = self.model.presenter = presenter
+        self.sections.attach(presenter)
         if presenter is None:
             self.model.show_fields(())
         else:
@@ -283,6 +300,7 @@ class AttributesPane(QWidget):
 
     def commit(self) -> None:
         """Take over what stands in an open editor: whoever closes or saves means that too."""
+        self.sections.commit()
         editor = self.view.indexWidget(self.view.currentIndex())
         if editor is not None:
             self.view.commitData(editor)
@@ -290,6 +308,9 @@ class AttributesPane(QWidget):
 
     def focus_form(self) -> None:
         """Put the keyboard on the first field."""
+        if self._stack.currentWidget() is self.sections:
+            self.sections.focus_form()
+            return
         self.view.setFocus()
         if not self.view.currentIndex().isValid() and self.model.rowCount():
             self.view.setCurrentIndex(self.model.index(0, _VALUE))
@@ -299,6 +320,16 @@ class AttributesPane(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(8, 4, 8, 0)
         row.setSpacing(4)
+        for way, title in WAYS.items():
+            button = QToolButton()
+            button.setText(title)
+            button.setAccessibleName(title)
+            button.setCheckable(True)
+            button.setAutoExclusive(True)
+            button.clicked.connect(lambda _=False, way=way: self._show_way(way))
+            self._ways[way] = button
+            row.addWidget(button)
+        row.addSpacing(8)
         for name, text, act in (
             ("add", LABELS["add"], self.add),
             ("remove", LABELS["remove"], self.remove),
@@ -327,6 +358,40 @@ class AttributesPane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
+        by_sections = state.way == "image"
+        self._stack.setCurrentWidget(self.sections if by_sections else self.view)
+        if by_sections:
+            self.sections.show_state(state)
+        else:
+            self._show_tree(state)
+        for way, button in self._ways.items():
+            button.setVisible(len(state.ways) > 1 and way in state.ways)
+            button.setChecked(way == state.way)
+            button.setPalette(chosen(way == state.way))
+        self._verdict.setText(state.verdict)
+        self._verdict.setVisible(bool(state.verdict))
+        self._sentence.setText(state.sentence)
+        self._sentence.setVisible(bool(state.sentence))
+        self._sentence.setContentsMargins(8, 0, 8, 0)
+        editable = state.status not in (EditStatus.READ_ONLY, EditStatus.EMPTY)
+        for name, enabled in (
+            ("add", editable),
+            ("undo", state.can_undo),
+            ("redo", state.can_redo),
+            ("review", state.changes > 0),
+            ("save", self.can_save),
+        ):
+            self._buttons[name].setEnabled(enabled)
+            self._buttons[name].setVisible(editable)
+        for name in ("add", "remove"):
+            self._buttons[name].setVisible(editable and not by_sections)
+        self._enable_remove()
+        self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
+        if not self.diff.isHidden():
+            self.diff.show_diff(self._presenter.diff().unified)
+        self.conflict.show_conflicts(state.status is EditStatus.CONFLICT, state.conflicts)
+
+    def _show_tree(self, state: EditState) -> None:
         current = self.model.field(self.view.currentIndex())
         column = self.view.currentIndex().column()
         top = self.view.verticalScrollBar()
@@ -342,25 +407,21 @@ class AttributesPane(QWidget):
                 self.view.setCurrentIndex(self.model.at(place_now, max(column, 0)))
             if top is not None:
                 top.setValue(scrolled)
-        self._sentence.setText(state.sentence)
-        self._sentence.setVisible(bool(state.sentence))
-        self._sentence.setContentsMargins(8, 0, 8, 0)
-        editable = state.status not in (EditStatus.READ_ONLY, EditStatus.EMPTY)
-        for name, enabled in (
-            ("add", editable),
-            ("undo", state.can_undo),
-            ("redo", state.can_redo),
-            ("review", state.changes > 0),
-            ("save", state.can_save),
-        ):
-            self._buttons[name].setEnabled(enabled)
-            self._buttons[name].setVisible(editable)
-        self._buttons["remove"].setVisible(editable)
-        self._enable_remove()
-        self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
-        if not self.diff.isHidden():
-            self.diff.show_diff(self._presenter.diff().unified)
-        self.conflict.show_conflicts(state.status is EditStatus.CONFLICT, state.conflicts)
+
+    @property
+    def can_save(self) -> bool:
+        """There is something to save, were it in an editor that is still open."""
+        state = self._presenter.state if self._presenter is not None else EditState()
+        return state.can_save or (state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and self.sections.pending)
+
+    def _typing(self) -> None:
+        self._buttons["save"].setEnabled(self.can_save)
+        self.typed.emit()
+
+    def _show_way(self, way: Way) -> None:
+        if self._presenter is not None:
+            self.commit()
+            self._presenter.show_way(way)
 
     def _enable_remove(self) -> None:
         field = self.model.field(self.view.currentIndex())

@@ -67,6 +67,15 @@ def added(palette: QPalette) -> QColor:
     return QColor(120, 210, 140) if is_dark(palette) else QColor(16, 112, 48)
 
 
+def chosen(on: bool) -> QPalette:
+    """For a button that is one of several: in the colour of what is selected where it is the one."""
+    palette = QPalette(current_palette())
+    if on:
+        palette.setColor(Role.Button, palette.color(Role.Highlight))
+        palette.setColor(Role.ButtonText, palette.color(Role.HighlightedText))
+    return palette
+
+
 def fixed_font() -> QFont:
     """The desktop's font of one width, for numbers that change in place and for text of documents."""
     return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)

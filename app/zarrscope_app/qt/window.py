@@ -98,6 +98,7 @@ class Window(QMainWindow):
         self.info: InfoPane = self.tabs.pages["info"]
         self.problems: ProblemsPane = self.tabs.pages["problems"]
         self.form.asked.connect(self.run)
+        self.form.typed.connect(self._edit_changed)
         self.values.told.connect(self._say)
         self.problems.chosen.connect(self._select)
         self.channels = ChannelsPanel()
@@ -227,7 +228,7 @@ class Window(QMainWindow):
 
     def _edit_changed(self) -> None:
         state = self._session.edit.state if self._session is not None else None
-        self.menus.enable(("save",), state is not None and state.can_save)
+        self.menus.enable(("save",), state is not None and self.form.can_save)
         self.menus.enable(("undo",), state is not None and state.can_undo)
         self.menus.enable(("redo",), state is not None and state.can_redo)
         self.menus.enable(("review", "revert"), state is not None and state.changes > 0)

@@ -236,6 +236,8 @@ class Keyboard:
             edit.undo()
         elif key == "ctrl+r":
             edit.redo()
+        elif key == "w":
+            edit.next_way()
         elif key == "n":
             self._add(field)
         elif key == "x" and field:

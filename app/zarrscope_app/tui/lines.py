@@ -212,11 +212,14 @@ class FormLines(Lines):
         mark = ("▸ " if field.folded else "▾ ") if field.kind in ("list", "object") else "  "
         lead, name = "  " * field.depth + mark, f"{field.label}  "
         tail = ([(" •", "accent")] if field.changed else []) + ([(f"  {field.error}", "error")] if field.error else [])
-        room = self.size.width - KIND_WIDTH - sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
+        named = self.session.edit.state.way == "fields"
+        taken = sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
+        room = self.size.width - (KIND_WIDTH if named else 1) - taken
         room = max(room, 8)
         long = cell_len(field.summary) > room
         value = set_cell_size(field.summary, room - 1) + "…" if long else set_cell_size(field.summary, room)
-        return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, (f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")]
+        kind = [(f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")] if named else []
+        return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, *kind]
 
 
 class TextLines(Lines):

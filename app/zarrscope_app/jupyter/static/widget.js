@@ -250,7 +250,16 @@ function render({ model, el: root }) {
       ...["mine", "theirs"].map((whose) => el("button", { onclick: () => send("edit.resolve", whose) }, view.words[whose] || whose)));
     const diff = view.diff ? el("pre", { class: "zs-diff" }, ...view.diff.split("\n").map((line) =>
       el("div", { class: /^\+(?!\+\+)/.test(line) ? "add" : /^-(?!--)/.test(line) ? "del" : "" }, line))) : null;
-    const form = el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
+    const ways = view.ways.length < 2 ? null : el("div", { class: "zs-bar zs-ways" }, ...view.ways.map(([way, title]) =>
+      el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => send("edit.show_way", way) }, title)));
+    const meaning = edit.way !== "image" ? null : el("div", { class: "zs-form zs-sections" }, ...edit.sections.flatMap((s) => [el("h4", {}, s.title),
+      ...s.rows.map((r) => {
+        const wrong = r.fields.map((f) => f.error).find(Boolean);
+        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label),
+          ...r.fields.flatMap((f) => may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? [el("span", {}, f.title)] : []) : [el("span", { title: f.title }, f.editor === "check" ? f.title + ": " + f.summary : f.summary)]),
+          wrong ? el("span", { class: "er" }, wrong) : el("span", { class: "zs-quiet" }, r.note));
+      }), ...s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]), edit.verdict ? el("p", {}, edit.verdict) : "");
+    const form = meaning || el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
       const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") });
       row.style.paddingLeft = f.depth * 16 + "px";
       const nested = f.kind === "list" || f.kind === "object";
@@ -262,9 +271,9 @@ function render({ model, el: root }) {
       return row;
     }));
     const name = el("input", { size: 14 }), value = el("input", { size: 20 });
-    const add = may ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add_typed", "", name.value, value.value) }, "+")) : null;
+    const add = may && !meaning ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add_typed", "", name.value, value.value) }, "+")) : null;
     const kept = pane.scrollTop;
-    pane.replaceChildren(bar, ...[conflict, form, add, diff].filter(Boolean));
+    pane.replaceChildren(...[ways, bar, conflict, form, add, diff].filter(Boolean));
     pane.scrollTop = kept;
   }
   function paintInfo(view) {

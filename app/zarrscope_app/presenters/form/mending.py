@@ -41,7 +41,7 @@ def pixel_size_change(text: str) -> Asked:
     asked = _pairs(text, words.EXAMPLE_SIZES)
 
     def change(subject: Subject) -> Sequence[Edit]:
-        shape_of = subject.around.shapes.get
+        shape_of = subject.around.shape_of
         names = [axis.name for axis in pixel_sizes(subject.attributes, 0, shape_of).axes]
         wanted = {_axis(names, name): size for name, size in asked.items()}
         return set_pixel_sizes(subject.attributes, wanted, 0, shape_of)
@@ -54,7 +54,7 @@ def unit_change(text: str) -> Asked:
     asked = _pairs(text, words.EXAMPLE_UNITS) if "=" in text else None
 
     def change(subject: Subject) -> Sequence[Edit]:
-        axes = pixel_sizes(subject.attributes, 0, subject.around.shapes.get).axes
+        axes = pixel_sizes(subject.attributes, 0, subject.around.shape_of).axes
         names = [axis.name for axis in axes]
         if asked is None:
             wanted = {i: text for i, axis in enumerate(axes) if axis.type == "space"}

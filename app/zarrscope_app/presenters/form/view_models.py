@@ -26,6 +26,8 @@ class EditStatus(Enum):
     READ_ONLY = "read-only"
 
 
+Way = Literal["image", "fields", "json"]
+"""What they mean, as sections; all members, as a tree; the document's text."""
 FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
 KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
@@ -124,5 +126,14 @@ class EditState:
     path: str = "/"
     key: str = ""
     """The document in the store."""
+    way: Way = "fields"
+    """How the attributes are shown: `fields` are those of the sections, or of the tree of members."""
+    ways: tuple[Way, ...] = ("fields",)
+    """The ways that there are for this node."""
+    sections: tuple[FormSection, ...] = ()
+    """What the attributes mean; in the way "image" only."""
+    verdict: str = ""
+    """How they agree with the text of OME-Zarr: "OME-Zarr 0.5: valid."; "" while that is not known."""
+    valid: bool = True
     title: str = "Attributes"
     """For the tab: "Attributes", with a dot while there are changes."""

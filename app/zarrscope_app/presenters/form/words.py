@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from zarrscope_app.presenters.form.view_models import Way
 from zarrscope_app.presenters.strings import clean, count, counted, short
 
 PIXEL_SIZE = "Pixel size"
@@ -15,11 +16,15 @@ NAME = "name"
 AXIS_NAME = "name of axis"
 AXIS_TYPE = "type of axis"
 COLOUR = "colour"
-CHANNEL_NAME = "name of channel"
+CHANNEL_NAME = "name"
 START, END = "contrast from", "contrast to"
 SHOWN, HIDDEN = "shown", "hidden"
 NO_UNIT = "no unit"
 LINKED = "y and x alike"
+WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"}
+"""The ways to show attributes."""
+WAITS = "Opened read-only. Open it for writing: then what you typed is taken over."
+ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
 
 def pixel_size_of(axis: str) -> str:

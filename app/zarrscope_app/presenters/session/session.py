@@ -76,10 +76,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         self._opener = opener or open_place
         self._wanted = path
         self._opening = Opening(writable, follow_links, missing_is_fill)
-        self._passable = self._falls_back = False
+        self._passable = self._falls_back = self._closed = False
         self._hierarchy: Hierarchy | None = None
         self._held: str | None = None
-        self._closed = False
         self.error: BaseException | None = None
         """Why the place, or the last node that was selected and failed, could not be read."""
         self._status = SessionStatus.OPENING
@@ -452,6 +451,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
 
     def _tell(self) -> None:
         state = self.state
+        self.edit.judge(state.tab == "attributes")
         if state != self._told:  # a picture that is painted changes nothing here, as a rule
             self._told = state
             self.changed.emit()

@@ -6,20 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
-from zarrscope.ome.metadata import block, has_multiscales
+from zarrscope.ome.metadata import block
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, is_image, make_field
 from zarrscope_app.presenters.form.view_models import Field, Row
-
-
-def is_image(subject: Subject) -> bool:
-    """Whether the attributes state an image."""
-    return (
-        isinstance(subject.attributes, dict)
-        and has_multiscales(subject.attributes)
-        and isinstance(block(subject.attributes)[0]["multiscales"][0], Mapping)
-    )
 
 
 def _text(value: Any) -> str:
@@ -135,6 +126,6 @@ def _whole(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-IMAGE = Section("name", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)
+IMAGE = Section("image", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)
 AXES = Section("axes", words.AXES, _axis_rows, _axis_edits)
 CHANNELS = Section("channels", words.CHANNELS, _channel_rows, _channel_edits)

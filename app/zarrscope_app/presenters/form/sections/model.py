@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.ome.edits import Edit
-from zarrscope.ome.metadata import resolve
+from zarrscope.ome.metadata import Axis, block, has_multiscales, multiscales, resolve
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope_app.presenters.node_details import NodeDetails
 
 MOST_ROWS = 200
 """Of one section; what is beyond them is found among all fields."""
@@ -22,15 +23,22 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is known of a node beside its attributes. Levels by their paths as the document spells them."""
+    """What is known of a node beside its attributes."""
 
     path: str = "/"
     kind: str = "group"
     dialect: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of the arrays of its levels, by their paths in the hierarchy."""
     limits: tuple[float, float] | None = None
     """The range of the data type: of integers only."""
     channels: int = 0
+    """How long the channel axis is; 1 without one, 0 where it is not known."""
+
+    def shape_of(self, path: str) -> tuple[int, ...] | None:
+        """The shape of the array that a level's path means, as the document spells the path."""
+        place = resolve(self.path, path)
+        return None if place is None else self.shapes.get(place)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,15 @@ class Section:
     edits: Callable[[Subject, Sequence[str], str], Sequence[Edit]]
     """(subject, the parts of a field's id, the text typed there) → what it asks for. Raises Refused."""
     notes: Callable[[Subject], Sequence[str]] = lambda subject: ()
+
+
+def is_image(subject: Subject) -> bool:
+    """Whether the attributes state an image."""
+    return (
+        isinstance(subject.attributes, dict)
+        and has_multiscales(subject.attributes)
+        and isinstance(block(subject.attributes)[0]["multiscales"][0], Mapping)
+    )
 
 
 def make_field(
@@ -83,34 +100,43 @@ def make_field(
 
 def surroundings_of(hierarchy: Hierarchy, node: Any) -> Surroundings:
     """Reads what is around a node's attributes. Blocks; what cannot be read is not known."""
-    from zarrscope.ome.metadata import block
-
-    attributes, path = node.attributes, node.path
-    shapes: dict[str, tuple[int, ...]] = {}
-    limits, channels = None, 0
-    entries = block(attributes)[0].get("multiscales") if isinstance(attributes, Mapping) else None
-    for entry in entries if isinstance(entries, list) else ():
-        listed = entry.get("datasets") if isinstance(entry, Mapping) else None
-        for dataset in listed if isinstance(listed, list) else ():
-            name = dataset.get("path") if isinstance(dataset, Mapping) else None
-            if not isinstance(name, str) or name in shapes:
-                continue
-            array = _array(hierarchy, path, name)
-            if array is None:
-                continue
-            shapes[name] = tuple(array.shape)
-            if limits is None:
-                limits, channels = _limits(array.dtype), _channels(entry, array.shape)
-    return Surroundings(path, node.kind, node.metadata.dialect, shapes, limits, channels)
+    found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
+    around = Surroundings(node.path, node.kind, node.metadata.dialect)
+    arrays = {level.path: _array(hierarchy, level.path) for image in found for level in image.datasets}
+    known = {path: array for path, array in arrays.items() if array is not None}
+    first = next(iter(known.values()), None)
+    if first is None:
+        return around
+    return replace(
+        around,
+        shapes={path: tuple(array.shape) for path, array in known.items()},
+        limits=_limits(first.dtype),
+        channels=_channels(found[0].axes, first.shape),
+    )
 
 
-def _array(hierarchy: Hierarchy, path: str, name: str) -> Any:
-    place = resolve(path, name)
+def surroundings_from(details: NodeDetails) -> Surroundings:
+    """The same of a node that was read already. Reads nothing."""
+    node, image = details.node, details.image
+    assert node is not None, "a node that cannot be read has no form"
+    around = Surroundings(node.path, node.kind, node.metadata.dialect)
+    if image is None or image.multiscale is None or image.path != node.path:
+        return around
+    levels = image.levels
+    return replace(
+        around,
+        shapes={level.path: tuple(level.shape) for level in levels},
+        limits=_limits(image.dtype),
+        channels=_channels(image.multiscale.axes, levels[0].shape),
+    )
+
+
+def _array(hierarchy: Hierarchy, path: str) -> Any:
     try:
-        found = hierarchy[place] if place is not None else None
+        found = hierarchy[path]
     except ZarrscopeError:
         return None
-    return found if found is not None and found.kind == "array" and "shape" not in found.metadata.unread else None
+    return found if found.kind == "array" and "shape" not in found.metadata.unread else None
 
 
 def _limits(dtype: Any) -> tuple[float, float] | None:
@@ -122,15 +148,7 @@ def _limits(dtype: Any) -> tuple[float, float] | None:
     return float(told.min), float(told.max)
 
 
-def _channels(entry: Mapping[str, Any], shape: Sequence[int]) -> int:
-    """How long the channel axis is; 1 without one."""
-    from zarrscope.ome.metadata import multiscales
-
-    found = multiscales({"multiscales": [entry]}, "/")
-    axes = found[0].axes if found else None
-    if axes is None and len(shape) == 5:  # 0.1 and 0.2
-        return shape[1]
-    for i, axis in enumerate(axes or ()):
-        if axis.type == "channel" and i < len(shape):
-            return shape[i]
-    return 1
+def _channels(axes: Sequence[Axis] | None, shape: Sequence[int]) -> int:
+    if axes is None:  # 0.1 and 0.2: t, c, z, y, x
+        return shape[1] if len(shape) == 5 else 1
+    return next((shape[i] for i, axis in enumerate(axes) if axis.type == "channel" and i < len(shape)), 1)

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from zarrscope.ome.edits import Edit, set_axis
-from zarrscope.ome.metadata import has_multiscales
 from zarrscope.ome.pixel_size import PixelSizes, pixel_sizes, set_pixel_sizes, spelled
 from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.model import Section, Subject, make_field
+from zarrscope_app.presenters.form.sections.model import Section, Subject, is_image, make_field
 from zarrscope_app.presenters.form.view_models import Row
 
 PLANE = ("y", "x")
 
 
 def _sizes(subject: Subject) -> PixelSizes | None:
-    if not isinstance(subject.attributes, dict) or not has_multiscales(subject.attributes):
+    if not is_image(subject):
         return None
-    return pixel_sizes(subject.attributes, 0, subject.around.shapes.get)
+    return pixel_sizes(subject.attributes, 0, subject.around.shape_of)
 
 
 def _plane(sizes: PixelSizes) -> tuple[int, ...]:
@@ -95,7 +94,7 @@ def _common_first(units: Sequence[str], type: str) -> tuple[str, ...]:
 
 def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
     """How long the image is along an axis: "512 pixels, 55.3 µm"."""
-    shape = subject.around.shapes.get(sizes.paths[0]) if sizes.paths else None
+    shape = subject.around.shape_of(sizes.paths[0]) if sizes.paths else None
     if shape is None or len(shape) != len(sizes.axes):
         return ""
     size = sizes.sizes[axis]
@@ -113,7 +112,7 @@ def _edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
         return set_axis(subject.attributes, 0, axis, unit=text)
     plane = _plane(sizes)
     together = plane if axis in plane and is_linked(subject, sizes) else (axis,)
-    return set_pixel_sizes(subject.attributes, dict.fromkeys(together, text), 0, subject.around.shapes.get)
+    return set_pixel_sizes(subject.attributes, dict.fromkeys(together, text), 0, subject.around.shape_of)
 
 
 def _notes(subject: Subject) -> list[str]:

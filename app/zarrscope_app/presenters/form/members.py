@@ -1,0 +1,146 @@
+"""Members of the attributes: adding, renaming, removing, moving them, and giving them another kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import pointer_of, tokens_of
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.draft import Draft, spelled
+from zarrscope_app.presenters.form.view_models import Field, FieldKind
+
+
+class EditsMembers:
+    """Part of the edit presenter: what changes which members there are. Fields of sections have none to change."""
+
+    def field(self, pointer: str) -> Field | None:
+        raise NotImplementedError
+
+    def _draft(self) -> Draft | None:
+        raise NotImplementedError
+
+    def _change(self, pointer: str, change: Any, text: str = "") -> bool:
+        raise NotImplementedError
+
+    def _refresh(self) -> None:
+        raise NotImplementedError
+
+    def _refuse(self, why: str) -> None:
+        raise NotImplementedError
+
+    def may_retype(self, pointer: str) -> bool:
+        """Whether a field can be given another kind; when not, `state.sentence` says why."""
+        field = self.field(pointer)
+        if field is None or self._draft() is None:
+            return False
+        if len(field.kinds) < 2:
+            self._refuse(strings.keeps_kind(field.label) if pointer else strings.WHOLE_STAYS)
+        return len(field.kinds) > 1
+
+    def retype(self, pointer: str, kind: FieldKind) -> None:
+        """Another kind for a field, of its `kinds` ("5" ↔ 5); others would lose what it holds, and are refused."""
+        field, draft = self.field(pointer), self._draft()
+        if field is None or draft is None or field.kind == kind:
+            return
+        value = draft.now.get(draft.prefix + pointer)
+        new = spelled(value, field.text, kind, bool(field.error)) if kind in field.kinds else None
+        if new is None:
+            self._refuse(strings.WHOLE_STAYS if not pointer else strings.would_lose(field.label, kind))
+        else:
+            text = new
+            self._change(pointer, lambda d, p: d.set_text(p, text))
+
+    def add(self, pointer: str, name: str, text: str = '""') -> str:
+        """A new member of the object or list at `pointer` (a list takes any name and appends); `text` is JSON.
+        Returns its pointer, "" when it could not be added (`state.sentence` says why)."""
+        draft = self._draft()
+        if draft is None:
+            return ""
+        if is_section_field(pointer):
+            self._refuse(words.ADD_AMONG_ALL)
+            return ""
+        now = draft.now
+        if pointer == "" and draft.prefix:
+            now = now.with_object(draft.prefix)
+        holder = now.get(draft.prefix + pointer, None)
+        if isinstance(holder, list):
+            new = f"{pointer}/{len(holder)}"
+        else:
+            new = pointer + pointer_of([name])
+            if isinstance(holder, dict) and name in holder:
+                self._refuse(strings.taken(name))
+                return ""
+        try:
+            draft.push(now.set_text(draft.prefix + new, text))
+        except ZarrscopeError as error:
+            self._refuse(strings.clean(error.message.rstrip(".")) + ".")
+            return ""
+        draft.errors.pop(pointer, None)
+        draft.folded[pointer] = False
+        self._refresh()
+        return new
+
+    def add_typed(self, pointer: str, name: str, typed: str) -> str:
+        """As `add`, with a value as a person types it: JSON, and what is none is a text. What begins as JSON and is
+        none is refused, for nobody means that as a text."""
+        bare = typed.strip()
+        try:
+            json.loads(bare)
+        except ValueError:
+            bare = bare if bare[:1] in ("{", "[", '"') else json.dumps(typed, ensure_ascii=False)
+        return self.add(pointer, name, bare)
+
+    def takes_name(self, pointer: str, name: str) -> bool:
+        """Whether the object at `pointer` can have a new member `name`; when not, `state.sentence` says why."""
+        draft = self._draft()
+        holder = draft.now.get(draft.prefix + pointer, None) if draft is not None else None
+        if isinstance(holder, dict) and name in holder:
+            self._refuse(strings.taken(name))
+            return False
+        return True
+
+    def rename(self, pointer: str, name: str) -> None:
+        """Another name for a member of an object; the attributes as a whole and items of lists have none to change."""
+        if is_section_field(pointer):
+            self._refuse(words.ADD_AMONG_ALL)
+            return
+        field = self.field(pointer)
+        if not pointer or (field is not None and not field.can_rename):
+            self._refuse(strings.ITEM_HAS_NO_NAME if pointer else strings.WHOLE_STAYS)
+            return
+        if name != tokens_of(pointer)[-1] and self.takes_name(pointer_of(tokens_of(pointer)[:-1]), name):
+            self._change(pointer, lambda d, p: d.rename(p, name), name)
+
+    def remove(self, pointer: str) -> None:
+        """Takes a member or an item out; the attributes as a whole stay."""
+        if not pointer or is_section_field(pointer):
+            self._refuse(words.ADD_AMONG_ALL if pointer else strings.WHOLE_STAYS)
+            return
+        if self._change(pointer, lambda d, p: d.remove(p)) and (draft := self._draft()):
+            draft.errors = {p: e for p, e in draft.errors.items() if not _within(p, pointer)}
+            self._refresh()
+
+    def move(self, pointer: str, by: int) -> None:
+        """Up or down among its siblings."""
+        draft = self._draft()
+        if is_section_field(pointer):
+            return
+        tokens = tokens_of(pointer)
+        if draft is None or not tokens:
+            return
+        holder = draft.now.get(draft.prefix + pointer_of(tokens[:-1]), None)
+        at = [*holder].index(tokens[-1]) if isinstance(holder, dict) else int(tokens[-1])
+        if isinstance(holder, dict | list) and 0 <= at + by < len(holder):
+            self._change(pointer, lambda d, p: d.move(p, at + by))
+
+
+def is_section_field(pointer: str) -> bool:
+    """Ids of sections and their fields are no JSON pointers."""
+    return bool(pointer) and not pointer.startswith("/")
+
+
+def _within(pointer: str, above: str) -> bool:
+    return pointer == above or pointer.startswith(above + "/")

@@ -1,0 +1,110 @@
+"""The way of the form that shows what attributes mean: sections of the selected node, its edits, and their verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
+from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
+from zarrscope_app.presenters.form.view_models import Field, FormSection
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class SectionForm:
+    """Sections by node: what is around each node, and which of its fields are edited as one."""
+
+    def __init__(self) -> None:
+        self._around: dict[str, Surroundings] = {}
+        self._linked: dict[str, bool] = {}
+
+    def surround(self, around: Surroundings) -> None:
+        """What is known of a node beside its attributes."""
+        self._around[around.path] = around
+
+    def _subject(self, path: str, draft: Draft, document: Document) -> Subject:
+        around = self._around.get(path, Surroundings(path))
+        return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
+
+    def sections(self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING) -> tuple[FormSection, ...]:
+        """The sections that fit, with what was typed and is wrong, and which fields differ from what is stored.
+
+        `waiting`: field → text that is not taken over yet.
+        """
+        now = sections_of(self._subject(path, draft, draft.now))
+        typed = {id: (text, "") for id, text in waiting.items()}
+        if not draft.dirty:
+            return tuple(_with_state(section, typed, None) for section in now) if typed else now
+        stored = sections_of(self._subject(path, draft, draft.base))
+        before = {field.pointer: field.text for section in stored for row in section.rows for field in row.fields}
+        return tuple(_with_state(section, {**draft.errors, **typed}, before) for section in now)
+
+    def edited(self, path: str, draft: Draft, id: str, text: str) -> Document:
+        """The document with a field's text as typed. Raises ZarrscopeError."""
+        if id == "linked":
+            self._linked[path] = text.strip().lower() == "true"
+            return draft.now
+        edits = edits_of(self._subject(path, draft, draft.now), id, text)
+        return apply(draft.now, draft.prefix, edits)
+
+    def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
+        """What is wrong with a text for a field; "" where nothing is. Changes nothing; for any thread."""
+        if id == "linked":
+            return ""
+        found = {f.pointer: f for section in self.sections(path, draft) for row in section.rows for f in row.fields}
+        if id in found and found[id].kind == "number" and not strings.is_number(text):
+            return strings.NOT_A_NUMBER
+        try:
+            self.edited(path, draft, id, text)
+        except ZarrscopeError as error:
+            return strings.clean(error.message.rstrip(".")) + "."
+        return ""
+
+
+def _with_state(
+    section: FormSection, typed: Mapping[str, tuple[str, str]], before: Mapping[str, str] | None
+) -> FormSection:
+    def stated(field: Field) -> Field:
+        text, error = typed.get(field.pointer, (field.text, ""))
+        changed = before is not None and field.pointer != "linked" and before.get(field.pointer, "") != field.text
+        return replace(field, text=text, error=error, changed=changed)
+
+    rows = tuple(replace(row, fields=tuple(stated(field) for field in row.fields)) for row in section.rows)
+    return replace(section, rows=rows)
+
+
+class Judge:
+    """The verdict on the attributes on show, made in the background; the latest wins."""
+
+    def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
+        self._owner, self._told = owner, told
+        self._document: Document | None = None
+        self._ticket: Ticket | None = None
+        self.verdict = Verdict("")
+        """Of the document that was judged last."""
+
+    def look_at(self, draft: Draft) -> None:
+        """Judges the draft as it is now, unless that was done."""
+        document = draft.now
+        if document is self._document:
+            return
+        self._document = document
+        attributes = document.get(draft.prefix, {})
+        if self._ticket is not None:
+            self._ticket.cancel()
+
+        def done(outcome: JobResult[Verdict]) -> None:
+            self._ticket = None
+            self.verdict = outcome.value or Verdict("")
+            self._told()
+
+        self._ticket = self._owner.fetch(lambda: verdict(attributes, version_of(attributes)), done)

@@ -1,0 +1,280 @@
+"""What attributes mean, as sections of editors: pixel size, channels, axes. It mirrors the presenter's sections.
+
+Editors stay while the sections have the same fields, so that the keyboard's focus and a text that is being typed
+survive; a text is tried while it is typed, and taken over by Enter or on leaving the field.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QPalette
+from qtpy.QtWidgets import QCheckBox, QFrame, QGridLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters.form.view_models import EditState, FormSection, Row
+
+from .editors import Choice, Colour
+from .text import Label, tip
+from .theme import current_palette, quiet, warning
+
+_WIDTHS = {"number": 88, "colour": 96, "choice": 144}
+_LABEL_WIDTH = 40
+_UNTITLED = 2
+"""So many fields side by side say what they are without a heading."""
+
+
+class SectionForm(QScrollArea):
+    """`attach` an edit presenter, or None; `show_state` paints what it says. `typed`: a text was begun."""
+
+    typed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: EditPresenter | None = None
+        self._shape: list[Any] = []
+        self._state = EditState()
+        self.editors: dict[str, QWidget] = {}
+        """By the ids of their fields."""
+        self._notes: dict[str, Label] = {}
+        self._wrong: dict[str, str] = {}
+        """Field → what is wrong with the text that is being typed there."""
+        self._wants_focus = False
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def attach(self, presenter: EditPresenter | None) -> None:
+        """Edit through another presenter."""
+        self._presenter = presenter
+
+    def show_state(self, state: EditState) -> None:
+        """Paint the sections; a text that somebody is typing is left alone."""
+        self._state = state
+        shape = [
+            (section.id, row.label, field.pointer, field.editor, field.choices)
+            for section in state.sections
+            for row in section.rows
+            for field in row.fields
+        ]
+        if shape != self._shape:
+            self._shape = shape
+            self._build(state.sections)
+        for section in state.sections:
+            for row in section.rows:
+                for field in row.fields:
+                    self._show_field(field)
+                self._show_note(section, row)
+            self._show_notes(section)
+        self._focus_first()
+
+    @property
+    def pending(self) -> bool:
+        """A text stands in an editor that is not taken over yet."""
+        return any(_is_typed_in(editor) for editor in self.editors.values())
+
+    def commit(self) -> None:
+        """Take over what stands in the editor that has the keyboard."""
+        for id, editor in self.editors.items():
+            line = _line(editor)
+            if line is not None and line.hasFocus():
+                self._typed(id)
+
+    def focus_form(self) -> None:
+        """Put the keyboard on the first field, as soon as it is seen."""
+        self._wants_focus = True
+        self._focus_first()
+
+    def _focus_first(self) -> None:
+        first = next(iter(self.editors.values()), None)
+        if first is not None and self._wants_focus and self.isVisible():
+            self._wants_focus = False
+            first.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def focusInEvent(self, event: Any) -> None:
+        """Qt hands over the focus of the page that was in front before."""
+        super().focusInEvent(event)
+        self.focus_form()
+
+    def jump(self, id: str) -> bool:
+        """Put the keyboard on a field."""
+        editor = self.editors.get(id)
+        if editor is not None:
+            self.ensureWidgetVisible(editor)
+            editor.setFocus(Qt.FocusReason.TabFocusReason)
+        return editor is not None
+
+    # ---------------------------------------------------------------- widgets
+    def _build(self, sections: tuple[FormSection, ...]) -> None:
+        focused = next((id for id, editor in self.editors.items() if editor.hasFocus()), "")
+        self.editors, self._notes, self._wrong = {}, {}, {}
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(16, 0, 8, 16)
+        column.setSpacing(4)
+        for section in sections:
+            title = Label(section.title)
+            font = title.font()
+            font.setBold(True)
+            title.setFont(font)
+            column.addSpacing(8)
+            column.addWidget(title)
+            column.addLayout(self._grid(section))
+            column.addWidget(self._note(section.id))
+        column.addStretch(1)
+        self.setWidget(page)
+        page.show()
+        self._order_tabs(sections)
+        if focused:
+            self.jump(focused)
+
+    def _grid(self, section: FormSection) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        widest = max((len(row.fields) for row in section.rows), default=0)
+        if widest > _UNTITLED:
+            for place, field in enumerate(section.rows[0].fields):
+                if field.editor != "check":  # that says itself what it is
+                    head = self._note(f"{section.id}/head/{place}")
+                    self._tell(head, field.title, False)
+                    grid.addWidget(head, 0, 1 + place)
+        for line, row in enumerate(section.rows, 1):
+            label = Label(row.label)
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(label, line, 0)
+            for place, field in enumerate(row.fields):
+                editor = self._editor(field)
+                self.editors[field.pointer] = editor
+                span = widest - place if len(row.fields) == 1 else 1
+                grid.addWidget(editor, line, 1 + place, 1, span, Qt.AlignmentFlag.AlignLeft)
+            grid.addWidget(self._note(f"{section.id}/{line - 1}"), line, 1 + widest)
+        grid.setColumnStretch(1 + widest, 1)
+        return grid
+
+    def _note(self, id: str) -> Label:
+        note = Label()
+        note.setWordWrap("/" not in id)
+        self._notes[id] = note
+        return note
+
+    def _editor(self, field: Field) -> QWidget:
+        id = field.pointer
+        if field.editor == "check":
+            check = QCheckBox(field.title)
+            check.toggled.connect(lambda on: self._edit(id, "true" if on else "false"))
+            editor: QWidget = check
+        elif field.editor == "choice":
+            choice = Choice(self, field.choices, free=True)
+            choice.activated.connect(lambda _: self._typed(id))
+            self._watch(choice.lineEdit(), id)
+            editor = choice
+        else:
+            line = Colour(self) if field.editor == "colour" else QLineEdit()
+            self._watch(line, id)
+            editor = line
+        width = _WIDTHS.get("number" if field.kind == "number" else field.editor)
+        if width is not None:
+            editor.setFixedWidth(width)
+        elif field.editor == "line":
+            editor.setMinimumWidth(136)
+        editor.setAccessibleName(field.label)
+        editor.setToolTip(tip(field.title))
+        return editor
+
+    def _watch(self, line: QLineEdit | None, id: str) -> None:
+        assert line is not None
+        line.textEdited.connect(partial(self._try, id))
+        line.editingFinished.connect(partial(self._typed, id))
+
+    def _order_tabs(self, sections: tuple[FormSection, ...]) -> None:
+        """Down each column: a size is followed by a size."""
+        found: list[QWidget] = []
+        for section in sections:
+            for place in range(max((len(row.fields) for row in section.rows), default=0)):
+                found += [self.editors[row.fields[place].pointer] for row in section.rows if place < len(row.fields)]
+        for one, other in pairwise(found):
+            QWidget.setTabOrder(one, other)
+
+    # ---------------------------------------------------------------- painting
+    def _show_field(self, field: Field) -> None:
+        editor = self.editors[field.pointer]
+        if isinstance(editor, QCheckBox):
+            blocker = QSignalBlocker(editor)
+            editor.setChecked(field.text == "true")
+            blocker.unblock()
+        elif isinstance(editor, Choice):
+            if not _is_typed_in(editor):
+                editor.setCurrentText(field.text)
+        elif isinstance(editor, QLineEdit) and not _is_typed_in(editor):
+            editor.setText(field.text)
+        font = editor.font()
+        if font.bold() != field.changed:
+            font.setBold(field.changed)
+            editor.setFont(font)
+
+    def _show_note(self, section: FormSection, row: Row) -> None:
+        error = next(filter(None, (self._wrong.get(f.pointer, "") or f.error for f in row.fields)), "")
+        line = section.rows.index(row)
+        self._tell(self._notes[f"{section.id}/{line}"], error or row.note, bool(error))
+
+    def _show_notes(self, section: FormSection) -> None:
+        note = self._notes[section.id]
+        self._tell(note, "\n".join(section.notes), False)
+        note.setVisible(bool(section.notes))
+
+    def _tell(self, label: Label, text: str, wrong: bool) -> None:
+        palette = QPalette(self.palette())
+        colour = warning(current_palette()) if wrong else quiet(current_palette())
+        palette.setColor(QPalette.ColorRole.WindowText, colour)
+        label.setPalette(palette)
+        label.setText(text)
+
+    # ---------------------------------------------------------------- typing
+    def _try(self, id: str, text: str) -> None:
+        """While somebody types: what is wrong is said at once; in a place open for reading, the text waits."""
+        if self._presenter is None:
+            return
+        self.typed.emit()
+        if self._state.status is EditStatus.READ_ONLY:
+            self._presenter.edit(id, text)
+        else:
+            self._presenter.try_text(id, text, partial(self._tried, id))
+
+    def _tried(self, id: str, error: str) -> None:
+        editor = self.editors.get(id)
+        if editor is not None and _is_typed_in(editor):
+            self._wrong[id] = error
+            for section in self._state.sections:
+                for row in section.rows:
+                    self._show_note(section, row)
+
+    def _typed(self, id: str) -> None:
+        line = _line(self.editors[id]) if id in self.editors else None
+        if line is not None:
+            text = line.text()
+            self._wrong.pop(id, None)
+            line.setModified(False)
+            self._edit(id, text)
+
+    def _edit(self, id: str, text: str) -> None:
+        field = next(
+            (f for section in self._state.sections for row in section.rows for f in row.fields if f.pointer == id), None
+        )
+        if self._presenter is not None and field is not None and (field.text != text or field.error):
+            self._presenter.edit(id, text)
+
+
+def _line(editor: QWidget) -> QLineEdit | None:
+    """The line in which somebody types."""
+    line = editor.lineEdit() if isinstance(editor, Choice) else editor
+    return line if isinstance(line, QLineEdit) else None
+
+
+def _is_typed_in(editor: QWidget) -> bool:
+    line = _line(editor)
+    return line is not None and line.hasFocus() and line.isModified()

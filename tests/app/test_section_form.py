@@ -1,0 +1,330 @@
+"""What attributes mean, as sections of fields: a pixel size of a pyramid in few gestures, in every host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.ome.metadata import multiscales
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import EditStatus, Field, Session
+
+SECONDS = 20
+AXES = [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+
+
+def level(path: str, factor: float) -> dict[str, Any]:
+    scale = {"type": "scale", "scale": [1.0, 0.2 * factor, 0.2 * factor]}
+    moved = {"type": "translation", "translation": [0.0, 0.1 * (factor - 1), 0.1 * (factor - 1)]}
+    return {"path": path, "coordinateTransformations": [scale, moved]}
+
+
+CHANNEL = {"label": "a", "color": "FF0000", "window": {"min": 0, "max": 255, "start": 0, "end": 200}, "active": True}
+ATTRIBUTES = {
+    "ome": {
+        "version": "0.5",
+        "multiscales": [{"name": "cells", "axes": AXES, "datasets": [level("0", 1), level("1", 2), level("2", 4)]}],
+        "omero": {"channels": [CHANNEL]},
+    },
+    "mine": {"note": 1e-3},
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    h = zarrscope.open(str(tmp_path / "x.zarr"), "w-")
+    h.root.attrs.put(ATTRIBUTES)
+    for i in range(3):
+        h.create_array(f"/{i}", shape=(4, 32 >> i, 32 >> i), dtype="uint8", chunks=(4, 32, 32))
+    h.create_group("/plain", attributes={"n": 1})
+    return str(tmp_path / "x.zarr")
+
+
+@pytest.fixture
+def session(place: str, mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
+    made: list[Session] = []
+
+    def session(writable: bool = True) -> Session:
+        made.append(Session(place, mailbox, writable=writable))
+        made[-1].set_tab("attributes")
+        mailbox.run_until(lambda: bool(made[-1].edit.state.sections), SECONDS)
+        return made[-1]
+
+    yield session
+    for each in made:
+        each.close()
+
+
+def field(session: Session, id: str) -> Field:
+    found = session.edit.field(id)
+    assert found is not None
+    return found
+
+
+def scales(place: str) -> list[Any]:
+    (image,) = multiscales(zarrscope.open(place).root.attributes, "/")
+    return [dataset.scale for dataset in image.datasets]
+
+
+# ---------------------------------------------------------------------- the presenter
+def test_one_field_is_one_edit_of_all_levels_in_one_diff_one_undo_one_save(
+    session: Callable[..., Session], place: str, mailbox: Mailbox
+) -> None:
+    s = session()
+    edit, before = s.edit, Path(place, "zarr.json").read_bytes()
+    assert (edit.state.way, edit.state.ways) == ("image", ("image", "fields"))
+    notes = [note for section in edit.state.sections for note in section.notes]
+    assert notes == ["Levels 1 to 2 follow: ×2, ×4 in y and x; ×1 in z."]
+    edit.edit("size/1", "0.108")
+    assert [field(s, f"size/{i}").text for i in range(3)] == ["1", "0.108", "0.108"], "y and x are alike"
+    assert [field(s, f"size/{i}").changed for i in range(3)] == [False, True, True]
+    assert Path(place, "zarr.json").read_bytes() == before
+    edit.undo()
+    assert not edit.state.can_undo
+    assert edit.state.changes == 0
+    edit.redo()
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN, SECONDS)
+    assert scales(place) == [(1, 0.108, 0.108), (1, 0.216, 0.216), (1, 0.432, 0.432)]
+
+
+def test_all_ways_show_the_same_edits(session: Callable[..., Session]) -> None:
+    s = session()
+    edit = s.edit
+    edit.edit("size/0", "3")
+    edit.show_way("fields")
+    at = "/ome/multiscales/0/datasets/{}/coordinateTransformations/0/scale/0"
+    assert [field(s, at.format(i)).text for i in range(3)] == ["3", "3.0", "3.0"]
+    edit.edit("/ome/multiscales/0/name", "other")
+    edit.edit(at.format(0), "-1")
+    assert edit.state.status is EditStatus.INVALID
+    edit.edit(at.format(0), "4.5")
+    edit.show_way("image")
+    assert field(s, "name").text == "other"
+    assert field(s, "size/0").text == "4.5"
+    seen = []
+    for _ in edit.state.ways:
+        edit.next_way()
+        seen.append(edit.state.way)
+    assert seen == [*edit.state.ways[1:], "image"]
+
+
+def test_parted_axes_are_edited_by_themselves(session: Callable[..., Session]) -> None:
+    s = session()
+    s.edit.edit("linked", "false")
+    assert s.edit.state.changes == 0
+    s.edit.edit("size/2", "0.5")
+    assert [field(s, f"size/{i}").text for i in (1, 2)] == ["0.2", "0.5"]
+
+
+def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(session: Callable[..., Session]) -> None:
+    s = session()
+    for id, wrong, said, right in (
+        ("size/1", "-1", "is no size", "0.3"),
+        ("size/1", "abc", "not a number", "0.3"),
+        ("channel/0/color", "red", "not a colour", "#0f8"),
+        ("channel/0/start", "250", "empty", "100"),
+        ("axis/0/name", "y", "Another axis", "w"),
+    ):
+        s.edit.edit(id, wrong)
+        assert (field(s, id).text, said in field(s, id).error) == (wrong, True)
+        assert not s.edit.state.can_save
+        assert s.edit.state.status is EditStatus.INVALID
+        s.edit.edit(id, right)
+        assert not field(s, id).error
+    assert field(s, "channel/0/color").text == "00FF88"
+
+
+def test_a_text_is_tried_while_it_is_typed_and_nothing_changes(
+    session: Callable[..., Session], mailbox: Mailbox
+) -> None:
+    s = session()
+    told: list[str] = []
+    for text in ("-", "-3", "0.3"):
+        s.edit.try_text("size/0", text, told.append)
+        mailbox.run_until(lambda text=text: len(told) == ("-", "-3", "0.3").index(text) + 1, SECONDS)  # type: ignore[misc]
+    assert [bool(each) for each in told] == [True, True, False]
+    assert s.edit.state.changes == 0
+    assert not s.edit.state.can_undo
+
+
+def test_the_verdict_follows_the_edits(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    mailbox.run_until(lambda: "valid" in s.edit.state.verdict, SECONDS)
+    s.edit.edit("axis/0/type", "time")
+    s.edit.edit("axis/1/type", "time")
+    mailbox.run_until(lambda: not s.edit.state.valid, SECONDS)
+    assert "error" in s.edit.state.verdict
+    assert "/ome/multiscales/0/axes" in s.edit.state.verdict
+    s.edit.revert()
+    mailbox.run_until(lambda: s.edit.state.valid, SECONDS)
+
+
+def test_what_is_typed_into_a_place_open_for_reading_waits(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session(writable=False)
+    assert s.edit.state.status is EditStatus.READ_ONLY
+    s.edit.edit("size/0", "3")
+    s.edit.edit("size/1", "0.5")
+    assert field(s, "size/0").text == "1"
+    shown = {f.pointer: f.text for section in s.edit.state.sections for row in section.rows for f in row.fields}
+    assert shown["size/0"] == "3"
+    assert "Open it for writing" in s.edit.state.sentence
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
+    assert [field(s, f"size/{i}").text for i in range(3)] == ["3", "0.5", "0.5"]
+
+
+def test_sections_have_no_members_to_add_or_rename(session: Callable[..., Session]) -> None:
+    s = session()
+    assert s.edit.add("pixels", "x") == ""
+    assert "All fields" in s.edit.state.sentence
+    s.edit.rename("size/0", "x")
+    s.edit.remove("size/0")
+    s.edit.move("size/0", 1)
+    assert s.edit.state.changes == 0
+
+
+def test_what_means_nothing_known_is_shown_as_fields(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    s.select("/plain")
+    mailbox.run_until(lambda: s.edit.field("/n") is not None, SECONDS)
+    assert (s.edit.state.way, s.edit.state.ways) == ("fields", ("fields",))
+    s.select("/")
+    mailbox.run_until(lambda: bool(s.edit.state.sections), SECONDS)
+    assert s.edit.state.way == "image", "what was chosen for images stays"
+
+
+@pytest.mark.parametrize("junk", [[], {}, {"axes": 3}, {"datasets": [None, 3, {"path": 3}]}, {"axes": [None, {}]}, "x"])
+def test_junk_is_shown_as_far_as_it_goes(junk: Any, tmp_path: Path, mailbox: Mailbox) -> None:
+    h = zarrscope.open(str(tmp_path / "x.zarr"), "w-")
+    h.root.attrs.put({"ome": {"version": "0.5", "multiscales": [junk], "omero": {"channels": [3, {}]}}})
+    s = Session(str(tmp_path / "x.zarr"), mailbox, writable=True)
+    try:
+        mailbox.run_until(lambda: bool(s.edit.state.fields), SECONDS)
+        assert not s.problems.items or all("wrong inside" not in p.headline for p in s.problems.items)
+    finally:
+        s.close()
+
+
+# ---------------------------------------------------------------------- the hosts
+@pytest.mark.needs("qt")
+def test_in_the_window_by_keyboard_alone(qtbot: Any, place: str) -> None:
+    """E, size of z, Tab, size of y (x follows), Ctrl+S: five gestures for nine scales and six translations."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QApplication, QLineEdit
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    window.activateWindow()
+    qtbot.waitActive(window, timeout=SECONDS * 1000)
+    window.open(place, True)
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: session.node is not None and bool(session.edit.state.fields), timeout=SECONDS * 1000)
+    qtbot.keyClick(window, Qt.Key.Key_E)
+    qtbot.waitUntil(
+        lambda: window.form.sections.editors.get("size/0") is QApplication.focusWidget(), timeout=SECONDS * 1000
+    )
+    z = window.form.sections.editors["size/0"]
+    assert isinstance(z, QLineEdit)
+    assert z.selectedText() == z.text(), "what is there is typed over"
+    qtbot.keyClicks(z, "2.5")
+    qtbot.keyClick(z, Qt.Key.Key_Tab)
+    y = QApplication.focusWidget()
+    assert y is window.form.sections.editors["size/1"]
+    qtbot.keyClicks(y, "0.1")
+    x: Any = window.form.sections.editors["size/2"]
+    qtbot.keyClick(y, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: scales(place)[0][0] == 2.5, timeout=SECONDS * 1000)
+    assert scales(place) == [(2.5, 0.1, 0.1), (2.5, 0.2, 0.2), (2.5, 0.4, 0.4)]
+    qtbot.waitUntil(lambda: x.text() == "0.1", timeout=SECONDS * 1000)
+
+
+@pytest.mark.needs("qt")
+def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -> None:
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    window.open(place, False)
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: bool(session.edit.state.sections), timeout=SECONDS * 1000)
+    session.set_tab("attributes")
+    form = window.form.sections
+    qtbot.waitUntil(lambda: "size/0" in form.editors, timeout=SECONDS * 1000)
+    z: Any = form.editors["size/0"]
+    z.setFocus()
+    z.selectAll()
+    qtbot.keyClicks(z, "4")
+    assert "Open it for writing" in session.edit.state.sentence
+    session.set_writable(True)
+    qtbot.waitUntil(lambda: session.edit.state.changes > 0, timeout=SECONDS * 1000)
+    z = form.editors["size/0"]
+    qtbot.waitUntil(lambda: z.text() == "4", timeout=SECONDS * 1000)
+    z = form.editors["size/0"]
+    z.setFocus()
+    z.selectAll()
+    qtbot.keyClicks(z, "-4")
+    qtbot.waitUntil(lambda: "is no size" in form._notes["pixels/0"].text(), timeout=SECONDS * 1000)
+    session.edit.revert()
+
+
+def test_in_the_terminal(place: str) -> None:
+    from zarrscope_app.tui.app import Explorer
+    from zarrscope_app.tui.lines import FormLines
+
+    app = Explorer(place, writable=True, grey=False)
+
+    async def until(pilot: Any, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not happened():
+                await pilot.pause(0.01)
+
+    async def mend() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            s = app.session
+            await until(pilot, lambda: s.node is not None and bool(s.edit.state.fields))
+            await pilot.press("e")
+            await until(pilot, lambda: app._panes.current == "attributes" and bool(s.edit.state.sections))
+            form = app.query_one("#attributes", FormLines)
+            form.move([f.pointer for f in s.edit.state.fields].index("size/1"))
+            await pilot.press("enter", *(["backspace"] * 3), "0", ".", "5", "enter")
+            assert [field(s, f"size/{i}").text for i in (1, 2)] == ["0.5", "0.5"]
+            await pilot.press("w")
+            await until(pilot, lambda: s.edit.state.way == "fields")
+            await pilot.press("w")
+            await until(pilot, lambda: s.edit.state.way == "image")
+            s.edit.revert()
+
+    asyncio.run(mend())
+
+
+def test_in_the_notebook(place: str, mailbox: Mailbox) -> None:
+    from zarrscope_app.jupyter import Explorer
+
+    widget = Explorer(place, post=mailbox, editable=True)
+    try:
+        mailbox.run_until(lambda: bool(widget.view.get("edit", {}).get("sections")), SECONDS)
+        assert widget.view["ways"] == [["image", "Image"], ["fields", "All fields"]]
+        json.dumps(widget.view["edit"])
+        widget._receive(widget, {"do": "edit.edit", "args": ["size/1", "0.5"]})
+        mailbox.run_until(lambda: widget.view["edit"]["changes"] > 0, SECONDS)
+        assert field(widget.session, "size/2").text == "0.5"
+        widget._receive(widget, {"do": "edit.show_way", "args": ["fields"]})
+        mailbox.run_until(lambda: widget.view["edit"]["way"] == "fields", SECONDS)
+    finally:
+        widget.session.edit.revert()
+        widget.close()
