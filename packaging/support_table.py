@@ -180,6 +180,7 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sqlite": ("zarr-python 2.18", ("test_stores_databases",)),
     "lmdb": ("zarr-python 2.18", ("test_stores_databases",)),
     "dbm": ("zarr-python 2.18", ("test_stores_databases",)),
+    "redis": ("fakeredis, a Redis server where installed, zarr-python 2.18", ("test_stores_redis",)),
     "http": ("a server on loopback", ("test_stores", "test_stores_zip_http", "test_stores_http_hostile")),
     "zip": (
         "Python's zipfile, zarr-python, unzip where installed",

@@ -93,6 +93,7 @@ def missing(thing: str) -> str | None:
         ),
         "azure": lambda: _server("azure"),
         "sshd": lambda: _server("sshd"),
+        "redis": lambda: _server("redis"),
         "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",
     }[thing]()
 

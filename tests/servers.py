@@ -44,9 +44,13 @@ def _sshd() -> str | None:
     return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
+def _redis() -> str | None:
+    return shutil.which("redis-server")
+
+
 def missing(service: str) -> str | None:
     """Why `service` cannot run here and how to get it; None when it can."""
-    found: dict[str, Callable[[], object]] = {"azure": _azurite, "sshd": _sshd}
+    found: dict[str, Callable[[], object]] = {"azure": _azurite, "sshd": _sshd, "redis": _redis}
     return None if found[service]() else f"no server for {service}: packaging/check --servers installs it"
 
 
@@ -113,6 +117,21 @@ def azure() -> Iterator[str]:
     url = f"http://127.0.0.1:{port}/devstoreaccount1"
     with _running(command, lambda: _answers(url)):
         yield url
+
+
+@contextmanager
+def redis() -> Iterator[str]:
+    """A Redis server that keeps all in memory: its address."""
+    program, port = _redis(), free_port()
+    assert program is not None
+
+    def answers() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    with _running(command, answers):
+        yield f"redis://127.0.0.1:{port}"
 
 
 @contextmanager

@@ -147,6 +147,14 @@ _TABLE = (
         endings=("", ".db", ".dat"),
     ),
     StoreKind(
+        "redis",
+        "a Redis server, as zarr-python 2 writes to it: redis://host:6379/0/prefix",
+        "zarrscope.stores.redis:open_redis",
+        also=("rediss",),
+        extra="redis",
+        needs=("redis",),
+    ),
+    StoreKind(
         "http",
         "a folder or archive on a web server",
         "zarrscope.stores.http:open_web",

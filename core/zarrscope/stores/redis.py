@@ -1,0 +1,216 @@
+"""A Redis server as a store: redis://host:6379/0/prefix, in the layout of zarr-python 2's RedisStore.
+
+A value is a string at the key "prefix:key"; the prefix is "zarr" where none is named, the database 0. Many values are
+asked for in one round trip. A value is compared and stored in one transaction (WATCH, MULTI), so that other clients
+take their turn. Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.RedisStore
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from zarrscope.errors import Conflict, Denied, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import cause, conceal
+from zarrscope.model.storage import Answer, ByteRange, Request, Version
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.network import network, others
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.store import Store
+from zarrscope.stores.whole_address import whole_address
+
+PREFIX = "zarr"
+AT_ONCE = 64
+"""Values per round trip."""
+_SCANNED = 1000
+
+
+class RedisStore(Store):
+    """The strings beneath "prefix:" in one database. It connects when that is needed, and again after `close`."""
+
+    remote = True
+
+    def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
+        conceal(options)
+        server, database, prefix = place_of(url)
+        self.url = f"{server}/{database}/{prefix}"
+        self._prefix = f"{prefix}:"
+        self._address = f"{server}/{database}"
+        self._options = others(options)
+        self._seconds = network(options).timeout
+        self._opened: Any = None
+        self.writable = writable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened_again, (self.url, self.writable)
+
+    @property
+    def _client(self) -> Any:
+        if self._opened is None:
+            import redis
+
+            self._opened = redis.Redis.from_url(
+                self._address, socket_timeout=self._seconds, socket_connect_timeout=self._seconds, **self._options
+            )
+        return self._opened
+
+    def close(self) -> None:
+        """Ends the connections; the next request makes them anew."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @contextmanager
+    def _asking(self, key: str) -> Iterator[Any]:
+        """The client; its failures as ours."""
+        import redis
+
+        try:
+            yield self._client
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key or None) from error.__cause__
+        except redis.WatchError as error:
+            raise Conflict(
+                "Somebody else was writing or erasing the same value",
+                store=self.url,
+                key=key,
+                theirs=None,
+                advice="Compare both versions, then save again.",
+            ) from error
+        except redis.RedisError as error:
+            refused = isinstance(error, redis.AuthenticationError) or "NOPERM" in str(error) or "NOAUTH" in str(error)
+            kind = Denied if refused else Unreadable
+            raise kind(
+                f"The Redis server does not answer as it should: {cause(error)}",
+                store=self.url,
+                key=key or None,
+                advice="Check the address, the password and the network, then try again.",
+            ) from cause(error)
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        with self._asking(key):
+            answer = self._answers([(key, part)], limit)[0]
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            return answer
+
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        for first in range(0, len(requests), AT_ONCE):
+            if cancelled():
+                return
+            some = requests[first : first + AT_ONCE]
+            try:
+                with self._asking(some[0][0]):
+                    answers = self._answers(some, limit)
+            except ZarrscopeError as error:
+                answers = [error] * len(some)
+            yield from enumerate(answers, first)
+
+    def _answers(self, requests: Sequence[Request], limit: int | None) -> list[Answer]:
+        """In one round trip; in two where values may be too large."""
+        sizes: list[int] | None = None
+        if limit is not None:
+            with self._client.pipeline(transaction=False) as asked:
+                for key, _ in requests:
+                    asked.strlen(self._name(key))
+                sizes = asked.execute()
+        with self._client.pipeline(transaction=False) as asked:
+            for i, (key, part) in enumerate(requests):
+                self._ask(asked, key, part, None if sizes is None or limit is None or sizes[i] <= limit else limit)
+            found = asked.execute()
+        answers: list[Answer] = []
+        for i, (key, part) in enumerate(requests):
+            held, value = found[2 * i : 2 * i + 2]
+            size = len(value) if sizes is None or part is not None else sizes[i]
+            if held and limit is not None and size > limit:
+                answers.append(too_large(size, limit).located(store=self.url, key=key))
+            else:
+                answers.append(bytes(value) if held else None)
+        return answers
+
+    def _ask(self, asked: Any, key: str, part: ByteRange | None, most: int | None) -> None:
+        """Whether there is a value, and the bytes of it that are wanted."""
+        name = self._name(key)
+        asked.exists(name)
+        if part is None:
+            asked.getrange(name, 0, -1 if most is None else 0)
+        elif part.length == 0:
+            asked.getrange(name, 1, 0)
+        elif part.start is None:
+            asked.getrange(name, -(part.length or 0), -1)
+        else:
+            asked.getrange(name, part.start, -1 if part.length is None else part.start + part.length - 1)
+
+    def _name(self, key: str) -> bytes:
+        return (self._prefix + key).encode("utf-8", "surrogatepass")
+
+    # ------------------------------------------------------------------ listing
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        start = self._name(prefix)
+        pattern = re.sub(rb"([*?\[\]\\^])", rb"\\\1", start) + b"*"
+        seen: set[bytes] = set()
+        cursor = 0
+        while True:
+            with self._asking(prefix) as client:
+                cursor, names = client.scan(cursor, match=pattern, count=_SCANNED, _type="STRING")
+            for name in names:
+                if name not in seen and name.startswith(start):
+                    seen.add(name)
+                    yield name[len(self._prefix) :].decode("utf-8", "surrogateescape")
+            if not cursor:
+                return
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        name = self._name(key)
+        with self._asking(key) as client:
+            if expect is None:
+                client.set(name, value)
+                return Version.of(value)
+            with client.pipeline() as turn:
+                turn.watch(name)
+                found = turn.get(name)
+                self._expect(key, expect, None if found is None else (bytes(found), Version.of(bytes(found))))
+                turn.multi()
+                turn.set(name, value)
+                turn.execute()
+        return Version.of(value)
+
+    def _erase(self, key: str) -> None:
+        with self._asking(key) as client:
+            client.delete(self._name(key))
+
+
+def place_of(url: str) -> tuple[str, int, str]:
+    """("redis://host:port", database, prefix) of an address. Raises Refused for another form."""
+    scheme, _, rest = whole_address(url).partition("://")
+    host, _, path = rest.partition("/")
+    database, _, prefix = path.partition("/")
+    if database and not database.isdecimal():
+        raise Refused(
+            f"{database!r} is no number of a database",
+            store=url,
+            advice="Write redis://host:6379/0/prefix.",
+        )
+    return f"{scheme}://{host}", int(database or 0), prefix or PREFIX
+
+
+def _opened_again(url: str, writable: bool) -> RedisStore:
+    return RedisStore(url, writable=writable)
+
+
+def open_redis(url: str, mode: Mode, options: Mapping[str, Any] | Options) -> Store:
+    """The store of a redis:// address; what follows the prefix is a node."""
+    server, database, path = place_of(url)
+    prefix, _, inner = path.partition("/")
+    store = RedisStore(f"{server}/{database}/{prefix}", writable=mode != "r", **(options or {}))
+    if not inner:
+        return store
+    from zarrscope.stores.wrappers import PrefixStore
+
+    return PrefixStore(store, inner + "/", url=url)
