@@ -230,7 +230,7 @@ class Explorer(App[int]):
         return self.screen_stack[0].query_one(f"#{id}", kind)
 
     def bring_pane(self) -> None:
-        """The pane of the tab in front, now; it takes the focus of the one that goes. What is hidden has none."""
+        """Shows the pane of the tab in front. It takes over the focus, because a hidden pane must not keep it."""
         panes, tab = self._panes, self.session.state.tab
         if panes.current == pane_id(tab) or self._mounted(tab) is None:
             return

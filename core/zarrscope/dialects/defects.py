@@ -26,7 +26,7 @@ class Defects:
         self._found: list[Defect] = []
 
     def attempt(self, read: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
-        """The result of `read`, or None when it finds a defect."""
+        """Calls `read`, and returns its result; None where it finds a defect, which is kept."""
         try:
             return read(*args, **settings)
         except (BadMetadata, Unsupported) as error:

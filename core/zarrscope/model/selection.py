@@ -104,7 +104,7 @@ class Selection:
 
 
 def cross(parts: tuple[AxisSelection, ...]) -> ChunkSelection:
-    """The piece of one chunk from its parts along each axis."""
+    """Combines the parts that are taken of a chunk along each axis into one selection of that chunk."""
     if not parts:
         return ChunkSelection((), (), (), True, True)
     chunk, source, target, whole, covers = zip(*parts, strict=True)
