@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
+from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_description import Info, as_text
+from zarrscope_app.presenters.node_description import Info, Item, as_text
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
     from zarrscope.nodes.hierarchy import Hierarchy
 
 MAX_DOCUMENT_CHARACTERS = 2_000_000
+
+
+PATIENCE = 3.0
+"""Seconds that the stored size may take to look up."""
+
+
+def stored_text(nbytes: int, inventory: Inventory) -> str:
+    """ "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
+    if not inventory.known or inventory.nbytes is None:
+        return strings.UNKNOWN
+    least = "" if inventory.complete else "at least "
+    ratio = f", {strings.short(nbytes / inventory.nbytes)} to 1" if inventory.nbytes and inventory.complete else ""
+    there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, 'stored value')}"
+    return f"{least}{strings.size(inventory.nbytes)}{ratio}; {least}{there}"
 
 
 class MetadataPresenter:
@@ -29,6 +47,8 @@ class MetadataPresenter:
         self._hierarchy: Hierarchy | None = None
         self._asked = False
         """Whether the documents of the node were asked for."""
+        self._array: Array | None = None
+        """Whose stored size is still to be looked up."""
         self._ticket: Ticket | None = None
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._state = Info()
@@ -39,6 +59,9 @@ class MetadataPresenter:
 
     def show_node(self, details: NodeDetails) -> None:
         self.show(details.hierarchy, details.info)
+        node = details.node
+        if node is not None and node.kind == "array" and not node.store.remote and not node.metadata.unread:
+            self._array = node
 
     def show_nothing(self, sentence: str = "") -> None:
         self.show(None, Info(problem=sentence))
@@ -48,9 +71,32 @@ class MetadataPresenter:
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
-        self._hierarchy = hierarchy
+        self._hierarchy, self._array = hierarchy, None
         self._asked = False
         self._set(info)
+
+    def measure(self) -> None:
+        """Looks up what the chunks take, on stores of this machine, for some seconds at most; a host calls it whenever
+        it paints."""
+        array, self._array = self._array, None
+        if array is None:
+            return
+        shown = self._state.path
+
+        def work(cancelled: Callable[[], bool]) -> Inventory:
+            end = time.monotonic() + PATIENCE
+            return take_inventory(array, lambda: cancelled() or time.monotonic() > end)
+
+        def done(outcome: JobResult[Inventory]) -> None:
+            if outcome.value is not None and self._state.path == shown:
+                stored = Item("Stored", stored_text(array.nbytes, outcome.value), "What the chunks take.")
+                sections = [
+                    replace(section, items=(*section.items, stored)) if section.title == "Storage" else section
+                    for section in self._state.sections
+                ]
+                self._set(replace(self._state, sections=tuple(sections)))
+
+        self._owner.fetch(work, done)
 
     def _set(self, info: Info) -> None:
         self._state = info

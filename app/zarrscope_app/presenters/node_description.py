@@ -13,6 +13,8 @@ from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.snippets import Snippet
+from zarrscope_app.presenters.snippets import as_text as as_code
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -50,10 +52,14 @@ class Info:
     """Why the node cannot be decoded, "" when it can."""
     documents: tuple[tuple[str, str], ...] = ()
     loading: bool = False
+    words: str = ""
+    """What it is, for somebody who does not know the format."""
+    snippets: tuple[Snippet, ...] = ()
+    """*Open in code*, once it was looked whether it opens."""
 
 
 def as_text(info: Info) -> str:
-    lines = [info.title, info.subtitle]
+    lines = [info.title, info.subtitle, *([info.words] if info.words else [])]
     for section in info.sections:
         lines += ["", section.title]
         width = max((len(item.label) for item in section.items), default=0)
@@ -62,6 +68,8 @@ def as_text(info: Info) -> str:
         lines += ["", info.problem]
     for warning in info.warnings:
         lines += ["", warning]
+    if info.snippets:
+        lines += ["", "Open in code", "", as_code(info.snippets)]
     for key, text in info.documents:
         lines += ["", key, *(f"  {line}" for line in text.splitlines())]
     return "\n".join(lines).strip() + "\n"
@@ -112,7 +120,29 @@ def describe(
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
         "" if problem is None else strings.defect(problem) if metadata.defects else strings.problem(problem).headline,
+        words=in_words(image, collection),
     )
+
+
+def in_words(image: Image | None, collection: Collection | None) -> str:
+    """What an image or a collection of images is; "" for anything else."""
+    if collection is not None and collection.rows and collection.columns:
+        rows, columns = len(collection.rows), len(collection.columns)
+        return f"A plate of {strings.count(rows)} × {strings.count(columns)} wells with images."
+    if image is None or not image.levels or min(image.plane) < 0:
+        return ""
+    parts = []
+    for i, (axis, length) in enumerate(zip(image.axes, image.shape, strict=True)):
+        if i in image.plane or length == 1:
+            continue
+        noun = "channel" if i == image.channel_axis else {"time": "time point", "space": "plane"}.get(axis.type, "")
+        along = f"{strings.count(length)} along {strings.clean(axis.name, 20)}"
+        parts.append(strings.counted(length, noun) if noun else along)
+    height, width = (image.shape[axis] for axis in image.plane)
+    told = f"{'Labels' if image.is_label else 'An image'} of {strings.count(width)} × {strings.count(height)} pixels"
+    told += f", with {' × '.join(parts)}" if parts else ""
+    resolutions = f", at {strings.counted(len(image.levels), 'resolution')}" if len(image.levels) > 1 else ""
+    return f"{told}{resolutions}."
 
 
 def _nbytes(metadata: ArrayMetadata) -> int:

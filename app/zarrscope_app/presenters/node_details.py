@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
@@ -11,6 +11,7 @@ from zarrscope.model.metadata import ExtensionReport
 from zarrscope.view.image import Image, default_image, find_collection, find_images
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Info, describe
+from zarrscope_app.presenters.snippets import snippets
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -68,8 +69,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
         warnings.append(strings.problem(error).headline)
         image = None
     info = describe(node, image, collection, hierarchy.extensions(node.path))
-    if warnings:
-        info = Info(info.path, info.title, info.subtitle, info.sections, (*info.warnings, *warnings), info.problem)
+    info = replace(info, warnings=(*info.warnings, *warnings), snippets=snippets(node, image))
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
     return NodeDetails(hierarchy, node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
 

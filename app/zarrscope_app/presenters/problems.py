@@ -1,14 +1,42 @@
-"""The warnings and errors of one session, each with its place and what to do next."""
+"""The warnings and errors of one session, each with its place and what to do next; and the check that looks for more.
+
+What is opened and shown reports its problems by itself. Everything else is looked at by `check`: documents, consistency
+and every stored chunk of the selected node and all beneath. It says what was checked, goes on where it was stopped, and
+never claims more than was looked at.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from psygnal import Signal
 
+from zarrscope.check.finding import Finding
+from zarrscope.check.hierarchy import CheckProgress, check
+from zarrscope.errors.confidential import scrub
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
-from zarrscope_app.presenters.strings import Problem, counted, problem
+from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
 
 LIMIT = 1000
 """A store with ten thousand broken nodes is one problem, not ten thousand rows."""
+UNLOOKED = "Nothing was checked yet: only what is opened and shown reports its problems here."
+NONE_SO_FAR = "No problems so far."
+
+
+class Steps:
+    """How far a check came, in memory: the journal of zarrscope.check."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def reached(self, path: str) -> int | None:
+        return self.known.get(path)
+
+    def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
+        self.known[path] = chunks
 
 
 class ProblemsPresenter:
@@ -16,8 +44,20 @@ class ProblemsPresenter:
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._items: dict[tuple[str, str], Problem] = {}
+        self._hierarchy: Any = None
+        self._path = "/"
+        self._ticket: Ticket | None = None
+        self._steps: Steps | None = None
+        """Of the check that runs, or was stopped."""
+        self._scope = ""
+        self._whole = False
+        self._told = ""
+        self._further = 0
+        """Findings that are only information."""
 
     @property
     def items(self) -> tuple[Problem, ...]:
@@ -29,17 +69,39 @@ class ProblemsPresenter:
 
     @property
     def title(self) -> str:
-        """The title of the tab: "Problems", or with the number of them "Problems 2"."""
+        """For the tab: "Problems", "Problems 2"."""
         return f"Problems {self.count}" if self._items else "Problems"
 
     @property
-    def sentence(self) -> str:
-        if not self._items:
-            return "No problems were found."
-        return f"{counted(self.count, 'problem')}."
+    def checking(self) -> bool:
+        """A check runs: `stop` ends it."""
+        return self._ticket is not None
 
+    @property
+    def can_resume(self) -> bool:
+        """A check was stopped: `resume` goes on where it was."""
+        return self._ticket is None and self._steps is not None and not self._whole
+
+    @property
+    def sentence(self) -> str:
+        """What was found, and what was looked at for it."""
+        found = f"{counted(self.count, 'problem')}." if self._items else ""
+        if self._ticket is not None:
+            return joined(f"Checking {self._scope}…", self._told, found)
+        if self._steps is None:
+            return f"{found} {UNLOOKED}".strip()
+        nodes, chunks = len(self._steps.known), sum(self._steps.known.values())
+        looked = f"{counted(nodes, 'node')} and {counted(chunks, 'place')} of chunks in {self._scope}"
+        also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""
+        if not self._whole:
+            return f"{found or NONE_SO_FAR} Stopped after {looked}: the rest was not checked.{also}"
+        return f"{found or 'No problems were found.'} Checked: documents and chunks of {looked}.{also}"
+
+    # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
-        """The problems are those of the whole session."""
+        """The problems are those of the whole session; the node is what a check would begin with."""
+        self._hierarchy = details.hierarchy
+        self._path = details.node.path if details.node is not None else "/"
 
     def show_nothing(self, sentence: str = "") -> None:
         """The problems are those of the whole session."""
@@ -53,8 +115,81 @@ class ProblemsPresenter:
         return found
 
     def clear(self, path: str | None = None) -> None:
-        """Forgets all problems, or those of one node."""
+        """Forgets all, or those of one node."""
         kept = {} if path is None else {k: p for k, p in self._items.items() if p.path != path}
+        if path is None:
+            self.stop()
+            self._steps, self._further = None, 0
         if len(kept) != len(self._items):
             self._items = kept
             self.changed.emit()
+
+    # ------------------------------------------------------------------ checking
+    def check(self) -> None:
+        """Looks at the documents and every stored chunk of the selected node and all beneath, in the background."""
+        if self._hierarchy is None:
+            return
+        self.stop()
+        self._steps, self._scope, self._further, self._told = Steps(), self._path, 0, ""
+        self._go(self._steps)
+
+    def resume(self) -> None:
+        """Goes on with a check that was stopped."""
+        if self.can_resume and self._steps is not None:
+            self._go(self._steps)
+
+    def stop(self) -> None:
+        """Stops the check; what it found stays."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+            self._notify.soon()
+
+    def _go(self, steps: Steps) -> None:
+        hierarchy, scope, post = self._hierarchy, self._scope, self._owner.post
+        self._whole = False
+
+        def work(cancelled: Callable[[], bool]) -> bool:
+            def progress(state: CheckProgress) -> None:
+                share = percent(state.done / state.total) if state.total else ""
+                text = joined(clean(state.path, 60), share)
+                post(lambda: self._progress(steps, text))
+
+            for finding in check(hierarchy, scope, progress=progress, cancelled=cancelled, resume=steps):
+                post(lambda finding=finding: self._found(steps, finding))  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+            return not cancelled()
+
+        def done(outcome: JobResult[bool]) -> None:
+            self._ticket = None
+            if outcome.error is not None:
+                self.add(outcome.error, scope)
+            self._whole = bool(outcome.value)
+            self._notify.soon()
+
+        self._ticket = self._owner.fetch(work, done)
+        self._notify.soon()
+
+    def _progress(self, steps: Steps, text: str) -> None:
+        if self._steps is steps and self._ticket is not None and text != self._told:
+            self._told = text
+            self._notify.soon()
+
+    def _found(self, steps: Steps, finding: Finding) -> None:
+        if self._steps is not steps:
+            return
+        if finding.severity == "information":
+            self._further += 1
+        else:
+            self.add(problem_of(finding))
+        self._notify.soon()
+
+
+def problem_of(finding: Finding) -> Problem:
+    """A finding of a check as a problem."""
+    headline = f"{clean(finding.message)}."
+    if finding.advice:
+        headline += f" {clean(scrub(finding.advice))}"
+    place = clean(joined(finding.key or "", finding.pointer or ""))
+    return Problem(
+        finding.severity, headline, joined(headline, place), clean(finding.advice or ""), place, finding.path
+    )

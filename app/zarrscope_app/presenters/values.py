@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,8 +51,14 @@ class Table:
     fixed: tuple[tuple[str, int, int], ...] = ()
     """(axis, index, length) of the axes that are not shown: set with `set_index`."""
     sentence: str = ""
+    axes: tuple[str, ...] = ()
+    """Names of all axes; () where nothing is to be chosen."""
+    format: str = "decimal"
 
 
+NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
+ONE_COLUMN = "one column"
+"""In place of an axis across: a cut along one axis."""
 WAITING = "…"
 MAX_CELLS = 20_000
 MAX_COPIED = 250_000
@@ -70,6 +77,7 @@ class ValuesPresenter:
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
+        self._format = NUMBER_FORMATS[0]
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._ticket: Ticket | None = None
         self.clear()
@@ -134,6 +142,8 @@ class ValuesPresenter:
             tuple(strings.clean(name, 60) for name in self._fields),
             fixed,
             self._sentence or next(iter(self._failed.values()), ""),
+            tuple(self._name(i) for i in range(array.ndim)) if array.ndim > 1 and not self._fields else (),
+            self._format,
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
@@ -162,7 +172,7 @@ class ValuesPresenter:
                 wanted[chunk] = None
                 return WAITING
             value = data[chunk][tuple(p - k * c for p, k, c in zip(at, chunk, array.chunks, strict=True))]
-            return strings.exact(value[self._fields[j]] if self._fields else value)
+            return number(value[self._fields[j]] if self._fields else value, self._format)
 
         found = [[text(i, j) for j in across] for i in down]
         self._read(wanted)
@@ -226,6 +236,7 @@ class ValuesPresenter:
             pick[self._rows] = slice(row, row + rows)
         if self._columns >= 0:
             pick[self._columns] = slice(column, column + columns)
+        written = self._format
         names, turned = self._fields[column : column + columns], self._columns >= 0 and self._rows > self._columns
 
         def work() -> str:
@@ -233,8 +244,8 @@ class ValuesPresenter:
             block = block.T if turned else block
             lines = block.reshape(rows, -1)
             if names:
-                return "\n".join("\t".join(strings.cell(record[name]) for name in names) for record in lines[:, 0])
-            return "\n".join("\t".join(strings.cell(value) for value in line) for line in lines)
+                return "\n".join("\t".join(_cell(record[name], written) for name in names) for record in lines[:, 0])
+            return "\n".join("\t".join(_cell(value, written) for value in line) for line in lines)
 
         def came(outcome: JobResult[str]) -> None:
             if outcome.error is not None:
@@ -245,10 +256,26 @@ class ValuesPresenter:
         self._owner.fetch(work, came)
 
     def show(self, row_axis: str, column_axis: str) -> None:
+        """These axes down and across; "" across: a cut along one axis. Equal names swap."""
         names = [self._name(i) for i in range(len(self._index))]
-        if row_axis in names and column_axis in names and row_axis != column_axis and not self._fields:
-            self._rows, self._columns = names.index(row_axis), names.index(column_axis)
+        if self._fields or row_axis not in names or column_axis not in (*names, ""):
+            return
+        rows, columns = names.index(row_axis), names.index(column_axis) if column_axis else -1
+        if rows == columns:
+            rows, columns = (self._columns, rows) if self._rows == rows and self._columns >= 0 else (rows, self._rows)
+        self._rows, self._columns = rows, columns if columns != rows else -1
+        self._notify.soon()
+
+    def set_format(self, format: str) -> None:
+        """How numbers are written, of NUMBER_FORMATS; all of them exact."""
+        if format in NUMBER_FORMATS and format != self._format:
+            self._format = format
             self._notify.soon()
+
+    def cut(self) -> tuple[Any, ...]:
+        """The selection that the table shows: an index for each axis that is not shown."""
+        shown = (self._rows, self._columns)
+        return tuple(slice(None) if i in shown else index for i, index in enumerate(self._index))
 
     def transpose(self) -> None:
         if self._columns >= 0:
@@ -258,3 +285,30 @@ class ValuesPresenter:
     def label(self, row: int, column: int) -> tuple[str, str]:
         """The headings of a row and of a column."""
         return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)
+
+
+def _cell(value: Any, format: str) -> str:
+    return strings.cell(value) if format == "decimal" else number(value, format)
+
+
+def number(value: Any, format: str) -> str:
+    """A value as a person wants numbers written: with all their digits, with a power of ten, or as their bits."""
+    if format == "scientific":
+        return _scientific(value)
+    if format == "hexadecimal" and isinstance(value, np.number | np.bool_):
+        size = value.dtype.itemsize
+        if size <= 8 and value.dtype.kind in "buif":
+            bits = np.asarray(value).view(f"u{size}")
+            return f"0x{int(bits):0{2 * size}x}"
+    return strings.exact(value)
+
+
+def _scientific(value: Any) -> str:
+    if isinstance(value, np.complexfloating):
+        sign = "-" if np.signbit(value.imag) else "+"
+        return f"{_scientific(value.real)}{sign}{_scientific(abs(value.imag))}i"
+    if isinstance(value, np.floating) and np.isfinite(value):
+        return np.format_float_scientific(value, unique=True, trim="-")
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return f"{Decimal(int(value)):e}"
+    return strings.exact(value)

@@ -97,7 +97,7 @@ VIEWS = (
         otherwise="This node has no chunks. Choose an array or an image.",
     ),
     View("info", "Info", lambda details: True, lambda owner, loader: MetadataPresenter(owner)),
-    View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter()),
+    View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter(owner)),
 )
 """In the order of all hosts; those of other distributions follow by their names."""
 _NAME = re.compile("[a-z][a-z0-9_-]{0,39}")

@@ -231,10 +231,10 @@ class ChunksPane(QWidget):
             return
         self._presenter.look()
         state = self._presenter.state
-        _fill(self.level, state.levels, state.level)
+        fill(self.level, state.levels, state.level)
         self.level.setVisible(len(state.levels) > 1)
         for combo, axis in ((self.rows, state.row_axis), (self.columns, state.column_axis)):
-            _fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
+            fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
             combo.setVisible(len(state.axes) > 1)
         self._show_fixed(state)
         self.whole.setVisible(not state.whole)
@@ -278,7 +278,8 @@ class ChunksPane(QWidget):
         self._tell("set_chunk", name, chunk)
 
 
-def _fill(combo: QComboBox, texts: tuple[str, ...], current: int) -> None:
+def fill(combo: QComboBox, texts: tuple[str, ...], current: int) -> None:
+    """These texts to choose from; those that are there already stay."""
     if texts != tuple(combo.itemText(i) for i in range(combo.count())):
         combo.clear()
         combo.addItems(texts)

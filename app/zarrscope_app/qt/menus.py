@@ -30,6 +30,7 @@ NEEDS_SESSION = (
     "reveal",
     "copy-view",
     "export",
+    "check",
 )
 """Commands that do something only where a place is open."""
 

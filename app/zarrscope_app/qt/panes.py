@@ -5,11 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, QUrl, Signal
 from qtpy.QtGui import QGuiApplication, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
+    QComboBox,
     QHBoxLayout,
     QPushButton,
     QSpinBox,
@@ -24,6 +25,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import (
     TITLES,
     MetadataPresenter,
+    Problem,
     ProblemsPresenter,
     Recent,
     Table,
@@ -31,8 +33,10 @@ from zarrscope_app.presenters import (
     strings,
 )
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
 from zarrscope_app.qt.follow import follow
 
+from .chunks import fill
 from .text import Label, literal, tip
 from .theme import current_palette, fixed_font, icon, quiet
 
@@ -132,12 +136,22 @@ class ValuesPane(QWidget):
             header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
         self.sentence = Label()
         self.sentence.setWordWrap(True)
+        self.rows, self.columns, self.format = QComboBox(), QComboBox(), QComboBox()
+        top = QHBoxLayout()
+        for combo, name in ((self.rows, "table-rows"), (self.columns, "table-columns"), (self.format, "table-format")):
+            combo.setAccessibleName(LABELS[name])
+            combo.setToolTip(LABELS[name])
+            top.addWidget(combo)
+        for combo in (self.rows, self.columns):
+            combo.activated.connect(self._axes_chosen)
+        self.format.activated.connect(self._format_chosen)
         self._fixed = QHBoxLayout()
         self._spins: dict[str, QSpinBox] = {}
         self._parts: list[QWidget] = []
+        top.addLayout(self._fixed, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.addLayout(self._fixed)
+        column.setContentsMargins(8, 8, 8, 4)
+        column.addLayout(top)
         column.addWidget(self.sentence)
         column.addWidget(self.view, 1)
 
@@ -170,6 +184,7 @@ class ValuesPane(QWidget):
         self.model.refresh()
         self.sentence.setText(state.sentence)
         self.sentence.setVisible(bool(state.sentence))
+        self._show_choices(state)
         self.view.setVisible(bool(state.rows and state.columns))
         if state.columns <= _FEW_COLUMNS:
             self.view.resizeColumnsToContents()
@@ -201,6 +216,25 @@ class ValuesPane(QWidget):
         if self._presenter is not None:
             self._presenter.set_index(name, value)
 
+    def _show_choices(self, state: Table) -> None:
+        """The axes down and across, and how numbers are written."""
+        across = (*state.axes, ONE_COLUMN) if state.axes else ()
+        chosen = state.column_title or ONE_COLUMN
+        for combo, texts, text in ((self.rows, state.axes, state.row_title), (self.columns, across, chosen)):
+            fill(combo, texts, texts.index(text) if text in texts else -1)
+            combo.setVisible(len(texts) > 1)
+        fill(self.format, NUMBER_FORMATS, NUMBER_FORMATS.index(state.format))
+        self.format.setVisible(bool(state.rows))
+
+    def _axes_chosen(self) -> None:
+        across = self.columns.currentText()
+        if self._presenter is not None:
+            self._presenter.show(self.rows.currentText(), "" if across == ONE_COLUMN else across)
+
+    def _format_chosen(self, place: int) -> None:
+        if self._presenter is not None:
+            self._presenter.set_format(NUMBER_FORMATS[place])
+
 
 class InfoPane(QWidget):
     """The Info tab: what a node is, in words. `attach` a metadata presenter, or None."""
@@ -210,6 +244,7 @@ class InfoPane(QWidget):
         self._presenter: MetadataPresenter | None = None
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
+        self.text.anchorClicked.connect(self._copy_code)
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self._html = ""
         self.text.setAccessibleName(TITLES["info"])
@@ -243,6 +278,7 @@ class InfoPane(QWidget):
         state = self._presenter.state
         dim = quiet(current_palette()).name()
         parts = [f"<h3>{escape(state.title)}</h3>", f"<p style='color:{dim}'>{escape(state.subtitle)}</p>"]
+        parts += [f"<p>{escape(state.words)}</p>"] if state.words else []
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:
             parts.append(f"<h4>{escape(section.title)}</h4><table cellspacing='0' cellpadding='3'>")
@@ -253,6 +289,17 @@ class InfoPane(QWidget):
                     f"<td>{escape(item.text)}{hint}</td></tr>"
                 )
             parts.append("</table>")
+        if state.snippets:
+            parts.append(f"<h4>{LABELS['code-title']}</h4>")
+        for snippet in state.snippets:
+            link = f" &nbsp; <a href='{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
+            told = (
+                f"<pre>{escape(snippet.text)}</pre>"
+                if snippet.text
+                else f"<p style='color:{dim}'>{escape(snippet.why)}</p>"
+            )
+            parts.append(f"<p><b>{escape(snippet.title)}</b>{link}</p>{told}")
+        self._presenter.measure()
         if self.documents.isChecked():
             self._presenter.load_documents()
             for key, text in state.documents:
@@ -265,6 +312,12 @@ class InfoPane(QWidget):
             self.text.setHtml(html)
             if bar is not None:
                 bar.setValue(scrolled)
+
+    def _copy_code(self, link: QUrl) -> None:
+        clipboard = QGuiApplication.clipboard()
+        for snippet in self._presenter.state.snippets if self._presenter is not None else ():
+            if clipboard is not None and snippet.id == link.toString():
+                clipboard.setText(snippet.text)
 
     def _copy(self) -> None:
         clipboard = QGuiApplication.clipboard()
@@ -280,15 +333,24 @@ class ProblemsPane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: ProblemsPresenter | None = None
+        self._shown: tuple[Problem, ...] | None = None
         self.sentence = Label()
+        self.sentence.setWordWrap(True)
+        self.check, self.again = QPushButton(), QPushButton(LABELS["check-again"])
+        self.check.clicked.connect(self._check)
+        self.again.clicked.connect(self._check_again)
+        top = QHBoxLayout()
+        top.addWidget(self.sentence, 1)
+        top.addWidget(self.check, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
         self.list = QTreeWidget()
         self.list.setHeaderHidden(True)
         self.list.setWordWrap(True)
         self.list.setAccessibleName(TITLES["problems"])
         self.list.itemActivated.connect(self._activated)
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 4, 8, 4)
-        column.addWidget(self.sentence)
+        column.setContentsMargins(8, 8, 8, 4)
+        column.addLayout(top)
         column.addWidget(self.list, 1)
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:
@@ -299,6 +361,12 @@ class ProblemsPane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         self.sentence.setText(self._presenter.sentence)
+        checking, stopped = self._presenter.checking, self._presenter.can_resume
+        self.check.setText(LABELS["check-stop" if checking else "check-resume" if stopped else "check-begin"])
+        self.again.setVisible(stopped)
+        if self._presenter.items == self._shown:
+            return
+        self._shown = self._presenter.items
         self.list.clear()
         for found in self._presenter.items:
             item = QTreeWidgetItem([found.headline])
@@ -309,6 +377,18 @@ class ProblemsPane(QWidget):
                 if text and text != found.headline:
                     item.addChild(QTreeWidgetItem([text]))
             self.list.addTopLevelItem(item)
+
+    def _check(self) -> None:
+        if self._presenter is not None and self._presenter.checking:
+            self._presenter.stop()
+        elif self._presenter is not None and self._presenter.can_resume:
+            self._presenter.resume()
+        else:
+            self._check_again()
+
+    def _check_again(self) -> None:
+        if self._presenter is not None:
+            self._presenter.check()
 
     def _activated(self, item: QTreeWidgetItem) -> None:
         path = item.data(0, Qt.ItemDataRole.UserRole)

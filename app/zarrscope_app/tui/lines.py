@@ -256,6 +256,7 @@ class InfoLines(TextLines):
 
     def show(self) -> None:
         self.session.metadata.load_documents()
+        self.session.metadata.measure()
         self.set_text(self.session.metadata.text())
 
 
@@ -284,17 +285,24 @@ def _fold(line: str, width: int) -> list[Piece]:
 class ProblemLines(Lines):
     """Warnings and errors as lines."""
 
+    """What was looked at, folded, then a line for each problem."""
+
+    def _said(self) -> list[Piece]:
+        return _fold(self.session.problems.sentence, max(10, self.size.width))
+
     def count(self) -> int:
-        return max(1, self.session.problems.count)
+        return len(self._said()) + self.session.problems.count
 
     def pieces(self, line: int) -> list[Piece]:
+        said = self._said()
+        if line < len(said):
+            return [(said[line][0], "quiet")]
         items: tuple[Problem, ...] = self.session.problems.items
-        if not items:
-            return [(self.session.problems.sentence, "quiet")]
+        item = items[line - len(said)]
         return [
-            ("! ", items[line].severity),
-            (f"{items[line].path} " if items[line].path else "", "quiet"),
-            (items[line].headline, ""),
+            ("! ", item.severity),
+            (f"{item.path} " if item.path else "", "quiet"),
+            (item.headline, ""),
         ]
 
 

@@ -44,6 +44,18 @@ def _lighten(picture: SlicePresenter, by: float) -> None:
             picture.set_levels(number, channel.lo, channel.lo + (channel.hi - channel.lo) / by)
 
 
+def check_or_stop(session: Session) -> None:
+    """Checks the selected node; stops a check that runs, and goes on with one that was stopped."""
+    session.set_tab("problems")
+    problems = session.problems
+    if problems.checking:
+        problems.stop()
+    elif problems.can_resume:
+        problems.resume()
+    else:
+        problems.check()
+
+
 ACTIONS: dict[str, Callable[[Session], object]] = {
     "save": lambda s: s.edit.save(),
     "undo": lambda s: s.edit.undo(),
@@ -56,6 +68,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "fallback": lambda s: s.set_fallbacks(not s.fallbacks),
     "put-back": lambda s: s.put_back(),
     "forget": lambda s: s.forget(),
+    "check": lambda s: check_or_stop(s),
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),

@@ -31,6 +31,7 @@ from zarrscope_app.presenters.values import ValuesPresenter
 WHATS = (
     ("view", "The view: the picture as it is painted"),
     ("region", "The region on the screen: its values, all channels"),
+    ("table", "The table: its cut of values"),
     ("node", "The whole node: its values"),
 )
 """(id, what a person calls it)."""
@@ -101,15 +102,18 @@ class ExportPresenter:
     # ------------------------------------------------------------------ what there is to choose
     def whats(self) -> tuple[tuple[str, str], ...]:
         """What of the node on show can be exported."""
-        drawn = self._session.slice.state.kind == "image"
         node = self._session.node
-        return tuple(found for found in WHATS if (drawn if found[0] != "node" else node is not None))
+        drawn = self._session.slice.state.kind == "image"
+        there = {"view": drawn, "region": drawn, "table": node is not None and node.kind == "array"}
+        return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
         """The formats that hold it; a group without an image is copied as a Zarr."""
         node = self._session.node
         if what == "view":
             return tuple(found for found in FORMATS if found.picture)
+        if what == "table":
+            return tuple(found for id in ("csv", "npy") for found in FORMATS if found.id == id)
         values = tuple(found for found in FORMATS if found.values)
         grouped = node is not None and node.kind == "group" and self._session.slice.image is None
         return tuple(found for found in values if found.id == "zarr") if grouped else values
@@ -129,6 +133,7 @@ class ExportPresenter:
     def begin(self) -> None:
         """Another look at exporting: of what is on the screen now."""
         what = self.whats()[0][0] if self.whats() else "node"
+        what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
@@ -183,6 +188,9 @@ class ExportPresenter:
         if what == "region":
             selection, level = region_on_screen(session)
             return lambda: prepared_values(export.Source.of(node, level, selection), target, chosen)
+        if what == "table":
+            cut = session.values.cut()
+            return lambda: prepared_values(export.Source.of(node, 0, cut), target, chosen)
         if chosen.id == "zarr":
             hierarchy = session.hierarchy
             return lambda: prepared_copy(hierarchy, node.path, target)

@@ -1,0 +1,159 @@
+"""*Open in code*: a few lines for each library that opens a node, which run as they stand.
+
+A snippet ends with `values`, one plane of an array, or with `node` for a group. Where a library cannot open it, `why`
+says so in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from zarrscope.errors.confidential import without_numbers
+from zarrscope.errors.visible import visible
+from zarrscope.view.image import Image
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """`text` is Python; "" where there is none, then `why` says why not."""
+
+    id: str
+    title: str
+    text: str
+    why: str = ""
+
+
+TITLES = {
+    "zarrscope": "zarrscope",
+    "zarr": "zarr-python",
+    "dask": "dask",
+    "tensorstore": "tensorstore",
+    "xarray": "xarray",
+}
+GROUPS_HAVE_NONE = "It opens arrays: choose one."
+DRIVERS = {"v2": "zarr", "v3": "zarr3", "n5": "n5"}
+
+
+def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:
+    """One for each library. Reads nothing; an image tells the names and the scale of axes."""
+    if node.hierarchy is None:
+        return ()
+    url, path, dialect = address(node), node.path, node.hierarchy.dialect.name
+    problem = getattr(node, "problem", None)
+    if url.startswith(("memory:", "object:")) or "***" in url:
+        why = "The address leads nowhere in another program." if "***" not in url else "The address has a secret."
+        return tuple(Snippet(id, title, "", why) for id, title in TITLES.items())
+    opened = f"zarrscope.open({url!r})[{path!r}]"
+    if node.kind == "group":
+        found = [_snippet("zarrscope", f"import zarrscope\n\nnode = {opened}\nprint(list(node))")]
+        found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
+        found += [Snippet(id, TITLES[id], "", GROUPS_HAVE_NONE) for id in ("dask", "tensorstore", "xarray")]
+        return tuple(found)
+    if problem is not None:
+        return tuple(Snippet(id, title, "", "Its values cannot be read here.") for id, title in TITLES.items())
+    cut = _cut(node, image)
+    lazy = f"array = {opened}\nlazy = da.from_array(array, chunks=array.chunks)"
+    return (
+        _snippet("zarrscope", f"import zarrscope\n\narray = {opened}\nvalues = array[{cut}]"),
+        _zarr(url, path, dialect, "open_array", f"array = {{call}}\nvalues = array[{cut}]"),
+        _snippet("dask", f"import dask.array as da\nimport zarrscope\n\n{lazy}\nvalues = lazy[{cut}].compute()"),
+        _tensorstore(url, node, dialect, cut),
+        _snippet("xarray", _xarray(lazy, node, image, cut)),
+    )
+
+
+def as_text(found: tuple[Snippet, ...]) -> str:
+    """All of them, each beneath its title; one reason where none opens."""
+    if len(reasons := {each.why for each in found}) == 1 and "" not in reasons:
+        return f"# {reasons.pop()}"
+    return "\n\n".join(f"# {each.title}\n{each.text or '# ' + each.why}" for each in found)
+
+
+def address(node: Group | Array) -> str:
+    """Where other programs find the hierarchy: local folders as plain paths."""
+    assert node.hierarchy is not None
+    url = without_numbers(node.hierarchy.url)
+    if url.startswith("file://") and "::" not in url and "|" not in url:
+        return unquote(urlsplit(url).path)
+    return url
+
+
+def _snippet(id: str, text: str) -> Snippet:
+    return Snippet(id, TITLES[id], visible_code(text))
+
+
+def visible_code(text: str) -> str:
+    """What repr leaves becomes an escape that Python reads."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def _cut(array: Array, image: Image | None) -> str:
+    """The plane that is shown first: an index for each axis but the last two."""
+    plane = image.plane if image is not None and min(image.plane) >= 0 else (array.ndim - 2, array.ndim - 1)
+    parts = []
+    for axis in range(array.ndim):
+        name = image.axes[axis].name if image is not None else ""
+        index = image.defaults.get(name, 0) if image is not None else 0
+        parts.append(":" if axis in plane or array.shape[axis] == 0 else str(min(index, array.shape[axis] - 1)))
+    return ", ".join(parts) or "()"
+
+
+def _zarr(url: str, path: str, dialect: str, function: str, then: str) -> Snippet:
+    title, inside = TITLES["zarr"], path.strip("/")
+    if dialect not in ("v2", "v3"):
+        return Snippet("zarr", title, "", f"zarr-python 3 reads Zarr v2 and v3; this is {dialect}.")
+    if "|" in url or "::" in url:
+        return Snippet("zarr", title, "", "zarr-python 3 does not take this address.")
+    if url.lower().endswith((".zip", ".ozx")) and "://" not in url:
+        opening = f"store = zarr.storage.ZipStore({url!r}, mode='r')\n"
+        call = f"zarr.{function}(store, path={inside!r}, mode='r', zarr_format={dialect[1]})"
+    else:
+        opening, call = "", f"zarr.{function}({url!r}, path={inside!r}, mode='r', zarr_format={dialect[1]})"
+    if "://" in url and urlsplit(url).scheme not in ("http", "https", "s3", "gs", "gcs", "file"):
+        return Snippet("zarr", title, "", f"zarr-python 3 does not take addresses of {urlsplit(url).scheme}.")
+    return _snippet("zarr", f"import zarr\n\n{opening}{then.format(call=call)}")
+
+
+def _tensorstore(url: str, array: Array, dialect: str, cut: str) -> Snippet:
+    title, driver = TITLES["tensorstore"], DRIVERS.get(dialect)
+    if driver is None:
+        return Snippet("tensorstore", title, "", f"tensorstore reads Zarr v2, v3 and N5; this is {dialect}.")
+    if array.dtype.names is not None or array.dtype.kind in "OSUMmV" or array.dtype.itemsize == 0:
+        return Snippet("tensorstore", title, "", f"tensorstore has no data type for {array.dtype}.")
+    kvstore: dict[str, str] | None = None
+    inside = array.path.strip("/")
+    scheme, where = urlsplit(url).scheme, urlsplit(url)
+    if url.lower().endswith((".zip", ".ozx")):
+        return Snippet("tensorstore", title, "", "Within a zip file tensorstore needs a chain of stores.")
+    if "://" not in url:
+        kvstore = {"driver": "file", "path": "/".join(part for part in (url.rstrip("/"), inside) if part) + "/"}
+    elif scheme in ("http", "https"):
+        kvstore = {"driver": "http", "base_url": "/".join(part for part in (url.rstrip("/"), inside) if part) + "/"}
+    elif scheme in ("s3", "gs"):
+        key = "/".join(part for part in (where.path.strip("/"), inside) if part) + "/"
+        kvstore = {"driver": "s3" if scheme == "s3" else "gcs", "bucket": where.netloc, "path": key}
+    if kvstore is None:
+        return Snippet("tensorstore", title, "", f"tensorstore does not take addresses of {scheme}.")
+    spec = f"{{'driver': {driver!r}, 'kvstore': {kvstore!r}}}"
+    turned = ".T" if dialect == "n5" else ""  # which N5 counts the other way round
+    return _snippet(
+        "tensorstore",
+        f"import tensorstore as ts\n\narray = ts.open({spec}, read=True).result(){turned}\n"
+        f"values = array[{cut}].read().result()",
+    )
+
+
+def _xarray(lazy: str, array: Array, image: Image | None, cut: str) -> str:
+    names = array.dimension_names or (None,) * array.ndim
+    dims = [name or (image.axes[i].name if image is not None else f"dim_{i}") for i, name in enumerate(names)]
+    if len(set(dims)) != len(dims):
+        dims = [f"dim_{i}" for i in range(array.ndim)]
+    heads = "import dask.array as da\nimport xarray as xr\nimport zarrscope"
+    made = f"data = xr.DataArray(lazy, dims={tuple(dims)!r}, name={array.name or 'values'!r})"
+    return f"{heads}\n\n{lazy}\n{made}\nvalues = data[{cut}].values"

@@ -1,0 +1,187 @@
+"""*Open in code*: every snippet that is offered runs as it stands, and gives the values that are on show."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.http_server import web_server
+from contracts.journeys import Shelf, small_image
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.memory import MemoryStore
+from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.snippets import TITLES, Snippet, as_text, snippets
+
+DIALECTS = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06")
+FOREIGN = {"zarr": {"v2", "v3"}, "tensorstore": {"v2", "v3", "n5"}}
+PACKAGES = {"zarrscope": "zarrscope", "zarr": "zarr", "dask": "dask", "tensorstore": "tensorstore", "xarray": "xarray"}
+
+
+def make(place: Any, dialect: str, shards: tuple[int, ...] | None = None) -> Any:
+    path = "/a/b" if dialect.startswith("draft") else "/a b/it's"
+    with zarrscope.open(place, "w-", dialect=dialect) as hierarchy:
+        array = hierarchy.create_array(path, shape=(3, 20, 30), dtype="uint16", chunks=(1, 10, 10), shards=shards)
+        array[...] = np.arange(1800).reshape(3, 20, 30)
+    return zarrscope.open(place)[path]
+
+
+def by_id(found: tuple[Snippet, ...]) -> dict[str, Snippet]:
+    return {snippet.id: snippet for snippet in found}
+
+
+def ran(snippet: Snippet) -> Any:
+    """What a snippet gives, in a namespace of its own."""
+    space: dict[str, Any] = {}
+    exec(compile(snippet.text, snippet.id, "exec"), space)
+    return np.asarray(space["values"])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_snippet_that_is_offered_runs(tmp_path: Path, dialect: str) -> None:
+    array = make(str(tmp_path / "it's.zarr"), dialect)
+    found = by_id(snippets(array))
+    assert list(found) == list(TITLES)
+    expected = np.asarray(array[0])
+    for id, snippet in found.items():
+        if dialect not in FOREIGN.get(id, {dialect}):
+            assert not snippet.text
+            assert dialect in snippet.why
+        elif importlib.util.find_spec(PACKAGES[id]) is not None:
+            assert np.array_equal(ran(snippet), expected), snippet.text
+
+
+def test_shards_zip_and_web(tmp_path: Path) -> None:
+    array = make(str(tmp_path / "s.zarr"), "v3", (3, 20, 30))
+    expected = np.asarray(array[0])
+    store = MemoryStore()
+    make(store, "v3")
+    zipped = make(str(tmp_path / "z.zip"), "v3")
+    with web_server({key: store.get(key) or b"" for key in store.list()}) as server:
+        distant = zarrscope.open(server.url)["/a b/it's"]
+        for node in (array, zipped, distant):
+            for id, snippet in by_id(snippets(node)).items():
+                if snippet.text and importlib.util.find_spec(PACKAGES[id]) is not None:
+                    assert np.array_equal(ran(snippet), expected), snippet.text
+                else:
+                    assert snippet.why or not snippet.text
+    assert "zip" in by_id(snippets(zipped))["tensorstore"].why
+
+
+@pytest.mark.parametrize("dtype", ["?", "f4", "c8", "i8", "M8[s]", "U3"])
+def test_types(tmp_path: Path, dtype: str) -> None:
+    array = zarrscope.open(str(tmp_path / "t.zarr"), "w-").create_array("/a", shape=(4,), dtype=dtype, chunks=(2,))
+    array[...] = np.array([0, 1, 1, 0]).astype(dtype)
+    for id, snippet in by_id(snippets(array)).items():
+        if snippet.text and id != "zarr" and importlib.util.find_spec(PACKAGES[id]) is not None:
+            assert np.array_equal(ran(snippet), array[...]), snippet.text
+        elif id == "tensorstore":
+            assert "has no data type" in snippet.why
+
+
+def test_groups_and_what_leads_nowhere(tmp_path: Path) -> None:
+    make(str(tmp_path / "g.zarr"), "v3")
+    group = zarrscope.open(str(tmp_path / "g.zarr"))["/a b"]
+    found = by_id(snippets(group))
+    space: dict[str, Any] = {}
+    exec(found["zarrscope"].text, space)
+    assert list(space["node"]) == ["it's"]
+    assert found["dask"].why == "It opens arrays: choose one."
+    memory = snippets(make(MemoryStore(), "v3"))
+    assert {snippet.why for snippet in memory} == {"The address leads nowhere in another program."}
+    assert as_text(memory) == "# The address leads nowhere in another program."
+    assert "# zarr-python" in as_text(snippets(group))
+
+
+# ---------------------------------------------------------------------- Info
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+def test_info_says_what_it_is_what_it_takes_and_how_to_open_it(
+    shelf: Shelf, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    small_image(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(settled(session))
+    assert session.metadata.state.words.startswith("An image of ")
+    assert "41 planes" in session.metadata.state.words
+    place = str(tmp_path / "a.zarr")
+    make(place, "v2")
+    session = workspace.open(place)
+    session.select("/a b/it's")
+    mailbox.run_until(settled(session))
+    session.metadata.measure()
+    mailbox.run_until(lambda: "Stored" in {i.label for s in session.metadata.state.sections for i in s.items})
+    (told,) = [i.text for s in session.metadata.state.sections for i in s.items if i.label == "Stored"]
+    assert told.endswith("; 18 of 18 stored values")
+    assert "tensorstore.open" in session.metadata.text() or "ts.open" in session.metadata.text()
+
+
+@pytest.fixture
+def window(qtbot: Any) -> Any:
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+@pytest.mark.needs("qt", "display")
+def test_the_window_copies_a_snippet(tmp_path: Path, window: Any, qtbot: Any) -> None:
+    from qtpy.QtCore import QUrl
+    from qtpy.QtGui import QGuiApplication
+
+    make(str(tmp_path / "a.zarr"), "v2")
+    window.open(str(tmp_path / "a.zarr"))
+    session = window.workspace.current
+    session.select("/a b/it's")
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    session.set_tab("info")
+    qtbot.waitUntil(lambda: "Open in code" in window.info.text.toPlainText(), timeout=20_000)
+    window.info.text.anchorClicked.emit(QUrl("tensorstore"))
+    clipboard = QGuiApplication.clipboard()
+    assert clipboard is not None
+    assert clipboard.text().startswith("import tensorstore as ts")
+
+
+@pytest.mark.needs("qt", "display")
+def test_the_table_takes_any_cut_and_format(tmp_path: Path, window: Any, qtbot: Any) -> None:
+    make(str(tmp_path / "a.zarr"), "v3")
+    window.open(str(tmp_path / "a.zarr"))
+    session = window.workspace.current
+    session.select("/a b/it's")
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    session.set_tab("values")
+    pane = window.values
+    qtbot.waitUntil(lambda: pane.model.rowCount() == 20, timeout=20_000)
+    assert [pane.format.itemText(i) for i in range(3)] == ["decimal", "scientific", "hexadecimal"]
+    pane.format.setCurrentIndex(2)
+    pane.format.activated.emit(2)
+    qtbot.waitUntil(lambda: pane.model.data(pane.model.index(1, 1)) == "0x001f", timeout=20_000)
+    assert [pane.columns.itemText(i) for i in range(pane.columns.count())][-1] == "one column"
+    pane.columns.setCurrentIndex(pane.columns.count() - 1)
+    pane.columns.activated.emit(pane.columns.count() - 1)
+    qtbot.waitUntil(lambda: pane.model.columnCount() == 1, timeout=20_000)
+    assert pane.model.rowCount() == 20
+    session.export.folder = str(tmp_path)
+    session.export.begin()
+    qtbot.waitUntil(lambda: session.export.state.ready, timeout=20_000)
+    assert session.export.state.what == "table"
+    assert session.export.run() is not None
+    qtbot.waitUntil(lambda: (tmp_path / session.export.state.target).is_file(), timeout=20_000)
+    lines = (tmp_path / session.export.state.target).read_text().splitlines()
+    assert lines == [str(30 * row) for row in range(20)]
