@@ -115,6 +115,7 @@ def test_documents_are_read_for_the_rows_in_sight_only(tree: TreePresenter, mail
     assert tree.count(ROOT) == 5000
     assert store.read == []
     assert len(tree.ids(ROOT, 0, 5000)) == 5000
+    assert tree.row(ROOT).detail == "5,000"
     mailbox.run()
     assert store.read == [], "a host that lays rows out reads nothing"
     assert {row.kind for row in tree.rows(ROOT, 3000, 3030)} == {None}

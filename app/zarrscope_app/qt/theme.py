@@ -10,7 +10,18 @@ from functools import lru_cache
 from typing import Any
 
 from qtpy.QtCore import QByteArray, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from qtpy.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QGuiApplication,
+    QIcon,
+    QIconEngine,
+    QImage,
+    QPainter,
+    QPalette,
+    QPixmap,
+)
 from qtpy.QtSvg import QSvgRenderer
 
 from zarrscope_resources import icons
@@ -88,6 +99,19 @@ def _renderer(name: str, color: str) -> QSvgRenderer:
     return QSvgRenderer(QByteArray(icons.svg(known, color).encode()))
 
 
+@lru_cache(maxsize=512)
+def _picture(name: str, color: str, side: int, ratio: float) -> QImage:
+    """An icon, drawn once for each size and colour: a tree paints some thirty of them whenever its rows change."""
+    image = QImage(round(side * ratio), round(side * ratio), QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(ratio)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    _renderer(name, color).render(painter, QRectF(0, 0, side, side))
+    painter.end()
+    return image
+
+
 class _Engine(QIconEngine):
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -100,7 +124,11 @@ class _Engine(QIconEngine):
         side = min(rect.width(), rect.height())
         square = QRect(0, 0, side, side)
         square.moveCenter(rect.center())
-        _renderer(self._name, palette.color(group, role).name()).render(painter, QRectF(square))
+        color = palette.color(group, role).name()
+        device = painter.device() if painter is not None else None
+        if painter is None or device is None or side <= 0:
+            return
+        painter.drawImage(square, _picture(self._name, color, side, device.devicePixelRatioF()))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         pixmap = QPixmap(size)

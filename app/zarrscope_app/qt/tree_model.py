@@ -54,6 +54,7 @@ class TreeModel(QAbstractItemModel):
         """By row: which of its children the model shows."""
         self._unfolded: set[int] = set()
         self._expandable: dict[int, list[bool]] = {}
+        self._color: tuple[int, Any] | None = None
         self.editable: Callable[[str], bool] | None = None
         """Whether the node at a path may get another name."""
         self.at_end: Callable[[], bool] = lambda: True
@@ -151,8 +152,9 @@ class TreeModel(QAbstractItemModel):
         elif self._expandable.get(id) != can:
             self.rekinded.emit()
         self._expandable[id] = can
-        if wanted:
-            self.dataChanged.emit(self.createIndex(0, 0, wanted[0]), self.createIndex(len(wanted) - 1, 1, wanted[-1]))
+        shown = self._children.get(id)  # who heard of new rows may have moved the window
+        if shown:
+            self.dataChanged.emit(self.createIndex(0, 0, shown[0]), self.createIndex(len(shown) - 1, 1, shown[-1]))
         self.dataChanged.emit(index, index.siblingAtColumn(1))
         self._follow(id, row.expanded)
         expanded = set(presenter.expanded_beneath(id))
@@ -278,7 +280,7 @@ class TreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))
         if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
-            return quiet(current_palette())
+            return self._quiet_color()
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
         return None
@@ -306,7 +308,14 @@ class TreeModel(QAbstractItemModel):
         return None
 
     def _quiet(self, role: int) -> Any:
-        return quiet(current_palette()) if role == Qt.ItemDataRole.ForegroundRole else None
+        return self._quiet_color() if role == Qt.ItemDataRole.ForegroundRole else None
+
+    def _quiet_color(self) -> Any:
+        """Mixed once for each palette: it is asked for at each painting of a row."""
+        palette = current_palette()
+        if self._color is None or self._color[0] != palette.cacheKey():
+            self._color = palette.cacheKey(), quiet(palette)
+        return self._color[1]
 
 
 def _runs(marks: list[bool]) -> list[tuple[int, int]]:

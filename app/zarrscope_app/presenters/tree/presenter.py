@@ -23,7 +23,7 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
-from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.arriving import SMALL, Arrivals, Batch, Inspected, Seen
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import Block, merged
@@ -417,7 +417,7 @@ class TreePresenter:
             name=strings.clean(branch.names[child]),
             kind=kind,
             icon=self._marks.get(path, seen.icon),
-            detail=seen.detail,
+            detail=seen.detail or self._size(below),
             badge=seen.badge,
             state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
             expandable=self._is_expandable(branch, child),
@@ -438,7 +438,7 @@ class TreePresenter:
             name=strings.clean(self._name) or "/",
             kind=None if self._hierarchy is None else self._kind,
             icon=self._marks.get("/", self._kind),
-            detail="",
+            detail=self._size(root),
             badge="",
             state=RowState(root.state),
             expandable=True,
@@ -449,6 +449,11 @@ class TreePresenter:
             dirty="/" in self._dirty,
             origin="",
         )
+
+    def _size(self, branch: Branch | None) -> str:
+        if branch is None or len(branch.order) <= SMALL:
+            return ""
+        return tree_text.size(len(branch.order), branch.ticket is not None)
 
     def _sentence(self, branch: Branch | None) -> str:
         if branch is None:

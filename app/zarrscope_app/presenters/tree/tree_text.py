@@ -15,6 +15,11 @@ ORIGINS = {
 """How a node was found, by `Child.origin`."""
 
 
+def size(known: int, loading: bool) -> str:
+    """How many children a large group has, as far as they are known."""
+    return f"{strings.count(known)}{' …' if loading else ''}"
+
+
 def more_above(n: int) -> str:
     """The row that stands for the children above those that are shown."""
     return f"{strings.count(n)} more above"
