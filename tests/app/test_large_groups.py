@@ -186,7 +186,8 @@ def test_a_listing_is_cancelled_at_any_time(tree: TreePresenter, mailbox: Mailbo
     branch = tree._root
     ticket = branch.ticket
     assert ticket is not None
-    tree.cancel(ROOT)
+    assert tree.cancel_around(tree.ids(ROOT, 7, 8)[0])
+    assert not tree.cancel_around(ROOT)
     assert ticket.cancelled
     kept = tree.count(ROOT)
     mailbox.run()

@@ -145,6 +145,7 @@ def test_flat_agrees_with_rows(tree: TreePresenter, mailbox: Mailbox) -> None:
     assert tree.flat_count == len(everything) == 1 + 30 + 20 + 1 + 1
     for start in range(len(everything)):
         assert tree.flat(start, start + 7) == everything[start : start + 7]
+    assert [tree.flat_place(row.id) for row in everything] == list(range(len(everything)))
     assert [row.depth for row in everything if row.name in ("r", "g4", "deep", "x")] == [0, 1, 2, 3]
 
 

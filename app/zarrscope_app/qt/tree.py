@@ -151,13 +151,7 @@ class TreePane(QWidget):
     def cancel_current(self) -> bool:
         """Stop what the current row is loading, or the group that it lies in. False when nothing is."""
         row = self.current_row()
-        presenter = self._presenter
-        while row is not None and presenter is not None:
-            if row.state is RowState.LOADING:
-                presenter.cancel(row.id)
-                return True
-            row = presenter.row(row.parent) if row.parent >= 0 else None
-        return False
+        return self._presenter is not None and self._presenter.cancel_around(row.id if row is not None else ROOT)
 
     def leave_filter(self, opened: bool) -> None:
         """From the filter to the rows; `opened`: what was typed was a path."""

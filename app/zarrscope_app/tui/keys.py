@@ -104,6 +104,8 @@ class Keyboard:
             app.after_key()
         elif isinstance(focused, Lines) and event.key == "enter" and focused.count():
             self.choose(focused)
+        elif focused is app.tree_lines and event.key == "escape" and (box := app.part("filter", Entry)).display:
+            self._end_input(box)
         elif event.key in ("tab", "shift+tab"):
             (app.screen.focus_next if event.key == "tab" else app.screen.focus_previous)()
         elif self._pane_key(event) or self._app_key(event):

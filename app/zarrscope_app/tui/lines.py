@@ -178,23 +178,16 @@ class TreeLines(Lines):
         elif event.key in ("left", "h") and row.expanded:
             tree.collapse(row.id)
         elif event.key in ("left", "h") and row.parent >= 0:
-            self.move(self._line_of(row.parent))
+            self.move(tree.flat_place(row.parent))
         elif event.key == "space" and row.expandable:
             tree.toggle(row.id)
-        elif event.key == "escape" and row.state.value == "loading":
-            tree.cancel(row.id)
+        elif event.key == "escape":
+            return tree.cancel_around(row.id)
         elif event.character == "r" and row.retry:
             tree.retry(row.id)
         else:
             return event.key in ("right", "l", "left", "h") or super().key(event)
         return True
-
-    def _line_of(self, id: int) -> int:
-        for line in range(self.cursor, -1, -1):
-            row = self.row(line)
-            if row is not None and row.id == id:
-                return line
-        return self.cursor
 
 
 class FormLines(Lines):

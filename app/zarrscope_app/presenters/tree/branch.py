@@ -177,6 +177,12 @@ class Branch:
                 count += branch.size(needle)
         return count
 
+    def rows_before(self, child: int, needle: str) -> int:
+        """How many rows of a flat list lie between this one and that of a child."""
+        place = max(0, self.place(child, needle))
+        opened = [(self.place(k, needle), branch) for k, branch in self.below.items() if branch.expanded]
+        return place + sum(branch.size(needle) for at, branch in opened if 0 <= at < place)
+
     def flatten(self, needle: str, at: int, start: int, stop: int, found: list[tuple[Branch, int]]) -> int:
         """Appends the children that fall into a window of a flat list; `at` is the place of the first child. Returns
         the place after the last. Runs of children without rows beneath are sliced, not walked."""

@@ -23,7 +23,7 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
-from zarrscope_app.presenters.tree.arriving import SMALL, Arrivals, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, Seen
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import Block, merged
@@ -165,6 +165,23 @@ class TreePresenter:
         self._root.flatten(self._search.needle, 1, max(0, start), stop, found)
         return [*([self._root_row()] if start <= 0 < stop else ()), *(self._row(*each) for each in found)]
 
+    def flat_place(self, id: int) -> int:
+        """The place of a row in `flat`. Raises KeyError for an id that is gone."""
+        if id == ROOT:
+            return 0
+        branch, child = self._whose(id)
+        return self.flat_place(branch.id) + 1 + branch.rows_before(child, self._search.needle)
+
+    def cancel_around(self, id: int) -> bool:
+        """Stops what a row loads, or the nearest group above it that loads. False when nothing does."""
+        while id >= ROOT:
+            branch = self._branches.get(id)
+            if branch is not None and branch.ticket is not None:
+                self.cancel(id)
+                return True
+            id = self._whose(id)[0].id if id != ROOT else ROOT - 1
+        return False
+
     def find(self, path: str) -> int | None:
         """The row of a node, if it has arrived."""
         id: int | None = ROOT
@@ -244,7 +261,7 @@ class TreePresenter:
     def reveal(self, path: str) -> None:
         """Expands what lies above a node, as far as need be, fetching on the way."""
         self._reach.revealed = path
-        self._advance()
+        self._reach.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:
         """Adds a child by name, where the store cannot list: "a" or "a/b". A wrong name becomes the row's sentence."""
@@ -279,7 +296,7 @@ class TreePresenter:
                     child = branch.child_named(parts[0])
                     if child is not None:
                         self.open_child(branch.child_id(child), "/".join(parts[1:]))
-                self._advance()
+                self._reach.advance(self._root, self._branches)
             self._touch(branch.id)
 
         self._owner.fetch(work, done)
@@ -338,7 +355,7 @@ class TreePresenter:
             branch.tell(came)
         self._reach.arrived(branch, all_there=False)
         self._touch(branch.id)
-        self._advance()
+        self._reach.advance(self._root, self._branches)
 
     def _add(self, branch: Branch, child: Child) -> None:
         """One more child, that somebody named."""
@@ -361,7 +378,7 @@ class TreePresenter:
         branch.unlisted = sentence == strings.UNLISTABLE
         self._reach.arrived(branch, all_there=True)
         self._touch(branch.id)
-        self._advance()
+        self._reach.advance(self._root, self._branches)
 
     def _drop(self, branch: Branch) -> None:
         branch.stop()
@@ -369,9 +386,6 @@ class TreePresenter:
         for below in branch.below.values():
             self._drop(below)
             self._branches.pop(below.id, None)
-
-    def _advance(self) -> None:
-        self._reach.advance(self._root, self._branches)
 
     # ------------------------------------------------------------------ rows
     def _whose(self, id: int) -> tuple[Branch, int]:
@@ -451,9 +465,7 @@ class TreePresenter:
         )
 
     def _size(self, branch: Branch | None) -> str:
-        if branch is None or len(branch.order) <= SMALL:
-            return ""
-        return tree_text.size(len(branch.order), branch.ticket is not None)
+        return tree_text.size(len(branch.order), branch.ticket is not None) if branch is not None else ""
 
     def _sentence(self, branch: Branch | None) -> str:
         if branch is None:

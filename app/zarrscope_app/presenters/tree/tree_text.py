@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.tree.arriving import SMALL
 
 FILTERING = "Filtering…"
 ORIGINS = {
@@ -16,8 +17,8 @@ ORIGINS = {
 
 
 def size(known: int, loading: bool) -> str:
-    """How many children a large group has, as far as they are known."""
-    return f"{strings.count(known)}{' …' if loading else ''}"
+    """How many children a large group has, as far as they are known; "" for a small one."""
+    return f"{strings.count(known)}{' …' if loading else ''}" if known > SMALL else ""
 
 
 def more_above(n: int) -> str:
