@@ -187,6 +187,7 @@ SHOWN = {
     "PrefixStore": {*PART_OF, "prefix"},
     "ReadOnlyStore": PART_OF,
     "Rehearsal": {*PART_OF, "log", "operations"},
+    "IcechunkStore": DISTANT,
     "RedisStore": set(),
     "ReferenceStore": DISTANT,
     "RemoteStore": DISTANT,

@@ -276,6 +276,8 @@ def _opened(
 ) -> Hierarchy:
     detected, documents, asked = found_in(store, dialect, lenient, fallbacks, consolidated)
     if detected is None:
+        if (repository := _repository(store, mode)) is not None:
+            return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
         if store.listable and dialect is None:
@@ -297,6 +299,22 @@ def _opened(
     if store.remark:
         found.warnings += (store.remark,)
     return Hierarchy(found)
+
+
+def _repository(store: Store, mode: Mode) -> Store | None:
+    """The store of an Icechunk repository; None where there is none. Raises Unsupported for writing into one."""
+    from zarrscope.stores.icechunk import IcechunkStore, is_repository
+
+    if isinstance(store, IcechunkStore) or not is_repository(store):
+        return None
+    if mode != "r":
+        raise Unsupported(
+            "This is an Icechunk repository, into which zarrscope does not write",
+            feature="icechunk",
+            store=store.url,
+            advice="Open it with mode='r', or write to it with icechunk.",
+        )
+    return IcechunkStore(store)
 
 
 def reopened(store: Store) -> Hierarchy:

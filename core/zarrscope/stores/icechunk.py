@@ -1,0 +1,128 @@
+"""Icechunk repositories (https://icechunk.io/en/latest/spec/): recognised by their folders, read through icechunk.
+
+Their keys are not those of Zarr: a snapshot says which chunk lies where. The package icechunk gives the tip of the
+branch "main" as a store of zarr-python, which is read; nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import cause
+from zarrscope.model.storage import ByteRange
+from zarrscope.stores.address_options import split_options
+from zarrscope.stores.local.paths import path_of
+from zarrscope.stores.store import Store
+from zarrscope.stores.zarr_python import ZarrPythonStore
+
+T = TypeVar("T")
+
+BRANCH = "main"
+_MOST_NAMES = 32
+"""A repository has some ten folders and files at its root."""
+
+
+class IcechunkStore(ZarrPythonStore):
+    """The tip of a branch of the repository in `beneath`, as `theirs`, a store of zarr-python."""
+
+    def __init__(self, beneath: Store) -> None:
+        super().__init__(_session(beneath))
+        self._beneath = beneath
+        self.writable = False
+        self.url = beneath.url
+        self.remark = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IcechunkStore, (self._beneath,)
+
+    async def _asked(self, key: str, part: ByteRange | None) -> bytes | None:
+        return await _if_key(super()._asked(key, part))
+
+    async def _size(self, key: str) -> int | None:
+        return await _if_key(super()._size(key))
+
+    async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
+        """Ranges are asked for within the value only: beyond its end icechunk 1.1 panics."""
+        if part is None or key.rpartition("/")[2] == "zarr.json":
+            value = await self._asked(key, None)
+            return value if value is None or part is None else part.of(value)
+        size = await self._size(key)
+        if size is None:
+            return None
+        start, stop = part.span(size)
+        return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
+
+
+async def _if_key(asked: Awaitable[T]) -> T | None:
+    """What is answered; None of a key that Zarr v3 does not have, which icechunk takes for an error."""
+    try:
+        return await asked
+    except ZarrscopeError:
+        raise
+    except Exception as error:
+        if "invalid zarr key" in str(error):
+            return None
+        raise
+
+
+def is_repository(store: Store) -> bool:
+    """Whether the root of a store is that of an Icechunk repository."""
+    if not store.listable:
+        return False
+    names: set[str] = set()
+    for entry in store.list_dir(""):
+        names.add(entry.name)
+        if len(names) > _MOST_NAMES:
+            return False
+    return "snapshots" in names and not names.isdisjoint(("refs", "repo")) and "zarr.json" not in names
+
+
+def _session(beneath: Store) -> Any:
+    """The store of zarr-python. Raises Unsupported where the package is not installed, or does not reach the place."""
+    if find_spec("icechunk") is None or find_spec("zarr") is None:
+        raise Unsupported(
+            "This is an Icechunk repository, which is read through a package that is not installed: icechunk",
+            feature="icechunk",
+            store=beneath.url,
+            advice="Run: pip install icechunk",
+        )
+    import icechunk
+
+    storage = _storage(icechunk, beneath.url)
+    try:
+        return icechunk.Repository.open(storage).readonly_session(BRANCH).store
+    except Exception as error:
+        raise Unreadable(
+            f"The Icechunk repository cannot be read: {cause(error)}",
+            store=beneath.url,
+            advice=f"It needs a branch {BRANCH}, and a version of icechunk that knows its format.",
+        ) from cause(error)
+
+
+def _storage(icechunk: Any, url: str) -> Any:
+    if url.startswith("file:"):
+        return icechunk.local_filesystem_storage(path_of(url))
+    place, told = split_options(url)
+    scheme, _, path = place.partition("://")
+    if scheme not in ("s3", "s3a"):
+        raise Unsupported(
+            f"Icechunk repositories at {scheme}:// are not read here, only in folders and in S3",
+            feature="icechunk",
+            store=url,
+            advice="Open it with icechunk, and give its store to zarrscope.open.",
+        )
+    bucket, _, prefix = path.partition("/")
+    endpoint = told.get("endpoint")
+    return icechunk.s3_storage(
+        bucket=bucket,
+        prefix=prefix or None,
+        region=told.get("region"),
+        endpoint_url=endpoint,
+        allow_http=bool(endpoint and endpoint.startswith("http://")),
+        force_path_style=endpoint is not None,
+        anonymous=told.get("anon"),
+        from_env=None if told.get("anon") else True,
+    )
