@@ -31,6 +31,10 @@ NEEDS_SESSION = (
     "copy-view",
     "export",
     "check",
+    "open-neuroglancer",
+    "open-vizarr",
+    "copy-napari",
+    "copy-fiji",
 )
 """Commands that do something only where a place is open."""
 

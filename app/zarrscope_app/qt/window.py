@@ -33,6 +33,7 @@ from .address import AddressLine
 from .bridge import Bridge
 from .channels import ChannelsPanel
 from .demo import open_demo
+from .elsewhere import ELSEWHERE, open_elsewhere
 from .error_bar import ErrorBar
 from .export_dialog import ExportDialog
 from .form import AttributesPane
@@ -294,6 +295,9 @@ class Window(QMainWindow):
         }
         if id in ("save", "review"):
             self.form.commit()
+        if id in ELSEWHERE and self._session is not None:
+            open_elsewhere(self._session, id, self._say)
+            return
         if id in acts:
             acts[id]()
         elif self.nodes.run(id):

@@ -31,6 +31,7 @@ from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_d
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
+from zarrscope_app.presenters.session.elsewhere import Elsewhere
 from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
@@ -108,6 +109,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         self.problems: ProblemsPresenter = made["problems"]
         self.nodes = NodesPresenter(self)
         self.export = ExportPresenter(self)
+        self.elsewhere = Elsewhere(self)
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
@@ -231,6 +233,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
     def close(self) -> None:
         """Gives back every request; nothing is called afterwards."""
         self._closed = True
+        self.elsewhere.close()
         self.keep_look()
         self.keep_unsaved()
         self.owner.close()

@@ -1,0 +1,121 @@
+"""*Open in* neuroglancer, vizarr, napari, Fiji: a link, or a text to paste there.
+
+What lies on the web is linked as it is. Everything else (a folder, a zip file, a bucket behind a login) is served to
+the browser of this machine by a server on loopback, which ends with the session (zarrscope.stores.loopback).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any, Protocol
+from urllib.parse import quote, unquote, urlsplit
+
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.errors.confidential import MARK
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.stores.loopback import LoopbackServer
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+
+NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
+VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
+SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
+"""Dialect → what neuroglancer calls it."""
+VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
+
+
+class Session(Protocol):
+    """The part of a session that is opened elsewhere (session.py)."""
+
+    owner: Owner
+    slice: SlicePresenter
+
+    @property
+    def node(self) -> Any: ...
+
+    @property
+    def hierarchy(self) -> Any: ...
+
+    def report(self, error: BaseException) -> None: ...
+
+
+class Elsewhere:
+    """Of one session. `open(viewer, done)`: done(link, "") for a browser, done("", text) for the clipboard."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._server: LoopbackServer | None = None
+
+    def open(self, viewer: str, done: Callable[[str, str], object]) -> None:
+        """What fails is told in the error bar."""
+        session, node = self._session, self._session.node
+        if node is None:
+            return
+        image = session.slice.image
+        is_label = image is not None and image.is_label
+        drawn = session.slice.state.kind == "image"
+
+        def work() -> tuple[str, str]:
+            return self._found(viewer, node, drawn=drawn, is_label=is_label)
+
+        def came(outcome: JobResult[tuple[str, str]]) -> None:
+            if outcome.error is not None:
+                session.report(outcome.error)
+            else:
+                done(*outcome.get())
+
+        session.owner.fetch(work, came)
+
+    def _found(self, viewer: str, node: Any, *, drawn: bool, is_label: bool) -> tuple[str, str]:
+        hierarchy = self._session.hierarchy
+        dialect, title = hierarchy.dialect.name, VIEWERS[viewer]
+        if viewer == "napari":
+            return "", f"napari --plugin zarrscope {shlex.quote(joined(plain(hierarchy.url), node.path))}"
+        if viewer == "fiji":
+            if dialect not in SCHEMES:
+                raise Unsupported(f"Fiji reads Zarr v2, v3 and N5; this is {dialect}", feature=f"Fiji {dialect}")
+            return "", joined(plain(hierarchy.url), node.path)
+        if not drawn:
+            raise Refused(f"{title} shows pictures: choose an image or an array of two axes or more")
+        if dialect not in SCHEMES or (viewer == "vizarr" and dialect == "n5"):
+            raise Unsupported(f"{title} does not read {dialect}", feature=f"{viewer} {dialect}")
+        address = self._address(hierarchy, node.path)
+        if viewer == "vizarr":
+            return VIZARR + quote(address, safe=""), ""
+        layer = {
+            "name": strings.clean(node.name or "image", 60),
+            "type": "segmentation" if is_label else "image",
+            "source": f"{SCHEMES[dialect]}://{address}",
+        }
+        return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,"), ""
+
+    def _address(self, hierarchy: Any, path: str) -> str:
+        """Where a browser reads a node."""
+        url = hierarchy.url
+        if urlsplit(url).scheme in ("http", "https") and MARK not in url and "|" not in url and "::" not in url:
+            return joined(url, path)
+        if self._server is None:
+            self._server = LoopbackServer(hierarchy.store)
+        return self._server.address(path)
+
+    @property
+    def serving(self) -> str:
+        """Where the server on loopback is, "" while there is none."""
+        return self._server.url if self._server is not None else ""
+
+    def close(self) -> None:
+        """Ends the server."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+
+def plain(url: str) -> str:
+    """A local folder as a path."""
+    return unquote(urlsplit(url).path) if url.startswith("file://") else url
+
+
+def joined(url: str, path: str) -> str:
+    return url.rstrip("/") + ("" if path == "/" else path)

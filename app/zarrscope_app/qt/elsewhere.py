@@ -1,0 +1,34 @@
+"""Other viewers: a browser is opened, or a text goes to the clipboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qtpy.QtCore import QUrl
+from qtpy.QtGui import QDesktopServices, QGuiApplication
+
+from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.commands import LABELS
+
+ELSEWHERE = {
+    "open-neuroglancer": "neuroglancer",
+    "open-vizarr": "vizarr",
+    "copy-napari": "napari",
+    "copy-fiji": "fiji",
+}
+"""Command → viewer."""
+
+
+def open_elsewhere(session: Session, command: str, say: Callable[[str], object]) -> None:
+    """Do what a command of ELSEWHERE says; `say` tells what was done."""
+    viewer = ELSEWHERE[command]
+
+    def done(link: str, text: str) -> None:
+        clipboard = QGuiApplication.clipboard()
+        opened = bool(link) and QDesktopServices.openUrl(QUrl.fromEncoded(link.encode()))
+        if not opened and clipboard is not None:
+            clipboard.setText(link or text)
+        said = ("browser-opened" if opened else "browser-failed") if link else f"copied-{viewer}"
+        say(LABELS[said])
+
+    session.elsewhere.open(viewer, done)

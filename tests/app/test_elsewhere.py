@@ -1,0 +1,189 @@
+"""Viewers in a browser: links, and the server on loopback that lets them read what lies here."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.journeys import Shelf, small_image
+from zarrscope.errors import ZarrscopeError
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.loopback import LoopbackServer
+from zarrscope.stores.memory import MemoryStore
+from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.session.elsewhere import NEUROGLANCER, VIZARR
+
+VALUES = bytes(range(100))
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    server = LoopbackServer(MemoryStore({"a b/c": VALUES, "zarr.json": b"{}"}))
+    yield server
+    server.close()
+
+
+def ask(server: LoopbackServer, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+    finally:
+        connection.close()
+
+
+def test_values_and_ranges_for_pages_of_any_origin(server: LoopbackServer) -> None:
+    path = urlsplit(server.address("/a b/c")).path
+    status, body, headers = ask(server, path)
+    assert (status, body) == (200, VALUES)
+    assert headers["Access-Control-Allow-Origin"] == "*"
+    for asked, span in (
+        ("bytes=10-19", (10, 20)),
+        ("bytes=90-", (90, 100)),
+        ("bytes=-5", (95, 100)),
+        ("bytes=0-999", (0, 100)),
+    ):
+        status, body, headers = ask(server, path, Range=asked)
+        assert (status, body) == (206, VALUES[slice(*span)])
+        assert headers["Content-Range"] == f"bytes {span[0]}-{span[1] - 1}/100"
+    assert ask(server, path, Range="bytes=100-")[0] == 416
+    status, body, headers = ask(server, path, "HEAD")
+    assert (status, body, headers["Content-Length"]) == (200, b"", "100")
+    status, _, headers = ask(server, path, "OPTIONS")
+    assert (status, headers["Access-Control-Allow-Private-Network"]) == (204, "true")
+    assert "Range" in headers["Access-Control-Allow-Headers"]
+
+
+def test_without_token_or_by_another_name_nothing_is_read(server: LoopbackServer) -> None:
+    token = urlsplit(server.url).path
+    assert ask(server, f"{token}/zarr.json")[0] == 200
+    for path in (
+        "/zarr.json",
+        "/",
+        token,
+        f"{token}x/zarr.json",
+        f"{token}/../zarr.json",
+        f"{token}/..%2F..%2Fetc%2Fpasswd",
+    ):
+        assert ask(server, path)[:2] == (404, b"")
+    assert ask(server, f"{token}/nothing")[0] == 404
+    assert ask(server, f"{token}/zarr.json", Host="evil.example")[0] == 404
+    assert ask(server, f"{token}/zarr.json", "PUT")[0] == 501
+
+
+def test_nothing_is_answered_after_the_end(server: LoopbackServer) -> None:
+    held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    path = urlsplit(server.address("/zarr.json")).path
+    held.request("GET", path)
+    assert held.getresponse().read() == b"{}"
+    other = LoopbackServer(MemoryStore({"zarr.json": b"{}"}))
+    other.close()
+    with pytest.raises(ConnectionError):
+        ask(other, "/")
+    server.close()
+
+    def ask_again() -> None:
+        held.request("GET", path)
+        held.getresponse()
+
+    with pytest.raises((ConnectionError, http.client.HTTPException)):
+        ask_again()
+    held.close()
+
+
+def test_other_programs_read_through_it(tmp_path: Path) -> None:
+    h = zarrscope.open(str(tmp_path / "s.zarr"), "w-")
+    array = h.create_array("/g/0", shape=(40, 40), dtype="u2", chunks=(10, 10), shards=(20, 20))
+    array[...] = np.arange(1600).reshape(40, 40)
+    server = LoopbackServer(h.store)
+    try:
+        assert np.array_equal(zarrscope.open(server.url)["/g/0"][5:35], array[5:35])
+        ts = pytest.importorskip("tensorstore")
+        kvstore = {"driver": "http", "base_url": server.address("/g/0") + "/"}
+        found = ts.open({"driver": "zarr3", "kvstore": kvstore}, read=True).result()
+        assert np.array_equal(found[5:35].read().result(), array[5:35])
+    finally:
+        server.close()
+
+
+def opened(session: Session, viewer: str, mailbox: Mailbox) -> tuple[str, str]:
+    found: list[tuple[str, str]] = []
+    session.elsewhere.open(viewer, lambda link, text: found.append((link, text)))
+    mailbox.run_until(lambda: bool(found) or bool(session.state.sentence))
+    return found[0] if found else ("", "")
+
+
+def test_links_lead_to_the_server_until_the_session_ends(workspace: Workspace, mailbox: Mailbox) -> None:
+    shelf = Shelf()
+    small_image(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(settled(session))
+    assert session.elsewhere.serving == ""
+    link, text = opened(session, "neuroglancer", mailbox)
+    assert text == ""
+    assert link.startswith(NEUROGLANCER)
+    (layer,) = json.loads(unquote(link.removeprefix(NEUROGLANCER)))["layers"]
+    address = layer["source"].removeprefix("zarr://")
+    assert address.startswith(session.elsewhere.serving + "/image")
+    assert zarrscope.open(address)["/0"].shape == (41, 64, 64)
+    link, _ = opened(session, "vizarr", mailbox)
+    assert unquote(link.removeprefix(VIZARR)) == address
+    assert opened(session, "napari", mailbox)[1] == f"napari --plugin zarrscope {shelf.address}/image"
+    assert opened(session, "fiji", mailbox)[1] == f"{shelf.address}/image"
+    workspace.close_all()
+    with pytest.raises(ZarrscopeError):
+        zarrscope.open(address, storage_options={"attempts": 1})
+
+
+def test_what_a_viewer_cannot_read_is_said(workspace: Workspace, mailbox: Mailbox, tmp_path: Path) -> None:
+    place = str(tmp_path / "old.zarr")
+    zarrscope.open(place, "w-", dialect="draft-2020").create_array("/a", shape=(9, 9), dtype="u1", chunks=(9, 9))
+    session = workspace.open(place)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    assert opened(session, "neuroglancer", mailbox) == ("", "")
+    assert "neuroglancer does not read draft-2020" in session.state.sentence
+
+
+@pytest.mark.needs("qt", "display")
+def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qtpy.QtGui import QDesktopServices, QGuiApplication
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    shelf = Shelf()
+    small_image(shelf)
+    visited: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: visited.append(url.toString()) or True)
+    window = Window(Forgetful())
+    qtbot.addWidget(window)
+    window.show()
+    window.open(shelf.address)
+    session = window.workspace.current
+    assert session is not None
+    session.select("/image")
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    window.run("open-vizarr")
+    qtbot.waitUntil(lambda: len(visited) == 1, timeout=20_000)
+    assert visited[0].startswith(VIZARR)
+    window.run("copy-napari")
+    clipboard = QGuiApplication.clipboard()
+    assert clipboard is not None
+    qtbot.waitUntil(lambda: clipboard.text().startswith("napari --plugin zarrscope"), timeout=20_000)
+    window.close()
+    assert session.elsewhere.serving == ""
