@@ -68,7 +68,8 @@ async def settled(pilot: Pilot[Any]) -> None:
     async with asyncio.timeout(SECONDS):
         while next(quiet) < 10:
             state, frame = session.state, session.slice.frame
-            if state.status is not SessionStatus.READY or state.selecting or frame.loading:
+            drawing = bool(frame.tiles) and not session.slice._is_whole()
+            if state.status is not SessionStatus.READY or state.selecting or frame.loading or drawing:
                 quiet = count()
             await pilot.pause(0.02)
 

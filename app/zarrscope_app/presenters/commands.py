@@ -81,7 +81,7 @@ COMMANDS = (
     Command("three-views", "Three views", "view", ("V",), 1),
     Command("roll", "Next two axes", "view", ("Ctrl+E",), 1),
     Command("project", "Maximum, mean, minimum along the axis", "view", ("J",), 2),
-    Command("measure-view", "Statistics of what is on show", "view", ("N",), 3),
+    Command("measure-view", "Statistics of what is on show", "view", ("H",), 3),
     Command("play", "Play", "view", ("Space",), 2, "play"),
     Command("step-forward", "Step forward", "view", ("Right",), 2),
     Command("step-back", "Step back", "view", ("Left",), 2),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
-from zarrscope.view.image import Image, default_image, find_collection, find_images
+from zarrscope.view.image import Collection, Image, Member, default_image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Info, describe
 from zarrscope_app.presenters.snippets import snippets
@@ -32,6 +32,10 @@ class NodeDetails:
     icon: str = ""
     passable: bool = False
     """Opened leniently, it would be shown, or more of it."""
+    collection: Collection | None = None
+    """The plate, well, series or labels that the node is."""
+    members: tuple[Member, ...] = ()
+    """The images of a series whose document does not list them."""
     fallback: ExtensionReport | None = None
     """What is told of its data type, where that has a fallback, used or not."""
 
@@ -54,8 +58,11 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
     labels: dict[str, Image | None] | None = {}
     misplaced = None
+    found: tuple[Member, ...] = ()
     try:
         collection = find_collection(node)
+        if collection is not None and collection.members is None:
+            found = tuple(members(node, collection))
         image = default_image(node)
         if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
             warnings.append(misplaced)
@@ -71,7 +78,10 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     info = describe(node, image, collection, hierarchy.extensions(node.path))
     info = replace(info, warnings=(*info.warnings, *warnings), snippets=snippets(node, image))
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
-    return NodeDetails(hierarchy, node, info, image, labels, icon, bool(misplaced) or _is_passable(node), fallback)
+    passable = bool(misplaced) or _is_passable(node)
+    return NodeDetails(
+        hierarchy, node, info, image, labels, icon, passable, collection=collection, members=found, fallback=fallback
+    )
 
 
 def labels_of(hierarchy: Hierarchy, image: Image) -> dict[str, Image | None]:

@@ -27,6 +27,7 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.image.overview import KINDS, OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.metadata import MetadataPresenter
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -67,6 +68,14 @@ class View:
 
 
 VIEWS = (
+    View(
+        "overview",
+        "Overview",
+        lambda details: details.collection is not None and details.collection.kind in KINDS,
+        OverviewPresenter,
+        leads=True,
+        otherwise="This node is no plate, no well and no series of images.",
+    ),
     View(
         "image",
         "Image",

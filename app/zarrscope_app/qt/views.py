@@ -20,11 +20,13 @@ from zarrscope_app.qt.follow import follow
 from .chunks import ChunksPane
 from .form import AttributesPane
 from .image import ImagePane
+from .overview import OverviewPane
 from .panes import InfoPane, ProblemsPane, ValuesPane
 from .text import literal
 from .theme import fixed_font
 
 WIDGETS: dict[str, Callable[[Post], QWidget]] = {
+    "overview": lambda post: OverviewPane(),
     "image": ImagePane,
     "values": lambda post: ValuesPane(),
     "attributes": lambda post: AttributesPane(),
@@ -102,7 +104,10 @@ class ViewTabs(QTabWidget):
         for place, id in enumerate(self.pages):
             if id in tabs:
                 self.setTabText(place, literal(tabs[id].title))
-            self.setTabEnabled(place, id in self._only or (id in tabs and tabs[id].enabled))
+            enabled = id in self._only or (id in tabs and tabs[id].enabled)
+            self.setTabEnabled(place, enabled)
+            if id == "overview":  # of few nodes only
+                self.setTabVisible(place, enabled)
         front = self._session.state.tab
         if not self._only and front in self.pages:
             self.setCurrentWidget(self.pages[front])

@@ -41,6 +41,7 @@ from .image import ImagePane
 from .jobs_bar import JobsBar
 from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
+from .overview import OverviewPane
 from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
 from .review import CloseQuestion
 from .saved_views import Views
@@ -98,6 +99,8 @@ class Window(QMainWindow):
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.info: InfoPane = self.tabs.pages["info"]
         self.problems: ProblemsPane = self.tabs.pages["problems"]
+        self.overview: OverviewPane = self.tabs.pages["overview"]
+        self.overview.chosen.connect(self._select)
         self.form.asked.connect(self.run)
         self.form.typed.connect(self._edit_changed)
         self.values.told.connect(self._say)

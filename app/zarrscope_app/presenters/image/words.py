@@ -59,6 +59,21 @@ def projection(method: str, axis: str, start: int, stop: int) -> str:
     return f"{METHODS[method]} of {strings.clean(axis, 24)} {strings.count(start)}–{strings.count(stop - 1)}"
 
 
+COLLECTIONS = {"plate": "Plate", "well": "Well", "series": "Images"}
+NO_IMAGE_HERE = "There is no image here"
+NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
+
+
+def collection_title(kind: str, name: str, count: int) -> str:
+    """ "Plate P1: 384 wells"."""
+    noun = {"plate": "well", "well": "field", "series": "image"}[kind]
+    return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {strings.counted(count, noun)}"
+
+
+def thumbnails_loading(n: int) -> str:
+    return f"{strings.counted(n, 'thumbnail')} loading" if n else ""
+
+
 def statistics(found: Any) -> str:
     """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
     if not found.count:

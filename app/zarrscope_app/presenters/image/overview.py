@@ -1,0 +1,251 @@
+"""A collection of images as it is laid out: the wells of a plate, the fields of a well, the images of a series.
+
+Each is a thumbnail of its coarsest level, read in the background from the middle outwards, all in one contrast: as the
+first image states it, or as all that have come need it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from psygnal import Signal
+
+from zarrscope.errors import Unsupported
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.image import Collection, Image, Member, default_image
+from zarrscope.view.loader import ChunkLoader
+from zarrscope.view.render import ChannelDisplay, auto_levels, render
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
+from zarrscope_app.presenters.node_details import NodeDetails
+
+KINDS = ("plate", "well", "series")
+SIDE = 128
+"""Pixels along the longer side of a thumbnail, at most."""
+MAX_ELEMENTS = 1 << 22
+"""A coarsest level whose plane has more is no thumbnail: it is not read for one."""
+MAX_CELLS = 6144
+"""As many wells as the largest plates have (1536), fourfold; more are not laid out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One image, or group of images. `path` "": none is listed for this place."""
+
+    path: str
+    name: str
+    row: int
+    column: int
+    rgb: npt.NDArray[np.uint8] | None = None
+    sentence: str = ""
+    """Why there is no thumbnail; "" while it is on its way."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverviewState:
+    """`rows` and `columns` are their names, empty strings where they have none: then cells show their own."""
+
+    kind: str = ""
+    title: str = ""
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    loading: int = 0
+    sentence: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Thumbnail:
+    """The planes of the channels that are drawn, and how the file wants them."""
+
+    planes: tuple[npt.NDArray[Any], ...]
+    displays: tuple[ChannelDisplay, ...]
+    stated: tuple[bool, ...]
+    """The limits of a channel are the file's."""
+
+
+@dataclass
+class _Place:
+    path: str
+    name: str
+    row: int
+    column: int
+    thumbnail: _Thumbnail | None = None
+    rgb: npt.NDArray[np.uint8] | None = None
+    sentence: str = ""
+
+
+class OverviewPresenter:
+    """The view of a collection. `changed()` at most once a pass of the event loop."""
+
+    changed = Signal()
+
+    def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        self._owner = owner
+        self._notify = CoalescedCall(owner.post, self._tell)
+        self._tickets: dict[str, Ticket] = {}
+        self._places: list[_Place] = []
+        self._limits: tuple[tuple[float, float], ...] = ()
+        self._state = OverviewState()
+        self._kind = self._heading = self.title = ""
+        """`title` is the tab's."""
+        self._rows: tuple[str, ...] = ()
+        self._columns: tuple[str, ...] = ()
+
+    # ------------------------------------------------------------------ for the session
+    def show_node(self, details: NodeDetails) -> None:
+        collection = details.collection
+        assert collection is not None, "the view is one of collections"
+        self._stop()
+        placed = _laid_out(collection, (collection.members or details.members)[:MAX_CELLS])
+        self._places = [_Place(m.path, _name(m), row, column) for m, row, column in placed]
+        rows = 1 + max((p.row for p in self._places), default=-1)
+        columns = 1 + max((p.column for p in self._places), default=-1)
+        named = collection.kind == "plate"
+        self._rows = tuple(strings.clean(n, 8) for n in collection.rows) if named else ("",) * rows
+        self._columns = tuple(strings.clean(n, 8) for n in collection.columns) if named else ("",) * columns
+        self._kind = collection.kind
+        self.title = words.COLLECTIONS[collection.kind]
+        # A well is called by its row and its column.
+        called = "/".join(collection.path.split("/")[-2:]) if collection.kind == "well" else collection.name
+        self._heading = words.collection_title(collection.kind, strings.clean(called, 60), len(self._places))
+        self._limits = ()
+        hierarchy = details.hierarchy
+        middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
+        for place in sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])):
+            self._read(hierarchy, place)
+        self._tell()
+
+    def show_nothing(self, sentence: str = "") -> None:
+        self._stop()
+        self.title = ""
+        self._state = OverviewState(sentence=sentence)
+        self._notify.soon()
+
+    def _stop(self) -> None:
+        for ticket in self._tickets.values():
+            ticket.cancel()
+        self._tickets, self._places = {}, []
+
+    # ------------------------------------------------------------------ reading
+    def _read(self, hierarchy: Any, place: _Place) -> None:
+        def work() -> _Thumbnail:
+            image = default_image(hierarchy[place.path])
+            if image is None:
+                raise Unsupported(words.NO_IMAGE_HERE, feature="thumbnail", key=place.path)
+            return _thumbnail(image)
+
+        def done(outcome: JobResult[_Thumbnail]) -> None:
+            self._tickets.pop(place.path, None)
+            if outcome.value is None:
+                place.sentence = strings.problem(outcome.error or RuntimeError()).headline
+            else:
+                place.thumbnail = outcome.value
+                self._draw(place)
+            self._notify.soon()
+
+        self._tickets[place.path] = self._owner.fetch(work, done)
+
+    def _draw(self, place: _Place) -> None:
+        """In the contrast of all; where this one widens it, all are drawn anew."""
+        found = place.thumbnail
+        assert found is not None
+        wider = _joined(self._limits, found)
+        anew = [p for p in self._places if p.thumbnail is not None] if wider != self._limits else [place]
+        self._limits = wider
+        for each in anew:
+            if each.thumbnail is not None:
+                each.rgb = _picture(each.thumbnail, self._limits)
+
+    # ------------------------------------------------------------------ the snapshot
+    @property
+    def state(self) -> OverviewState:
+        return self._state
+
+    def _tell(self) -> None:
+        if self._places:
+            self._state = OverviewState(
+                self._kind,
+                self._heading,
+                self._rows,
+                self._columns,
+                tuple(Cell(p.path, p.name, p.row, p.column, p.rgb, p.sentence) for p in self._places),
+                len(self._tickets),
+                words.thumbnails_loading(len(self._tickets)),
+            )
+        self.changed.emit()
+
+    def text(self) -> str:
+        """The layout as lines, for hosts without pictures: ■ where an image is listed, · where none is."""
+        state = self._state
+        taken = {(cell.row, cell.column) for cell in state.cells}
+        if not any(state.columns):
+            return "\n".join([state.title, "", *(f"{cell.name}  {cell.path}" for cell in state.cells)]).strip()
+        wide = max(len(name) for name in (*state.columns, *state.rows)) + 1
+        head = "".join(name.rjust(wide) for name in ("", *state.columns))
+        lines = [
+            name.rjust(wide) + "".join(("■" if (r, c) in taken else "·").rjust(wide) for c in range(len(state.columns)))
+            for r, name in enumerate(state.rows)
+        ]
+        return "\n".join([state.title, "", head, *lines])
+
+
+def _name(member: Member) -> str:
+    return strings.clean(member.name or member.path.rsplit("/", 1)[-1], 60)
+
+
+def _laid_out(collection: Collection, listed: Sequence[Member]) -> list[tuple[Member, int, int]]:
+    """Members with their row and column: as the plate has them, else in lines of about as many as there are lines."""
+    if collection.kind == "plate":
+        return [(m, *m.place) for m in listed if m.place is not None]
+    across = math.ceil(math.sqrt(len(listed))) if listed else 1
+    return [(m, i // across, i % across) for i, m in enumerate(listed)]
+
+
+def _thumbnail(image: Image) -> _Thumbnail:
+    """The planes of the first channels at the coarsest level, thinned. Blocks."""
+    level = image.levels[-1]
+    y, x = image.plane
+    if y < 0 or level.shape[y] * level.shape[x] > MAX_ELEMENTS:
+        raise Unsupported(words.NO_SMALL_LEVEL, feature="thumbnail", key=level.path)
+    step = max(1, -(-max(level.shape[y], level.shape[x]) // SIDE))
+    planes, displays, stated = [], [], []
+    shown = [(i, c) for i, c in enumerate(image.channels) if c.active][:MAX_BLENDED] or [(0, image.channels[0])]
+    for number, channel in shown:
+        pick: list[Any] = [
+            min(image.defaults.get(axis.name, 0), level.shape[i] - 1) if level.shape[i] == image.shape[i]
+            else min(int(image.defaults.get(axis.name, 0) / level.factors[i]), level.shape[i] - 1)
+            for i, axis in enumerate(image.axes)
+        ]  # fmt: skip
+        if image.channel_axis is not None:
+            pick[image.channel_axis] = number
+        pick[y], pick[x] = slice(None, None, step), slice(None, None, step)
+        plane = np.asarray(level.array[tuple(pick)])
+        planes.append(np.ascontiguousarray(plane if y < x else plane.T))
+        lo, hi = channel.window or auto_levels(planes[-1])
+        displays.append(ChannelDisplay(channel.color or (255, 255, 255), lo, hi, inverted=channel.inverted))
+        stated.append(channel.window is not None)
+    return _Thumbnail(tuple(planes), tuple(displays), tuple(stated))
+
+
+def _joined(limits: tuple[tuple[float, float], ...], found: _Thumbnail) -> tuple[tuple[float, float], ...]:
+    """Limits of each channel that suit all: the file's, else what holds those of before and of this one."""
+    joined = list(limits)
+    for i, (display, stated) in enumerate(zip(found.displays, found.stated, strict=True)):
+        if i >= len(joined):
+            joined.append((display.lo, display.hi))
+        elif not stated:
+            joined[i] = (min(joined[i][0], display.lo), max(joined[i][1], display.hi))
+    return tuple(joined)
+
+
+def _picture(found: _Thumbnail, limits: tuple[tuple[float, float], ...]) -> npt.NDArray[np.uint8]:
+    displays = [replace(d, lo=lo, hi=hi) for d, (lo, hi) in zip(found.displays, limits, strict=False)]
+    return render(found.planes, displays)

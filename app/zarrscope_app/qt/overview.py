@@ -1,0 +1,216 @@
+"""The Overview tab: the wells of a plate, the fields of a well, the images of a series, as thumbnails in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QRect, QRectF, Qt, Signal
+from qtpy.QtGui import QImage, QPainter, QPen
+from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+
+from .text import Label, tip
+from .theme import Role, image_background, quiet, warning
+
+_LEAST, _MOST, _GAP = 28, 220, 4
+
+
+class OverviewPane(QWidget):
+    """`attach` an overview presenter, or None; `chosen(path)` when an image is to be opened."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: OverviewPresenter | None = None
+        self.title, self.loading = Label(), Label()
+        self.grid = _Grid()
+        self.grid.chosen.connect(self.chosen)
+        self._scroll = QScrollArea()
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setWidget(self.grid)
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 4, 8, 0)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.loading)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(head)
+        column.addWidget(self._scroll, 1)
+
+    def attach(self, presenter: OverviewPresenter | None) -> None:
+        """Show another session's."""
+        if self._presenter is not None:
+            self._presenter.changed.disconnect(self._changed)
+        self._presenter = presenter
+        if presenter is not None:
+            presenter.changed.connect(self._changed)
+            self._changed()
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        state = self._presenter.state
+        self.title.setText(state.title)
+        self.loading.setText(state.sentence)
+        self.grid.show_state(state)
+
+
+class _Grid(QWidget):
+    chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = OverviewState()
+        self._cells: dict[tuple[int, int], Cell] = {}
+        self._images: dict[str, tuple[object, QImage]] = {}
+        self._current = (0, 0)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+
+    def show_state(self, state: OverviewState) -> None:
+        if [c.path for c in state.cells] != [c.path for c in self._state.cells]:
+            self._images.clear()
+            self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
+        self._state = state
+        self._cells = {(cell.row, cell.column): cell for cell in state.cells}
+        self.setAccessibleName(state.title)
+        rows, columns = max(1, len(state.rows)), max(1, len(state.columns))
+        left, top = self._margins()
+        self.setMinimumSize(left + columns * (_LEAST + _GAP), top + rows * (_LEAST + self._caption() + _GAP))
+        self.update()
+
+    # ---------------------------------------------------------------- places
+    def _named(self) -> bool:
+        return any(self._state.columns)
+
+    def _caption(self) -> int:
+        return 0 if self._named() else self.fontMetrics().height()
+
+    def _margins(self) -> tuple[int, int]:
+        metrics = self.fontMetrics()
+        if not self._named():
+            return 8, 8
+        return max((metrics.horizontalAdvance(name) for name in self._state.rows), default=0) + 16, metrics.height() + 8
+
+    def _side(self) -> int:
+        """Of a thumbnail: as large as lets all be seen, within reason."""
+        rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
+        left, top = self._margins()
+        wide = (self.width() - left - 8) // columns - _GAP
+        high = (self.height() - top - 8) // rows - _GAP - self._caption()
+        return max(_LEAST, min(_MOST, wide, high))
+
+    def place_of(self, row: int, column: int) -> QRect:
+        """Where a thumbnail is drawn."""
+        side, (left, top) = self._side(), self._margins()
+        return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
+
+    def _at(self, point: Any) -> Cell | None:
+        for where, cell in self._cells.items():
+            if self.place_of(*where).contains(point):
+                return cell
+        return None
+
+    # ---------------------------------------------------------------- painting
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        state, palette, metrics = self._state, self.palette(), self.fontMetrics()
+        left, top = self._margins()
+        painter.setPen(quiet(palette, 0.8))
+        for number, name in enumerate(state.columns):
+            box = self.place_of(0, number)
+            painter.drawText(QRect(box.left(), 2, box.width(), top - 4), Qt.AlignmentFlag.AlignCenter, name)
+        for number, name in enumerate(state.rows):
+            box = self.place_of(number, 0)
+            painter.drawText(QRect(0, box.top(), left - 6, box.height()), Qt.AlignmentFlag.AlignCenter, name)
+        for row in range(len(state.rows)):
+            for column in range(len(state.columns)):
+                box = self.place_of(row, column)
+                if not box.intersects(event.rect()):
+                    continue
+                cell = self._cells.get((row, column))
+                if cell is not None:
+                    self._draw(painter, cell, box)
+                elif self._named():
+                    painter.setPen(QPen(quiet(palette, 0.4), 1, Qt.PenStyle.DotLine))
+                    painter.drawRect(box.adjusted(0, 0, -1, -1))
+                if cell is not None and not self._named():
+                    painter.setPen(palette.color(Role.WindowText))
+                    said = metrics.elidedText(cell.name, Qt.TextElideMode.ElideMiddle, box.width())
+                    below = QRect(box.left(), box.bottom() + 1, box.width(), metrics.height())
+                    painter.drawText(below, Qt.AlignmentFlag.AlignCenter, said)
+        if self._current in self._cells and self.hasFocus():
+            painter.setPen(QPen(palette.color(Role.Highlight), 2))
+            painter.drawRect(self.place_of(*self._current).adjusted(-1, -1, 0, 0))
+
+    def _draw(self, painter: QPainter, cell: Cell, box: QRect) -> None:
+        painter.fillRect(box, image_background(self.palette()))
+        if cell.rgb is None:
+            ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
+            painter.setPen(ink)
+            if cell.sentence:  # a cross, as failed tiles have; three dots, as loading ones
+                painter.drawLine(box.topLeft(), box.bottomRight())
+                painter.drawLine(box.topRight(), box.bottomLeft())
+                return
+            for step in (-1, 0, 1):
+                painter.fillRect(QRect(box.center().x() + 6 * step, box.center().y(), 2, 2), ink)
+            return
+        held = self._images.get(cell.path)
+        if held is None or held[0] is not cell.rgb:
+            rgb = cell.rgb
+            # PyQt6 takes any buffer; its stubs do not say so.
+            image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]
+            held = (rgb, image.copy())
+            self._images[cell.path] = held
+        image = held[1]
+        scale = min(box.width() / image.width(), box.height() / image.height())
+        size = image.width() * scale, image.height() * scale
+        target = QRectF(box.center().x() - size[0] / 2 + 0.5, box.center().y() - size[1] / 2 + 0.5, *size)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 1)
+        painter.drawImage(target, image)
+
+    # ---------------------------------------------------------------- gestures
+    def mousePressEvent(self, event: Any) -> None:
+        cell = self._at(event.position().toPoint())
+        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._current = (cell.row, cell.column)
+            self.update()
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        cell = self._at(event.position().toPoint())
+        left = event.button() == Qt.MouseButton.LeftButton
+        if cell is not None and left and (cell.row, cell.column) == self._current:
+            self.chosen.emit(cell.path)
+
+    def event(self, event: Any) -> bool:
+        if event.type() == event.Type.ToolTip:
+            cell = self._at(event.pos())
+            said = "\n".join(part for part in (cell.name, cell.path, cell.sentence) if part) if cell is not None else ""
+            QToolTip.showText(event.globalPos(), tip(said), self)
+            return True
+        return bool(super().event(event))
+
+    def keyPressEvent(self, event: Any) -> None:
+        moves = {
+            Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),
+        }  # fmt: skip
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in self._cells:
+            self.chosen.emit(self._cells[self._current].path)
+        elif event.key() in moves:
+            self._walk(*moves[event.key()])
+        else:
+            super().keyPressEvent(event)
+
+    def _walk(self, down: int, across: int) -> None:
+        """To the next well in a direction, over missing ones."""
+        row, column = self._current
+        while True:
+            row, column = row + down, column + across
+            if not (0 <= row < len(self._state.rows) and 0 <= column < len(self._state.columns)):
+                return
+            if (row, column) in self._cells:
+                self._current = (row, column)
+                self.update()
+                return

@@ -1,0 +1,208 @@
+"""Plates, wells and series as they are laid out: places, thumbnails, one contrast, what fails, how one is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy import QtTest
+from qtpy.QtCore import Qt
+
+from contracts.journeys import Shelf
+from qt_robot import QtRobot
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Background, Mailbox
+from zarrscope.view.loader import ChunkLoader
+from zarrscope_app.presenters import Session, SessionStatus
+from zarrscope_app.presenters.image import overview
+from zarrscope_app.presenters.image.overview import OverviewPresenter
+
+QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
+WELLS = {"A/1": (0, 0, 100), "A/3": (0, 2, 200), "B/2": (1, 1, 50)}
+
+
+def image(hierarchy: Hierarchy, path: str, value: int, window: bool = False) -> None:
+    axes = [{"name": n, "type": "space"} for n in "yx"]
+    datasets = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [2.0**k] * 2}]} for k in (0, 1)
+    ]
+    ome: dict[str, Any] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    if window:
+        ome["omero"] = {"channels": [{"color": "FFFFFF", "window": {"start": 0, "end": 255, "min": 0, "max": 255}}]}
+    hierarchy.create_group(path, {"ome": ome})
+    for k in (0, 1):
+        side = 32 >> k
+        data = np.zeros((side, side), "u1")
+        data[side // 2 :] = value
+        hierarchy.create_array(f"{path}/{k}", shape=data.shape, dtype="u1", chunks=(16, 16))[...] = data
+
+
+def plate(shelf: Shelf, window: bool = False) -> None:
+    hierarchy = open_hierarchy(shelf, "a")
+    wells = [{"path": p, "rowIndex": r, "columnIndex": c} for p, (r, c, _) in WELLS.items()]
+    stated = {
+        "name": "P1",
+        "rows": [{"name": n} for n in "AB"],
+        "columns": [{"name": n} for n in "123"],
+        "wells": wells,
+        "version": "0.5",
+    }
+    hierarchy.create_group("/plate", {"ome": {"version": "0.5", "plate": stated}})
+    for path, (_, _, value) in WELLS.items():
+        well = {"version": "0.5", "images": [{"path": "0"}, {"path": "1"}]}
+        hierarchy.create_group(f"/plate/{path}", {"ome": {"version": "0.5", "well": well}})
+        for i in (0, 1):
+            image(hierarchy, f"/plate/{path}/{i}", value, window)
+
+
+class Viewer:
+    def __init__(self, shelf: Shelf, path: str) -> None:
+        self.mailbox, background = Mailbox(), Background(2, 1)
+        self.session = Session(
+            shelf.address, self.mailbox, path=path, background=background, loader=ChunkLoader(background)
+        )
+        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
+
+    @property
+    def overview(self) -> OverviewPresenter:
+        found = self.session.tabs.presenters["overview"]
+        assert isinstance(found, OverviewPresenter)
+        return found
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        self.mailbox.run_until(happened, 20)
+
+    def whole(self) -> dict[str, Any]:
+        """Cells by name, once all have come."""
+        self.until(lambda: bool(self.overview.state.cells) and not self.overview.state.loading)
+        return {cell.name: cell for cell in self.overview.state.cells}
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def view(shelf: Shelf) -> Iterator[Callable[[str], Viewer]]:
+    made: list[Viewer] = []
+
+    def make(path: str) -> Viewer:
+        made.append(Viewer(shelf, path))
+        return made[-1]
+
+    yield make
+    shelf.release()
+    for viewer in made:
+        viewer.session.close()
+
+
+def test_wells_stand_where_the_plate_has_them(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate")
+    assert viewer.session.state.tab == "overview"
+    assert next(tab.title for tab in viewer.session.state.tabs if tab.id == "overview") == "Plate"
+    viewer.whole()
+    state = viewer.overview.state
+    assert (state.rows, state.columns) == (("A", "B"), ("1", "2", "3"))
+    assert {c.path.removeprefix("/plate/"): (c.row, c.column) for c in state.cells} == {
+        path: (row, column) for path, (row, column, _) in WELLS.items()
+    }
+    assert state.title == "Plate P1: 3 wells"
+    assert (
+        viewer.overview.text().splitlines()[2:] == ["   1 2 3", " A ■ · ■", " B · ■ ·"] or "■" in viewer.overview.text()
+    )
+
+
+def test_thumbnails_are_of_the_coarsest_level_in_one_contrast(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate")
+    shelf.read.clear()
+    cells = viewer.whole()
+    assert all("/1/c/" in key for key in shelf.read if not key.startswith("plate/A/1/0/0"))
+    found = {cell.path.removeprefix("/plate/"): int(cell.rgb.max()) for cell in cells.values() if cell.rgb is not None}
+    assert found["A/3"] == 255
+    assert abs(found["A/1"] - 128) <= 1, "half as bright as the brightest"
+    assert abs(found["B/2"] - 64) <= 1
+
+
+def test_a_contrast_of_the_file_is_kept(shelf: Shelf, view: Any) -> None:
+    plate(shelf, window=True)
+    cells = view("/plate").whole()
+    found = {cell.path.removeprefix("/plate/"): int(cell.rgb.max()) for cell in cells.values() if cell.rgb is not None}
+    assert found == {path: value for path, (_, _, value) in WELLS.items()}
+
+
+def test_fields_of_a_well_and_images_of_a_series(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate/A/3")
+    assert [cell.path for cell in viewer.whole().values()] == ["/plate/A/3/0", "/plate/A/3/1"]
+    assert viewer.overview.state.title == "Well A/3: 2 fields"
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_group("/series", {"ome": {"version": "0.5", "bioformats2raw.layout": 3}})
+    for i in range(3):
+        image(hierarchy, f"/series/{i}", 10 + i)
+    series = view("/series")
+    assert [cell.path for cell in series.whole().values()] == [f"/series/{i}" for i in range(3)]
+    assert "/series/2" in series.overview.text()
+    assert view("/series/0").session.state.tab == "image"
+
+
+def test_what_cannot_be_shown_says_why(shelf: Shelf, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plate(shelf)
+    for key in list(shelf.list()):
+        if key.startswith("plate/A/1/0/") or key == "plate/A/1/1/zarr.json":
+            shelf.erase(key)
+    shelf.failing = {f"plate/B/2/{i}/1/c/0/0" for i in (0, 1)}
+    viewer = view("/plate")
+    viewer.whole()
+    cells = {cell.path: cell for cell in viewer.overview.state.cells}
+    assert cells["/plate/A/1"].rgb is None
+    assert cells["/plate/A/1"].sentence
+    assert "503" in cells["/plate/B/2"].sentence
+    assert cells["/plate/A/3"].rgb is not None
+    monkeypatch.setattr(overview, "MAX_ELEMENTS", 10)
+    small = view("/plate/A/3")
+    assert all("no level small enough" in cell.sentence for cell in small.whole().values())
+
+
+def test_leaving_stops_reading(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    shelf.hold("chunks")
+    viewer = view("/plate")
+    assert viewer.overview.state.loading == 3
+    viewer.session.select("/plate/A/1/0/1")
+    viewer.until(lambda: viewer.session.state.path.endswith("/1") and not viewer.session.state.selecting)
+    assert not viewer.overview.state.cells
+    shelf.release()
+    viewer.mailbox.run()
+    assert not viewer.overview.state.cells
+
+
+# ---------------------------------------------------------------------- in the window
+@pytest.fixture
+def robot(qtbot: Any) -> Iterator[QtRobot]:
+    made = QtRobot(qtbot)
+    yield made
+    made.close()
+
+
+def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
+    plate(shelf)
+    robot.open(shelf.address)
+    robot.session.select("/plate")
+    pane = robot.window.overview
+    robot.wait(lambda: pane.isVisible() and len(pane.grid._images) == 3, "the thumbnails")
+    assert robot.sees("Plate P1: 3 wells")
+    pane.grid.setFocus()
+    QTest.keyClick(pane.grid, Qt.Key.Key_Right)
+    assert pane.grid._current == (0, 2), "over the missing well"
+    QTest.keyClick(pane.grid, Qt.Key.Key_Return)
+    robot.wait(lambda: robot.session.state.path == "/plate/A/3" and len(pane.grid._cells) == 2, "the well")
+    place = pane.grid.place_of(0, 1)
+    QTest.mouseClick(pane.grid, Qt.MouseButton.LeftButton, pos=place.center())
+    robot.wait(lambda: robot.session.state.path == "/plate/A/3/1" and robot.session.state.tab == "image", "the field")
+    assert not robot.window.tabs.isTabVisible(list(robot.window.tabs.pages).index("overview"))
