@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -243,6 +244,23 @@ def test_opacity_of_a_photograph_lets_grey_through(shelf: Shelf, view: Any) -> N
     image = default_image(open_hierarchy(shelf)["/a"])
     assert image is not None
     assert [c.active for c in image.channels] == [True, True, True, False], "whoever adds channels up leaves it out"
+
+
+def test_a_view_comes_back_with_its_colour_map_and_part(shelf: Shelf, view: Any) -> None:
+    store(shelf, np.arange(16).reshape(4, 4).astype("c8"))
+    viewer = view("/a")
+    viewer.picture()
+    viewer.slice.set_part("imaginary")
+    viewer.slice.set_colormap(0, "magma")
+    viewer.slice.set_levels(0, -3, 4)
+    kept = json.loads(json.dumps(viewer.slice.view()))
+    other = view("/a")
+    other.picture()
+    assert other.slice.restore(kept) == ()
+    channel = other.slice.state.channels[0]
+    assert (channel.part, channel.colormap, channel.lo, channel.hi) == ("imaginary", "magma", -3, 4)
+    other.slice.restore({"channels": [{"colormap": 7, "part": "no such part"}]})
+    assert (other.slice.state.channels[0].part, other.slice.state.channels[0].colormap) == ("imaginary", "magma")
 
 
 # ---------------------------------------------------------------------- labels

@@ -160,8 +160,7 @@ class _Grid(QWidget):
         held = self._images.get(cell.path)
         if held is None or held[0] is not cell.rgb:
             rgb = cell.rgb
-            # PyQt6 takes any buffer; its stubs do not say so.
-            image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]
+            image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
             held = (rgb, image.copy())
             self._images[cell.path] = held
         image = held[1]

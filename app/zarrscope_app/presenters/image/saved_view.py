@@ -4,7 +4,8 @@
      "channels": [{"visible": true, "lo": 110, "hi": 1900, "color": [0, 0, 255], "gamma": 1, "inverted": false}],
      "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
 
-All of it may be left out. "level" is the level that a person chose; "rect" the part of the plane on the screen, where
+A channel may have a "colormap" (a title of colormaps.py) and, of complex values, the "part" that is drawn. All of it
+may be left out. "level" is the level that a person chose; "rect" the part of the plane on the screen, where
 that is not the whole plane; "crosshair" the place that values are told of. Both count in indices of the finest level.
 """
 
@@ -31,6 +32,10 @@ class Stylable(Protocol):
     def set_levels(self, channel: int, lo: float, hi: float) -> None: ...
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None: ...
+
+    def set_colormap(self, channel: int, title: str) -> None: ...
+
+    def set_part(self, part: str) -> None: ...
 
     def set_gamma(self, channel: int, gamma: float) -> None: ...
 
@@ -142,7 +147,7 @@ def saved_view(
 
 def channel_view(channel: ChannelStyle) -> dict[str, Any]:
     """How a channel is shown. Limits that are not known yet are null."""
-    return {
+    view: dict[str, Any] = {
         "visible": channel.visible,
         "lo": channel.lo,
         "hi": channel.hi,
@@ -150,6 +155,11 @@ def channel_view(channel: ChannelStyle) -> dict[str, Any]:
         "gamma": channel.gamma,
         "inverted": channel.inverted,
     }
+    if channel.colormap:
+        view["colormap"] = channel.colormap
+    if channel.parts:
+        view["part"] = channel.part
+    return view
 
 
 def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
@@ -211,6 +221,8 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
             continue
         if isinstance(channel.get("visible"), bool):
             picture.set_visible(i, channel["visible"])
+        if isinstance(channel.get("part"), str):
+            picture.set_part(channel["part"])  # first: other parts have other limits
         limits, gamma = _numbers([channel.get("lo"), channel.get("hi")], 2), _numbers([channel.get("gamma")], 1)
         if limits is not None:
             picture.set_levels(i, *limits)
@@ -219,6 +231,8 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
         color = channel.get("color")
         if isinstance(color, list) and len(color) == 3 and all(type(c) is int and 0 <= c <= 255 for c in color):
             picture.set_color(i, (color[0], color[1], color[2]))
+        if isinstance(channel.get("colormap"), str):
+            picture.set_colormap(i, channel["colormap"])
         if isinstance(channel.get("inverted"), bool):
             picture.set_inverted(i, channel["inverted"])
     return misfits
@@ -248,6 +262,13 @@ class Styles:
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
         self.channels[channel].color = color
+
+    def set_colormap(self, channel: int, title: str) -> None:
+        self.channels[channel].colormap = title
+
+    def set_part(self, part: str) -> None:
+        for style in self.channels:
+            style.part = part if part in style.parts else style.part
 
     def set_gamma(self, channel: int, gamma: float) -> None:
         self.channels[channel].gamma = max(0.01, min(100.0, gamma))
