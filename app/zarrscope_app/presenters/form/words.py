@@ -6,13 +6,24 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from zarrscope_app.presenters.form.view_models import Way
-from zarrscope_app.presenters.strings import clean, count, counted, short
+from zarrscope_app.presenters.strings import clean, count, counted, percent, short
 
 PIXEL_SIZE = "Pixel size"
 IMAGE_NAME = "Name"
 AXES = "Axes"
 CHANNELS = "Channels"
+LABELS = "Label colours"
+PROPERTIES = "Label properties"
+PLATE = "Plate"
+WELL = "Well"
+CF = "CF conventions"
+DIMENSIONS = "Dimension names"
 NAME = "name"
+PLATE_NAME = "name of plate"
+ACQUISITION = "acquisition"
+UNIT = "unit"
+N5_UNITS = ("nm", "um", "µm", "mm", "m")
+"""What Fiji's programs write; N5 itself names no units."""
 AXIS_NAME = "name of axis"
 AXIS_TYPE = "type of axis"
 COLOUR = "colour"
@@ -61,6 +72,42 @@ def end_of(i: int) -> str:
 
 def shown(i: int) -> str:
     return f"channel {i} is shown"
+
+
+def label(value: object) -> str:
+    return f"label {clean(str(value), 30)}"
+
+
+def opacity(octet: int) -> str:
+    return f"opacity {percent(octet / 255)}"
+
+
+def acquisition(id: object) -> str:
+    return f"acquisition {clean(str(id), 30)}"
+
+
+def field(path: str) -> str:
+    return f"field {clean(path, 40)}"
+
+
+def dimension(i: int) -> str:
+    return f"dimension {i}"
+
+
+def plate(rows: int, columns: int, wells: int) -> str:
+    return f"{counted(rows, 'row')} × {counted(columns, 'column')}, {counted(wells, 'well')}."
+
+
+def well(fields: int) -> str:
+    return f"{counted(fields, 'field')}."
+
+
+def coarser(factors: str) -> str:
+    return f"This level is coarser by {factors}."
+
+
+def more_rows(n: int) -> str:
+    return f"{count(n)} more: see All fields."
 
 
 def pixels(n: int, type: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope_app.presenters.node_details import NodeDetails
 
-MOST_ROWS = 200
+MOST_ROWS = 64
 """Of one section; what is beyond them is found among all fields."""
 
 

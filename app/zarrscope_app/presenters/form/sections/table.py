@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from zarrscope.ome.edits import Edit
+from zarrscope_app.presenters.form.sections.conventions import CF, DIMENSIONS, RESOLUTION
 from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
+from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
 from zarrscope_app.presenters.form.sections.model import Section, Subject
 from zarrscope_app.presenters.form.sections.pixels import PIXELS
+from zarrscope_app.presenters.form.sections.plates import PLATE, WELL
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
-SECTIONS: tuple[Section, ...] = (PIXELS, CHANNELS, IMAGE, AXES)
+SECTIONS: tuple[Section, ...] = (
+    PIXELS, RESOLUTION, CHANNELS, IMAGE, AXES, LABELS, PROPERTIES, PLATE, WELL, CF, DIMENSIONS
+)  # fmt: skip
 _BY_FIRST_PART = {
     "size": PIXELS,
     "unit": PIXELS,
@@ -19,6 +24,8 @@ _BY_FIRST_PART = {
     "channel": CHANNELS,
     "name": IMAGE,
     "axis": AXES,
+    "label": LABELS,
+    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, DIMENSIONS)},
 }
 """Which section a field belongs to, by the first part of its id."""
 

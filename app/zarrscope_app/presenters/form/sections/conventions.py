@@ -1,0 +1,98 @@
+"""Conventions of other programs: CF, names of dimensions (xarray, netCDF), resolutions of N5 (Fiji, BigDataViewer)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+from zarrscope.errors import Refused
+from zarrscope.ome.pixel_size import positive
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.members import Member, kind_of, mapping_at, member_section
+from zarrscope_app.presenters.form.sections.model import Subject
+
+CF_OF_ARRAYS = (
+    "long_name", "standard_name", "units", "calendar", "scale_factor", "add_offset", "valid_min", "valid_max", "axis",
+    "positive", "cell_methods", "grid_mapping", "comment",
+)  # fmt: skip
+CF_OF_GROUPS = ("title", "institution", "source", "history", "references", "comment")
+_SIGNS = {"long_name", "standard_name", "units", "scale_factor", "add_offset"}
+
+
+def _top(subject: Subject) -> Mapping[str, Any]:
+    return subject.attributes if isinstance(subject.attributes, Mapping) else {}
+
+
+def _cf(subject: Subject) -> list[Member]:
+    """Of an array that has one of the telling members, or a group that names the convention."""
+    top = _top(subject)
+    names: tuple[str, ...] = CF_OF_ARRAYS
+    if subject.around.kind == "group":
+        if not str(top.get("Conventions", "")).startswith("CF"):
+            return []
+        names = CF_OF_GROUPS
+    elif not _SIGNS & top.keys() or _resolutions(subject):
+        return []
+    return [Member(name, name, f"/{name}", top[name]) for name in names if kind_of(top.get(name)) is not None]
+
+
+def _dimensions(subject: Subject) -> list[Member]:
+    names = _top(subject).get("_ARRAY_DIMENSIONS")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return []
+    return [Member(str(i), words.dimension(i), f"/_ARRAY_DIMENSIONS/{i}", name) for i, name in enumerate(names)]
+
+
+def _resolutions(subject: Subject) -> list[Member]:
+    """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as N5 has it."""
+    top = _top(subject)
+    axes = top.get("axes")
+    found = []
+    nested = mapping_at(top, "pixelResolution")
+    lists = (
+        ("/resolution", top.get("resolution")),
+        ("/pixelResolution/dimensions", None if nested is None else nested.get("dimensions")),
+        ("/pixelResolution", top.get("pixelResolution")),
+    )
+    for pointer, held in lists:
+        if not _are_numbers(held):
+            continue
+        for i, size in enumerate(held):
+            named = isinstance(axes, list) and i < len(axes) and isinstance(axes[i], str)
+            row = axes[i] if named else _axis(i, len(held))  # type: ignore[index]  # `named` says that it is a list
+            found.append(Member(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=_size))
+            units = top.get("units")
+            if pointer == "/resolution" and isinstance(units, list) and i < len(units) and isinstance(units[i], str):
+                found.append(Member(row, words.unit_of(row), f"/units/{i}", units[i], choices=words.N5_UNITS))
+    if nested is not None and isinstance(nested.get("unit"), str) and found:
+        found.append(Member(words.UNIT, words.UNIT, "/pixelResolution/unit", nested["unit"], choices=words.N5_UNITS))
+    return found
+
+
+def _are_numbers(held: Any) -> TypeGuard[list[float]]:
+    return isinstance(held, list) and 0 < len(held) <= 5 and all(kind_of(size) == "number" for size in held)
+
+
+def _axis(i: int, rank: int) -> str:
+    return "xyz"[i] if rank == 3 or (rank == 2 and i < 2) else str(i)
+
+
+def _size(text: str) -> str:
+    try:
+        positive(text)
+    except Refused as error:
+        return error.message
+    return ""
+
+
+def _resolution_notes(subject: Subject) -> list[str]:
+    factors = _top(subject).get("downsamplingFactors")
+    if not _resolutions(subject) and not _are_numbers(factors):
+        return []
+    return [words.coarser(", ".join(strings.exact(f) for f in factors))] if _are_numbers(factors) else []
+
+
+CF = member_section("cf", words.CF, _cf)
+DIMENSIONS = member_section("dimension", words.DIMENSIONS, _dimensions)
+RESOLUTION = member_section("resolution", words.PIXEL_SIZE, _resolutions, _resolution_notes)

@@ -1,0 +1,81 @@
+"""Sections whose fields are members of the attributes as they stand: each field changes its own member."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.ome.edits import Edit, edit
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
+from zarrscope_app.presenters.form.view_models import FieldKind, Row
+
+Notes = Callable[[Subject], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A text, number or boolean at a pointer within the attributes. Those of one `row` stand side by side."""
+
+    row: str
+    label: str
+    pointer: str
+    value: Any
+    choices: tuple[str, ...] = ()
+    check: Callable[[str], str] = lambda text: ""
+    """Why a text is refused; "" where it is taken."""
+
+
+def kind_of(value: Any) -> FieldKind | None:
+    """Of what one field can hold."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, int | float) else None
+
+
+def member_section(
+    id: str, title: str, listed: Callable[[Subject], Sequence[Member]], notes: Notes = lambda subject: ()
+) -> Section:
+    """A section of the members that `listed` gives; none of them: it does not fit."""
+
+    def rows(subject: Subject) -> list[Row]:
+        found: dict[str, list[Any]] = {}
+        for place, member in enumerate(listed(subject)):
+            if len(found) >= MOST_ROWS and member.row not in found:
+                break
+            found.setdefault(member.row, []).append(_field(f"{id}/{place}", member))
+        return [Row(strings.clean(label, 60), tuple(fields)) for label, fields in found.items()]
+
+    def edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+        member = listed(subject)[int(parts[1])]
+        if why := member.check(text):
+            raise Refused(why.rstrip("."), pointer=member.pointer)
+        kind = kind_of(member.value)
+        if kind == "bool":
+            return [Edit(member.pointer, text.strip().lower())]
+        return [Edit(member.pointer, text.strip()) if kind == "number" else edit(member.pointer, text)]
+
+    def told(subject: Subject) -> list[str]:
+        more = len({member.row for member in listed(subject)}) - MOST_ROWS
+        return [*notes(subject), *([words.more_rows(more)] if more > 0 else [])]
+
+    return Section(id, title, rows, edits, told)
+
+
+def _field(id: str, member: Member) -> Any:
+    kind = kind_of(member.value) or "text"
+    text = strings.exact(member.value, 10_000) if kind != "text" else str(member.value)
+    editor = "check" if kind == "bool" else "choice" if member.choices else "line"
+    return make_field(id, member.label, text, member.label, kind=kind, editor=editor, choices=member.choices)  # type: ignore[arg-type]  # one of Editor
+
+
+def mapping_at(attributes: Any, *names: str) -> Mapping[str, Any] | None:
+    """The object that these names lead to; None where there is none."""
+    for name in names:
+        attributes = attributes.get(name) if isinstance(attributes, Mapping) else None
+    return attributes if isinstance(attributes, Mapping) else None

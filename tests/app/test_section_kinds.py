@@ -1,0 +1,144 @@
+"""Sections beside images: labels, plates, wells, CF, names of dimensions, N5. And junk in all of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
+from zarrscope_app.presenters.form.mending import verdict, version_of
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
+from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
+
+LEVEL = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}
+IMAGE = {"axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}], "datasets": [LEVEL]}
+LABELS = {
+    "ome": {
+        "version": "0.5",
+        "multiscales": [IMAGE],
+        "image-label": {
+            "colors": [{"label-value": 1, "rgba": [255, 0, 16, 255]}, {"label-value": 2, "rgba": [0, 1, 2, 51]}],
+            "properties": [{"label-value": 1, "class": "cell", "area (pixels)": 1200, "cut": False, "bounds": [1, 2]}],
+        },
+    }
+}
+PLATE = {
+    "plate": {
+        "name": "screen",
+        "rows": [{"name": "A"}, {"name": "B"}],
+        "columns": [{"name": "1"}],
+        "wells": [{"path": "A/1", "rowIndex": 0, "columnIndex": 0}],
+        "acquisitions": [{"id": 7, "name": "first", "maximumfieldcount": 2}],
+        "version": "0.4",
+    }
+}
+WELL = {"well": {"images": [{"path": "0", "acquisition": 7}, {"path": "1"}], "version": "0.4"}}
+CF = {"units": "K", "long_name": "temperature", "scale_factor": 1e-2, "other": 3, "_ARRAY_DIMENSIONS": ["lat", "lon"]}
+N5 = {"resolution": [0.108, 0.108, 0.5], "units": ["um", "um", "um"], "downsamplingFactors": [2, 2, 1]}
+BDV = {"pixelResolution": {"dimensions": [4.0, 4.0, 40.0], "unit": "nm"}}
+ALL = {"labels": LABELS, "plate": PLATE, "well": WELL, "cf": CF, "n5": N5, "bdv": BDV}
+
+
+def subject(attributes: Any, kind: str = "array") -> Subject:
+    return Subject(attributes, Surroundings("/", kind, "v3", {"/0": (32, 32)}, (0.0, 255.0), 1))
+
+
+def texts(attributes: Any, kind: str = "array") -> dict[str, str]:
+    return {field.label: field.text for field in fields_of(sections_of(subject(attributes, kind))) if field.depth}
+
+
+def typed(attributes: Any, label: str, text: str) -> Any:
+    fields = fields_of(sections_of(subject(attributes)))
+    (field,) = (each for each in fields if each.label == label and each.depth)
+    return apply(Document(json.dumps(attributes)), "", edits_of(subject(attributes), field.pointer, text)).value
+
+
+def test_labels_have_colours_and_properties() -> None:
+    told = texts(LABELS)
+    assert (told["label 1"], told["label 2"]) == ("FF0010", "000102")
+    assert (told["class"], told["area (pixels)"], told["cut"]) == ("cell", "1200", "false")
+    after = typed(LABELS, "label 2", "#0f8")["ome"]["image-label"]
+    assert after["colors"][1]["rgba"] == [0, 255, 136, 51], "the opacity stays"
+    after = typed(LABELS, "area (pixels)", "1.5e3")["ome"]["image-label"]
+    assert after["properties"][0] == LABELS["ome"]["image-label"]["properties"][0] | {"area (pixels)": 1500.0}  # type: ignore[index]
+    with pytest.raises(Refused):
+        typed(LABELS, "label 1", "red")
+
+
+def test_very_many_labels_are_shown_in_part_and_that_is_said() -> None:
+    colours = [{"label-value": i, "rgba": [1, 2, 3, 255]} for i in range(1000)]
+    found = sections_of(subject({"image-label": {"colors": colours}, "multiscales": [IMAGE]}))
+    (labels,) = (section for section in found if section.id == "labels")
+    assert len(labels.rows) == MOST_ROWS
+    assert labels.notes == (f"{1000 - MOST_ROWS} more: see All fields.",)
+
+
+def test_plates_and_wells_have_names_and_acquisitions() -> None:
+    assert texts(PLATE) == {"name of plate": "screen", "name": "first", "maximumfieldcount": "2"}
+    (section,) = sections_of(subject(PLATE))
+    assert section.notes == ("2 rows × 1 column, 1 well.",)
+    assert typed(PLATE, "name of plate", "assay")["plate"]["name"] == "assay"
+    assert typed(PLATE, "name", "second")["plate"]["acquisitions"][0]["name"] == "second"
+    assert texts(WELL) == {"acquisition": "7"}
+    assert typed(WELL, "acquisition", "8")["well"]["images"] == [{"path": "0", "acquisition": 8}, {"path": "1"}]
+
+
+def test_cf_and_names_of_dimensions() -> None:
+    assert texts(CF) == {
+        "long_name": "temperature", "units": "K", "scale_factor": "0.01", "dimension 0": "lat", "dimension 1": "lon"
+    }  # fmt: skip
+    assert typed(CF, "scale_factor", "0.5") == CF | {"scale_factor": 0.5}
+    assert typed(CF, "dimension 1", "x")["_ARRAY_DIMENSIONS"] == ["lat", "x"]
+    assert texts({"title": "x", "Conventions": "CF-1.8"}, "group") == {"title": "x"}
+    assert texts({"title": "x"}, "group") == {}
+
+
+def test_resolutions_of_n5() -> None:
+    assert texts(N5)["pixel size in z"] == "0.5"
+    assert typed(N5, "pixel size in z", "0.25")["resolution"] == [0.108, 0.108, 0.25]
+    assert typed(N5, "unit of x", "nm")["units"] == ["nm", "um", "um"]
+    (section,) = sections_of(subject(N5))
+    assert section.notes == ("This level is coarser by 2, 2, 1.",)
+    assert texts(BDV) == {"pixel size in x": "4.0", "pixel size in y": "4.0", "pixel size in z": "40.0", "unit": "nm"}
+    with pytest.raises(Refused):
+        typed(BDV, "pixel size in x", "0")
+
+
+JUNK = (None, 3, -1.5, "x", "", [], {}, True, [None], {"a": 1}, 1e400, float("nan"), 10**400, [[]], "0.6")
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in inner:
+        yield from _places(item, (*path, name))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_junk_anywhere_costs_at_most_a_refusal(kind: str) -> None:
+    chance = random.Random(kind)
+    for _ in range(60):
+        attributes = copy.deepcopy(ALL[kind])
+        for _ in range(chance.randint(1, 3)):
+            *above, last = chance.choice([path for path in _places(attributes) if path] or [("x",)])
+            holder: Any = attributes
+            for name in above:
+                holder = holder[name]
+            holder[last] = chance.choice(JUNK)
+        about = subject(attributes)
+        verdict(attributes, version_of(attributes))
+        document = Document(json.dumps(attributes))
+        for field in fields_of(sections_of(about)):
+            if field.kind != "object" and field.pointer != "linked":
+                for text in ("0.5", "x"):
+                    try:
+                        apply(document, "", edits_of(about, field.pointer, text))
+                    except ZarrscopeError:
+                        continue
