@@ -67,7 +67,7 @@ def test_labels_have_colours_and_properties() -> None:
     after = typed(LABELS, "label 2", "#0f8")["ome"]["image-label"]
     assert after["colors"][1]["rgba"] == [0, 255, 136, 51], "the opacity stays"
     after = typed(LABELS, "area (pixels)", "1.5e3")["ome"]["image-label"]
-    assert after["properties"][0] == LABELS["ome"]["image-label"]["properties"][0] | {"area (pixels)": 1500.0}  # type: ignore[index]
+    assert after["properties"][0] == LABELS["ome"]["image-label"]["properties"][0] | {"area (pixels)": 1500.0}
     with pytest.raises(Refused):
         typed(LABELS, "label 1", "red")
 
@@ -111,7 +111,23 @@ def test_resolutions_of_n5() -> None:
         typed(BDV, "pixel size in x", "0")
 
 
-JUNK = (None, 3, -1.5, "x", "", [], {}, True, [None], {"a": 1}, 1e400, float("nan"), 10**400, [[]], "0.6")
+JUNK: tuple[Any, ...] = (
+    None,
+    3,
+    -1.5,
+    "x",
+    "",
+    [],
+    {},
+    True,
+    [None],
+    {"a": 1},
+    1e400,
+    float("nan"),
+    10**400,
+    [[]],
+    "0.6",
+)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
