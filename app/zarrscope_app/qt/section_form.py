@@ -207,11 +207,8 @@ class SectionForm(QScrollArea):
             blocker = QSignalBlocker(editor)
             editor.setChecked(field.text == "true")
             blocker.unblock()
-        elif isinstance(editor, Choice):
-            if not _is_typed_in(editor):
-                editor.setCurrentText(field.text)
-        elif isinstance(editor, QLineEdit) and not _is_typed_in(editor):
-            editor.setText(field.text)
+        elif (line := _line(editor)) is not None and line.text() != field.text and not _is_typed_in(editor):
+            line.setText(field.text)  # the same text again would take the selection away
         font = editor.font()
         if font.bold() != field.changed:
             font.setBold(field.changed)
