@@ -162,6 +162,7 @@ def test_the_manifest_is_valid_and_its_commands_exist() -> None:
     used = [item.command for items in (manifest.contributions.menus or {}).values() for item in items]
     used += [r.command for r in manifest.contributions.readers or ()]
     used += [w.command for w in manifest.contributions.widgets or ()]
+    used += [w.command for w in manifest.contributions.writers or ()]
     assert ids == set(used) | {"zarrscope.demo"}
 
 

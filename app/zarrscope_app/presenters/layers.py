@@ -40,6 +40,7 @@ PLANE_LIMIT = 1 << 30
 """Bytes of the coarsest level's plane: viewers of this kind read planes whole."""
 ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
+NOT_PLACED = "its rotation, shear or affine transformation is not written"
 NO_LAYER = "Select a layer first."
 NO_LABELS = "Labels must be integers: these are shown as an image."
 

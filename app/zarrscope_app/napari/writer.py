@@ -1,0 +1,74 @@
+"""The writer: *File ▸ Save* with a name that ends in .zarr makes a new OME-Zarr image of the layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from napari.utils import progress
+
+from zarrscope_app.presenters.layer_writing import DrawnLayer, plan_image, write_image
+from zarrscope_app.presenters.layers import NOT_PLACED
+
+STEPS = 1000
+
+
+def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]:
+    """Writes layers, as napari gives them, to a place where nothing is yet. What fails leaves nothing behind."""
+    plan = plan_image(path, [drawn(*layer) for layer in layers])
+    with progress(total=STEPS, desc=plan.lines[0]) as bar:
+        return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
+
+
+def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
+    """A layer in the presenters' words; of a pyramid the finest level."""
+    finest = data[0] if arguments.get("multiscale") else data
+    return DrawnLayer(
+        kind,
+        str(arguments.get("name", kind)),
+        finest,
+        tuple(map(str, arguments.get("axis_labels") or ())),
+        tuple(map(float, arguments["scale"])),
+        tuple(map(float, arguments["translate"])),
+        tuple(map(str, arguments.get("units") or ("pixel",) * finest.ndim)),
+        visible=bool(arguments.get("visible", True)),
+        color=_color(arguments.get("colormap")) if kind == "image" else None,
+        contrast=_pair(arguments.get("contrast_limits")),
+        contrast_range=_pair(arguments.get("metadata", {}).get("zarrscope", {}).get("contrast_range")),
+        label_colors=_label_colors(arguments.get("colormap")) if kind == "labels" else {},
+        left_out=(NOT_PLACED,) if _turned(arguments) else (),
+    )
+
+
+def _pair(value: Any) -> tuple[float, float] | None:
+    return (float(value[0]), float(value[1])) if value is not None else None
+
+
+def _color(colormap: Any) -> tuple[int, int, int] | None:
+    """The brightest colour of a colour map."""
+    colors = colormap.get("colors") if isinstance(colormap, dict) else getattr(colormap, "colors", None)
+    if colors is None:
+        return None
+    red, green, blue = (round(255 * float(part)) for part in colors[-1][:3])
+    return red, green, blue
+
+
+def _label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
+    table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for value, color in (table or {}).items():
+        if value:
+            red, green, blue, alpha = (round(255 * float(part)) for part in color)
+            found[int(value)] = (red, green, blue, alpha)
+    return found
+
+
+def _turned(arguments: dict[str, Any]) -> bool:
+    """Whether a layer lies otherwise than scale and translation say."""
+    import numpy as np
+
+    def is_one(matrix: Any) -> bool:
+        return matrix is None or bool(np.allclose(matrix, np.eye(len(matrix))))
+
+    return (
+        not is_one(arguments.get("affine")) or not is_one(arguments.get("rotate")) or np.any(arguments.get("shear", 0))
+    )

@@ -1,0 +1,250 @@
+"""Layers of a viewer as a new OME-Zarr image: images of one place become its channels, labels lie beneath it.
+
+`plan_image` says what will be written and refuses what cannot be; `write_image` writes it, to a place where nothing is.
+The metadata that make it an image come after all of its values, so what was cut short is no image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import zarrscope
+from zarrscope import convert
+from zarrscope.errors import Refused, Unsupported
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope_app.presenters import strings
+
+VERSIONS = {"0.5": "v3", "0.4": "v2"}
+"""The versions of OME-Zarr that are written, and the dialect of each."""
+CHUNK = (16, 256, 256)
+"""Elements of a chunk along the last three axes, at most; one along the others."""
+BLOCK_ROWS = 1024
+"""Rows of a plane that are held in memory at once, a multiple of those of a chunk."""
+TYPES = {"t": "time", "c": "channel"}
+
+
+@dataclass(frozen=True)
+class DrawnLayer:
+    """A layer as a viewer shows it. Per axis of `data`: names, scale, translation, units ("pixel": none)."""
+
+    kind: str
+    """ "image" | "labels"."""
+    name: str
+    data: Any
+    axis_names: tuple[str, ...]
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+    units: tuple[str, ...]
+    visible: bool = True
+    color: tuple[int, int, int] | None = None
+    contrast: tuple[float, float] | None = None
+    contrast_range: tuple[float, float] | None = None
+    label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Sentences: what the viewer shows and OME-Zarr does not hold."""
+
+
+@dataclass(frozen=True)
+class PlannedImage:
+    """What is to be written: `lines` say it in words, a line each."""
+
+    target: str
+    version: str
+    channels: tuple[DrawnLayer, ...]
+    labels: tuple[DrawnLayer, ...]
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    lines: tuple[str, ...]
+
+
+def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
+    """Plans a new image at `target`; reads and writes nothing.
+
+    Raises Refused for layers that do not lie in one place, and Unsupported for what OME-Zarr does not hold.
+    """
+    if version not in VERSIONS:
+        raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")
+    channels = tuple(layer for layer in layers if layer.kind == "image")
+    labels = tuple(layer for layer in layers if layer.kind == "labels")
+    if not channels and not labels:
+        raise Refused("There is no image and no label layer to write", advice="Select layers first.")
+    first = (channels or labels)[0]
+    for layer in (*channels, *labels):
+        if tuple(layer.data.shape) != tuple(first.data.shape) or not np.allclose(layer.scale, first.scale):
+            raise Refused(
+                f"{_quoted(layer)} has another shape or size of a pixel than {_quoted(first)}",
+                store=target,
+                advice="Write them one by one: channels of one image lie on one grid.",
+            )
+        if np.dtype(layer.data.dtype).kind not in ("iub" if layer.kind == "labels" else "iufb"):
+            raise Unsupported(f"{_quoted(layer)} holds {layer.data.dtype}", feature=f"pictures of {layer.data.dtype}")
+    names = _axis_names(first)
+    axes, shape, dtype = (
+        names,
+        tuple(first.data.shape),
+        np.result_type(*(layer.data.dtype for layer in channels or labels)),
+    )
+    if len(channels) > 1:
+        at = sum(name == "t" for name in names[:1])
+        axes, shape = (*names[:at], "c", *names[at:]), (*shape[:at], len(channels), *shape[at:])
+    lines = [f"{strings.clean(target)}: OME-Zarr {version}, {strings.shape(shape)} ({', '.join(axes)}), {dtype}"]
+    lines += [f"channel {_quoted(layer)}" for layer in channels]
+    lines += [f"labels {_quoted(layer)}" for layer in labels]
+    lines += [f"{_quoted(layer)}: {said}" for layer in (*channels, *labels) for said in layer.left_out]
+    return PlannedImage(target, version, channels, labels, axes, shape, dtype, tuple(lines))
+
+
+def write_image(
+    plan: PlannedImage,
+    progress: Callable[[float], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> str:
+    """Writes it, builds the levels, and gives the address. Cancelled or failed, nothing stays behind.
+
+    Raises Conflict where something is at the target, and what reading the layers and writing raise.
+    """
+    hierarchy = zarrscope.open(plan.target, "w-", dialect=VERSIONS[plan.version])
+    try:
+        with hierarchy:
+            _write(hierarchy, plan, progress, cancelled)
+    except BaseException:
+        with zarrscope.open(plan.target, "r+") as again:
+            again.store.erase_prefix("")
+        raise
+    return plan.target
+
+
+def _write(
+    hierarchy: Hierarchy, plan: PlannedImage, progress: Callable[[float], None], cancelled: Callable[[], bool]
+) -> None:
+    work = [*plan.channels, *plan.labels]
+    for number, layer in enumerate(work):
+        if not plan.channels or layer.kind == "labels":
+            path, place = _labels_path(plan, layer) + "/0", None
+            array = _made(hierarchy, plan, path, _axis_names(layer), tuple(layer.data.shape), _label_dtype(layer))
+        else:
+            place = plan.axes.index("c") if len(plan.channels) > 1 else None
+            array = hierarchy["/0"] if number else _made(hierarchy, plan, "/0", plan.axes, plan.shape, plan.dtype)
+        blocks = list(_blocks(tuple(layer.data.shape)))
+        for done, block in enumerate(blocks):
+            if cancelled():
+                raise Refused(strings.STOPPED)
+            values = np.asarray(layer.data[block]).astype(array.dtype, copy=False)
+            if place is None:
+                array[block] = values
+            else:
+                array[(*block[:place], number, *block[place:])] = values
+            progress((number + (done + 1) / len(blocks)) / len(work))
+    _describe(hierarchy, plan)
+    for path in ["/"] if plan.channels else [_labels_path(plan, layer) for layer in plan.labels]:
+        try:
+            rebuilding = convert.plan_rebuild(hierarchy, convert.Pyramid(), path)
+        except Refused:  # no axis in space that could be coarser
+            continue
+        convert.rebuild(rebuilding, cancelled=cancelled)
+
+
+def _made(
+    hierarchy: Hierarchy, plan: PlannedImage, path: str, axes: tuple[str, ...], shape: tuple[int, ...], dtype: Any
+) -> Any:
+    limits = (1,) * (len(shape) - len(CHUNK)) + CHUNK[-len(shape) :]
+    limits = tuple(1 if name in TYPES else limit for name, limit in zip(axes, limits, strict=True))
+    chunks = tuple(max(1, min(limit, n)) for limit, n in zip(limits, shape, strict=True))
+    names = axes if plan.version == "0.5" else None
+    return hierarchy.create_array(path, shape=shape, dtype=dtype, chunks=chunks, dimension_names=names)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Parts of some planes each, at the edges of chunks."""
+    limits = (1,) * (len(shape) - 3) + (CHUNK[0], BLOCK_ROWS, max(shape[-1:], default=1))[-len(shape) :]
+    starts = [range(0, n, max(1, limit)) for n, limit in zip(shape, limits, strict=True)]
+    for corner in product(*starts):
+        yield tuple(slice(at, min(at + max(1, limit), n)) for at, limit, n in zip(corner, limits, shape, strict=True))
+
+
+# ---------------------------------------------------------------------- metadata
+def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
+    """The metadata of labels first: the image, which names them, is there when they are."""
+    for layer in plan.labels:
+        about = _multiscale(plan, layer, _axis_names(layer))
+        colors = [{"label-value": value, "rgba": list(rgba)} for value, rgba in layer.label_colors.items()]
+        label: dict[str, Any] = {"colors": colors} if colors else {}
+        if plan.channels:
+            label["source"] = {"image": "../../"}
+        if plan.version == "0.4":
+            label = {"version": "0.4", **label}
+        hierarchy[_labels_path(plan, layer)].attrs.update(_told(plan, {**about, "image-label": label}))
+    if plan.labels and plan.channels:
+        names = [_labels_path(plan, layer).rpartition("/")[2] for layer in plan.labels]
+        hierarchy["/labels"].attrs.update(_told(plan, {"labels": names}))
+    if plan.channels:
+        about = _multiscale(plan, plan.channels[0], plan.axes)
+        about["omero"] = {"channels": [_channel(layer) for layer in plan.channels]}
+        hierarchy["/"].attrs.update(_told(plan, about))
+
+
+def _told(plan: PlannedImage, about: dict[str, Any]) -> dict[str, Any]:
+    return {"ome": {"version": "0.5", **about}} if plan.version == "0.5" else about
+
+
+def _multiscale(plan: PlannedImage, layer: DrawnLayer, axes: tuple[str, ...]) -> dict[str, Any]:
+    own = _axis_names(layer)
+    found = [own.index(name) if name in own else None for name in axes]
+    units = [None if i is None or layer.units[i] in ("", "pixel") else layer.units[i] for i in found]
+    described = [
+        {"name": name, "type": TYPES.get(name, "space"), **({"unit": unit} if unit else {})}
+        for name, unit in zip(axes, units, strict=True)
+    ]
+    steps: list[dict[str, Any]] = [
+        {"type": "scale", "scale": [1.0 if i is None else float(layer.scale[i]) for i in found]}
+    ]
+    shift = [0.0 if i is None else float(layer.translation[i]) for i in found]
+    if any(shift):
+        steps.append({"type": "translation", "translation": shift})
+    entry: dict[str, Any] = {
+        "name": layer.name.partition(":")[0] if len(plan.channels) > 1 else layer.name,
+        "axes": described,
+        "datasets": [{"path": "0", "coordinateTransformations": steps}],
+    }
+    return {"multiscales": [{"version": "0.4", **entry} if plan.version == "0.4" else entry]}
+
+
+def _channel(layer: DrawnLayer) -> dict[str, Any]:
+    low, high = layer.contrast or (0.0, 1.0)
+    least, most = layer.contrast_range or (low, high)
+    red, green, blue = layer.color or (255, 255, 255)
+    return {
+        "label": layer.name.rpartition(": ")[2],
+        "color": f"{red:02X}{green:02X}{blue:02X}",
+        "active": layer.visible,
+        "window": {"start": float(low), "end": float(high), "min": float(least), "max": float(most)},
+    }
+
+
+def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
+    """As the layer names them, where those are the field's; else by place."""
+    usual = ("t", "z", "y", "x")[-layer.data.ndim :]
+    if layer.data.ndim > len(usual) or layer.data.ndim < 2:
+        raise Unsupported(f"{_quoted(layer)} has {layer.data.ndim} axes", feature="pictures of two to four axes")
+    return layer.axis_names if layer.axis_names in (usual, ("t", "y", "x")) else usual
+
+
+def _labels_path(plan: PlannedImage, layer: DrawnLayer) -> str:
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in layer.name).strip("._") or "labels"
+    same = [other for other in plan.labels if other.name == layer.name]
+    return f"/labels/{name}" + (f"_{same.index(layer) + 1}" if len(same) > 1 else "")
+
+
+def _label_dtype(layer: DrawnLayer) -> np.dtype[Any]:
+    dtype = np.dtype(layer.data.dtype)
+    return np.dtype("uint8") if dtype.kind == "b" else dtype
+
+
+def _quoted(layer: DrawnLayer) -> str:
+    return f'"{strings.clean(layer.name)}"'

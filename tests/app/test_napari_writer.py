@@ -1,0 +1,140 @@
+"""Layers become a new OME-Zarr image that other readers open, or nothing at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from napari.layers import Image, Labels
+
+import zarrscope
+from zarrscope.errors import Refused, Unsupported, ZarrscopeError
+from zarrscope.view.image import default_image
+from zarrscope_app.napari.reader import read
+from zarrscope_app.napari.writer import drawn, write
+from zarrscope_app.presenters.layer_writing import plan_image, write_image
+
+RANDOM = np.random.default_rng(4)
+VALUES = RANDOM.integers(0, 4000, (2, 20, 300, 280)).astype("uint16")
+PLACE: dict[str, Any] = {
+    "scale": (1, 2, 0.5, 0.25),
+    "translate": (0, 0, 10, 20),
+    "axis_labels": ("t", "z", "y", "x"),
+    "units": ("second", "micrometer", "micrometer", "micrometer"),
+}
+
+
+def layers() -> list[Any]:
+    found = [
+        Image(VALUES, name="cells: red", colormap="red", contrast_limits=(10, 90), **PLACE),
+        Image(VALUES // 2, name="cells: green", colormap="green", contrast_limits=(5, 60), visible=False, **PLACE),
+        Labels((VALUES > 2000).astype("int32") * 7, name="nuclei/1", **PLACE),
+    ]
+    return [layer.as_layer_data_tuple() for layer in found]
+
+
+@pytest.mark.parametrize("version", ["0.5", "0.4"])
+def test_what_is_written_is_read_again_with_all_that_was_shown(version: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "new.ome.zarr")
+    parts: list[float] = []
+    plan = plan_image(target, [drawn(*layer) for layer in layers()], version)
+    assert write_image(plan, parts.append) == target
+    assert parts == sorted(parts)
+    assert parts[-1] == 1
+    red, green, labels = read(target)
+    for (data, arguments, _), values, name, limits in (
+        (red, VALUES, "cells: red", (10, 90)),
+        (green, VALUES // 2, "cells: green", (5, 60)),
+    ):
+        np.testing.assert_array_equal(np.asarray(data[0]), values)
+        assert data[0].chunks == (1, 16, 256, 256)
+        assert data[1].shape[-2:] == (150, 140)
+        assert (arguments["name"], arguments["contrast_limits"]) == (name, limits)
+        assert tuple(arguments["scale"]) == PLACE["scale"]
+        assert tuple(arguments["translate"]) == PLACE["translate"]
+        assert arguments["units"] == PLACE["units"]
+    assert (red[1]["colormap"], green[1]["colormap"], green[1]["visible"]) == ("red", "green", False)
+    np.testing.assert_array_equal(np.asarray(labels[0][0]), (VALUES > 2000) * 7)
+    assert labels[2] == "labels"
+    hierarchy = zarrscope.open(target)
+    assert hierarchy.dialect.name == {"0.5": "v3", "0.4": "v2"}[version]
+    image = default_image(hierarchy["/"])
+    assert image is not None
+    assert image.version == version
+    assert not [finding for finding in _findings(hierarchy) if finding.severity == "error"]
+
+
+def _findings(hierarchy: Any) -> list[Any]:
+    from zarrscope.check.hierarchy import check
+
+    return list(check(hierarchy))
+
+
+def test_zarr_python_reads_what_is_written(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    (path,) = write(str(tmp_path / "new.zarr"), layers())
+    np.testing.assert_array_equal(zarr.open_array(f"{path}/0", mode="r")[:, 1], VALUES // 2)
+
+
+def test_napari_saves_layers_by_their_extension(make_napari_viewer: Any, tmp_path: Path) -> None:
+    viewer = make_napari_viewer()
+    viewer.add_image(VALUES[0, 0], name="photo")
+    viewer.add_labels((VALUES[0, 0] > 9).astype(int), name="mask")
+    (path,) = viewer.layers.save(str(tmp_path / "a.zarr"), plugin="zarrscope")
+    ((image, _, _), (mask, _, kind)) = read(path)
+    np.testing.assert_array_equal(np.asarray(image[0]), VALUES[0, 0])
+    assert kind == "labels"
+    np.testing.assert_array_equal(np.asarray(mask[0]), VALUES[0, 0] > 9)
+
+
+def test_labels_alone_are_an_image_of_their_own(tmp_path: Path) -> None:
+    write(str(tmp_path / "l.zarr"), [Labels(VALUES[0, 0] // 100, name="mask").as_layer_data_tuple()])
+    ((data, _, kind),) = read(str(tmp_path / "l.zarr"), "/labels/mask")
+    assert kind == "labels"
+    np.testing.assert_array_equal(np.asarray(data[0]), VALUES[0, 0] // 100)
+
+
+def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    target = tmp_path / "kept.zarr"
+    write(str(target), layers()[:1])
+    before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
+    with pytest.raises(ZarrscopeError):
+        write(str(target), layers()[1:])
+    assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before
+
+
+def test_what_fails_or_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "new.zarr"
+    plan = plan_image(str(target), [drawn(*layer) for layer in layers()])
+    done: list[float] = []
+    with pytest.raises(Refused):
+        write_image(plan, done.append, lambda: len(done) > 2)
+    assert not [path for path in target.rglob("*") if path.is_file()]
+
+    class Broken:
+        shape, dtype, ndim = (20, 30), np.dtype("u1"), 2
+
+        def __getitem__(self, _: Any) -> Any:
+            raise OSError("no such disk")
+
+    broken = (Broken(), {**layers()[0][1], "scale": (1, 1), "translate": (0, 0)}, "image")
+    with pytest.raises(OSError, match="no such disk"):
+        write(str(tmp_path / "other.zarr"), [broken])
+    assert not [path for path in (tmp_path / "other.zarr").rglob("*") if path.is_file()]
+
+
+def test_layers_that_make_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    target = str(tmp_path / "new.zarr")
+    small = Image(VALUES[0, 0, :9], name="small").as_layer_data_tuple()
+    large = Image(VALUES[0, 0], name="large").as_layer_data_tuple()
+    with pytest.raises(Refused, match='"large" has another shape'):
+        write(target, [small, large])
+    with pytest.raises(Refused, match="no image"):
+        plan_image(target, [])
+    with pytest.raises(Unsupported):
+        plan_image(target, [drawn(*small)], "0.1")
+    turned = Image(VALUES[0, 0], name="turned", rotate=30).as_layer_data_tuple()
+    assert any("rotation" in line for line in plan_image(target, [drawn(*turned)]).lines)
+    assert not Path(target).exists()
