@@ -69,6 +69,6 @@ def _turned(arguments: dict[str, Any]) -> bool:
     def is_one(matrix: Any) -> bool:
         return matrix is None or bool(np.allclose(matrix, np.eye(len(matrix))))
 
-    return (
-        not is_one(arguments.get("affine")) or not is_one(arguments.get("rotate")) or np.any(arguments.get("shear", 0))
-    )
+    if np.any(arguments.get("shear", 0)):
+        return True
+    return not (is_one(arguments.get("affine")) and is_one(arguments.get("rotate")))
