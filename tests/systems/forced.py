@@ -154,7 +154,10 @@ def _one_bit(found: os.stat_result, **other: int) -> os.stat_result:
     usual = 0o555 if stat.S_ISDIR(found.st_mode) else 0o444
     told |= {"st_mode": stat.S_IFMT(found.st_mode) | usual | writable, "st_uid": 0, "st_gid": 0, **other}
     ten = ("mode", "ino", "dev", "nlink", "uid", "gid", "size", "atime", "mtime", "ctime")
-    return os.stat_result([int(told[f"st_{name}"]) for name in ten], told)
+    beyond = {
+        name: value for name, value in told.items() if name[3:] not in ten[:7]
+    }  # times: as integers and as floats
+    return os.stat_result([int(told[f"st_{name}"]) for name in ten], beyond)
 
 
 class Files:

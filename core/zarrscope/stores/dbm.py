@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
@@ -57,6 +58,9 @@ class DbmFile(MutableMapping[str, bytes]):
             import dbm
 
             self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115 - `close` closes it
+            if dbm.whichdb(self.path) == "dbm.sqlite3":
+                self._open.close()
+                self._open = _SqliteTable(self.path, self.writable)
         return self._open
 
     def __getitem__(self, key: str) -> bytes:
@@ -79,6 +83,41 @@ class DbmFile(MutableMapping[str, bytes]):
     def __len__(self) -> int:
         with self._lock:
             return len(self._database)
+
+
+class _SqliteTable:
+    """A file of dbm.sqlite3 (Python 3.13 and newer), whose own handle serves no thread but the one that opened it."""
+
+    def __init__(self, path: str, writable: bool) -> None:
+        import sqlite3  # a part that Python may lack
+
+        address = f"{Path(path).as_uri()}?mode={'rw' if writable else 'ro'}"
+        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
+
+    def __getitem__(self, key: bytes) -> bytes:
+        row = self._connection.execute("SELECT value FROM Dict WHERE key = CAST(? AS BLOB)", (key,)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        return bytes(row[0])
+
+    def __setitem__(self, key: bytes, value: bytes) -> None:
+        self._connection.execute("REPLACE INTO Dict VALUES (CAST(? AS BLOB), CAST(? AS BLOB))", (key, value))
+
+    def __delitem__(self, key: bytes) -> None:
+        if not self._connection.execute("DELETE FROM Dict WHERE key = CAST(? AS BLOB)", (key,)).rowcount:
+            raise KeyError(key)
+
+    def keys(self) -> list[bytes]:
+        return [key for (key,) in self._connection.execute("SELECT key FROM Dict")]
+
+    def __len__(self) -> int:
+        return int(self._connection.execute("SELECT COUNT(*) FROM Dict").fetchone()[0])
+
+    def sync(self) -> None:
+        """Each statement is in the file when it returns."""
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 def _encoded(key: str) -> bytes:
