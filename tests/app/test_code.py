@@ -125,7 +125,7 @@ def test_info_says_what_it_is_what_it_takes_and_how_to_open_it(
     session.metadata.measure()
     mailbox.run_until(lambda: "Stored" in {i.label for s in session.metadata.state.sections for i in s.items})
     (told,) = [i.text for s in session.metadata.state.sections for i in s.items if i.label == "Stored"]
-    assert told.endswith("; 18 of 18 stored values")
+    assert told.endswith("; 18 of 18 chunks")
     assert "tensorstore.open" in session.metadata.text() or "ts.open" in session.metadata.text()
 
 

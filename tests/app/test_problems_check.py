@@ -44,8 +44,8 @@ def test_nothing_is_claimed_before_anything_was_checked(shelf: Shelf, workspace:
     assert problems.checking
     assert problems.sentence.startswith("Checking /…")
     mailbox.run_until(lambda: not problems.checking)
-    assert problems.sentence.startswith("No problems were found. Checked: documents and chunks of ")
-    assert "in /." in problems.sentence
+    told = "No problems were found. Checked: / and all beneath, every document and 32 chunks, stored or not."
+    assert problems.sentence.startswith(told)
 
 
 def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspac
     mailbox.run_until(settled(session))
     session.problems.check()
     mailbox.run_until(lambda: not session.problems.checking)
-    assert "in /b." in session.problems.sentence, "only what was checked"
+    assert "Checked: /b and all beneath" in session.problems.sentence, "only what was checked"
 
 
 def test_a_check_is_stopped_and_goes_on(shelf: Shelf, workspace: Workspace, mailbox: Mailbox, monkeypatch: Any) -> None:

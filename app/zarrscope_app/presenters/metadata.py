@@ -27,13 +27,13 @@ PATIENCE = 3.0
 """Seconds that the stored size may take to look up."""
 
 
-def stored_text(nbytes: int, inventory: Inventory) -> str:
+def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
     """ "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
     if not inventory.known or inventory.nbytes is None:
         return strings.UNKNOWN
     least = "" if inventory.complete else "at least "
     ratio = f", {strings.short(nbytes / inventory.nbytes)} to 1" if inventory.nbytes and inventory.complete else ""
-    there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, 'stored value')}"
+    there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, kind)}"
     return f"{least}{strings.size(inventory.nbytes)}{ratio}; {least}{there}"
 
 
@@ -89,7 +89,8 @@ class MetadataPresenter:
 
         def done(outcome: JobResult[Inventory]) -> None:
             if outcome.value is not None and self._state.path == shown:
-                stored = Item("Stored", stored_text(array.nbytes, outcome.value), "What the chunks take.")
+                kind = "shard" if array.problem is None and array.shards is not None else "chunk"
+                stored = Item("Stored", stored_text(array.nbytes, outcome.value, kind), "What the chunks take.")
                 sections = [
                     replace(section, items=(*section.items, stored)) if section.title == "Storage" else section
                     for section in self._state.sections

@@ -90,12 +90,13 @@ class ProblemsPresenter:
             return joined(f"Checking {self._scope}…", self._told, found)
         if self._steps is None:
             return f"{found} {UNLOOKED}".strip()
-        nodes, chunks = len(self._steps.known), sum(self._steps.known.values())
-        looked = f"{counted(nodes, 'node')} and {counted(chunks, 'place')} of chunks in {self._scope}"
+        chunks = counted(sum(self._steps.known.values()), "chunk")
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""
         if not self._whole:
-            return f"{found or NONE_SO_FAR} Stopped after {looked}: the rest was not checked.{also}"
-        return f"{found or 'No problems were found.'} Checked: documents and chunks of {looked}.{also}"
+            looked = f"{chunks} of {self._scope} and all beneath were checked, the rest was not checked."
+            return f"{found or NONE_SO_FAR} Stopped: {looked}{also}"
+        looked = f"{self._scope} and all beneath, every document and {chunks}, stored or not."
+        return f"{found or 'No problems were found.'} Checked: {looked}{also}"
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:

@@ -38,6 +38,7 @@ class ExportDialog(QDialog):
         for id, title in self._presenter.whats():
             self.what.addItem(title, id)
         browse = QPushButton(LABELS["browse"])
+        browse.setAutoDefault(False)
         browse.clicked.connect(self._browse)
         line = QHBoxLayout()
         line.addWidget(self.target, 1)
