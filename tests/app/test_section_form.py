@@ -83,7 +83,7 @@ def test_one_field_is_one_edit_of_all_levels_in_one_diff_one_undo_one_save(
 ) -> None:
     s = session()
     edit, before = s.edit, Path(place, "zarr.json").read_bytes()
-    assert (edit.state.way, edit.state.ways) == ("image", ("image", "fields"))
+    assert (edit.state.way, edit.state.ways) == ("image", ("image", "fields", "json"))
     notes = [note for section in edit.state.sections for note in section.notes]
     assert notes == ["Levels 1 to 2 follow: ×2, ×4 in y and x; ×1 in z."]
     edit.edit("size/1", "0.108")
@@ -199,7 +199,7 @@ def test_what_means_nothing_known_is_shown_as_fields(session: Callable[..., Sess
     s = session()
     s.select("/plain")
     mailbox.run_until(lambda: s.edit.field("/n") is not None, SECONDS)
-    assert (s.edit.state.way, s.edit.state.ways) == ("fields", ("fields",))
+    assert (s.edit.state.way, s.edit.state.ways) == ("fields", ("fields", "json"))
     s.select("/")
     mailbox.run_until(lambda: bool(s.edit.state.sections), SECONDS)
     assert s.edit.state.way == "image", "what was chosen for images stays"
@@ -215,6 +215,58 @@ def test_junk_is_shown_as_far_as_it_goes(junk: Any, tmp_path: Path, mailbox: Mai
         assert not s.problems.items or all("wrong inside" not in p.headline for p in s.problems.items)
     finally:
         s.close()
+
+
+# ---------------------------------------------------------------------- as text
+def test_text_is_the_documents_own_and_only_what_was_typed_changes(
+    session: Callable[..., Session], place: str, mailbox: Mailbox
+) -> None:
+    s = session()
+    s.edit.show_way("json")
+    text = s.edit.state.text
+    assert json.loads(text) == ATTRIBUTES
+    assert text.splitlines()[-1] == "}", "at the left edge"
+    before = Path(place, "zarr.json").read_text().splitlines()
+    s.edit.edit_text(text)
+    assert s.edit.state.changes == 0
+    s.edit.edit_text(text.replace('"cells"', '"other"'))
+    assert s.edit.state.changes == 1
+    s.edit.save()
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+    after = Path(place, "zarr.json").read_text().splitlines()
+    assert [b for a, b in zip(before, after, strict=True) if a != b] == [
+        line.replace('"cells"', '"other"') for line in before if '"cells"' in line
+    ]
+
+
+def test_a_text_that_is_no_json_stays_through_all_ways_and_says_its_line(session: Callable[..., Session]) -> None:
+    s = session()
+    s.edit.show_way("json")
+    lines = s.edit.state.text.splitlines()
+    at = next(i for i, line in enumerate(lines) if '"cells"' in line)
+    broken = "\n".join([*lines[:at], '"name": ,', *lines[at + 1 :]])
+    s.edit.edit_text(broken)
+    assert (s.edit.state.text, s.edit.state.text_line) == (broken, at + 1)
+    assert "Expected a value" in s.edit.state.text_error
+    assert s.edit.state.status is EditStatus.INVALID
+    assert [f.label for f in s.edit.state.fields if f.error] == [str(at + 1)]
+    s.edit.show_way("image")
+    assert field(s, "name").text == "cells"
+    s.edit.show_way("json")
+    assert s.edit.state.text == broken
+    s.edit.edit(f"line/{at}", '"name": "mended",')
+    assert s.edit.state.text_error == ""
+    assert field(s, "name").text == "mended"
+
+
+def test_the_whole_stays_an_object(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    told: list[tuple[int, str]] = []
+    for count, text in enumerate(("[1]", "{", "{}"), 1):
+        s.edit.try_json(text, lambda line, sentence: told.append((line, sentence)))
+        mailbox.run_until(partial(_reached, told, count), SECONDS)
+    assert [bool(sentence) for _, sentence in told] == [True, True, False]
+    assert s.edit.state.changes == 0
 
 
 # ---------------------------------------------------------------------- the hosts
@@ -311,6 +363,12 @@ def test_in_the_terminal(place: str) -> None:
             await pilot.press("w")
             await until(pilot, lambda: s.edit.state.way == "fields")
             await pilot.press("w")
+            await until(pilot, lambda: s.edit.state.way == "json")
+            lines = [f.text for f in s.edit.state.fields]
+            form.move(next(i for i, line in enumerate(lines) if '"cells"' in line))
+            await pilot.press("enter", *(["backspace"] * len(lines[form.cursor])), *'"name":"x",', "enter")
+            assert field(s, "name").text == "x"
+            await pilot.press("w")
             await until(pilot, lambda: s.edit.state.way == "image")
             s.edit.revert()
 
@@ -323,7 +381,7 @@ def test_in_the_notebook(place: str, mailbox: Mailbox) -> None:
     widget = Explorer(place, post=mailbox, editable=True)
     try:
         mailbox.run_until(lambda: bool(widget.view.get("edit", {}).get("sections")), SECONDS)
-        assert widget.view["ways"] == [["image", "Image"], ["fields", "All fields"]]
+        assert widget.view["ways"] == [["image", "Image"], ["fields", "All fields"], ["json", "JSON"]]
         json.dumps(widget.view["edit"])
         widget._receive(widget, {"do": "edit.edit", "args": ["size/1", "0.5"]})
         mailbox.run_until(lambda: widget.view["edit"]["changes"] > 0, SECONDS)

@@ -46,7 +46,7 @@ CALLS = {
         "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
-             "fold", "save", "resolve", "reload", "show_way"},
+             "fold", "save", "resolve", "reload", "show_way", "edit_text"},
     "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose"},

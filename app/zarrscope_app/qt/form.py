@@ -28,13 +28,14 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.view_models import EditState, Way
-from zarrscope_app.presenters.form.words import WAYS
 
 from .editors import EDITORS, Choice
+from .json_form import JsonForm
 from .review import ConflictView, DiffView
 from .section_form import SectionForm
 from .text import Label, tip
-from .theme import chosen, current_palette, icon, quiet, warning
+from .theme import current_palette, icon, quiet, warning
+from .ways import WayButtons
 
 _NAME, _VALUE, _KIND = range(3)
 _CONTAINERS = ("list", "object")
@@ -251,16 +252,19 @@ class AttributesPane(QWidget):
         self._sentence = Label()
         self._sentence.setWordWrap(True)
         self._buttons: dict[str, QToolButton] = {}
-        self._ways: dict[Way, QToolButton] = {}
+        self._ways = WayButtons()
+        self._ways.asked.connect(self._show_way)
         self.diff = DiffView()
         self.diff.closed.connect(lambda: self.show_diff(False))
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
         self.sections = SectionForm()
-        self.sections.typed.connect(self._typing)
+        self.json = JsonForm()
         self._stack = QStackedWidget()
         self._stack.addWidget(self.view)
-        self._stack.addWidget(self.sections)
+        for page in (self.sections, self.json):
+            page.typed.connect(self._typing)
+            self._stack.addWidget(page)
         self._verdict = Label()
         self._verdict.setWordWrap(True)
         self._verdict.setContentsMargins(16, 0, 8, 4)
@@ -286,6 +290,7 @@ class AttributesPane(QWidget):
             self._presenter.changed.disconnect(self._changed)
         self._presenter = self.model.presenter = presenter
         self.sections.attach(presenter)
+        self.json.attach(presenter)
         if presenter is None:
             self.model.show_fields(())
         else:
@@ -301,6 +306,7 @@ class AttributesPane(QWidget):
     def commit(self) -> None:
         """Take over what stands in an open editor: whoever closes or saves means that too."""
         self.sections.commit()
+        self.json.commit()
         editor = self.view.indexWidget(self.view.currentIndex())
         if editor is not None:
             self.view.commitData(editor)
@@ -311,6 +317,9 @@ class AttributesPane(QWidget):
         if self._stack.currentWidget() is self.sections:
             self.sections.focus_form()
             return
+        if self._stack.currentWidget() is self.json:
+            self.json.setFocus()
+            return
         self.view.setFocus()
         if not self.view.currentIndex().isValid() and self.model.rowCount():
             self.view.setCurrentIndex(self.model.index(0, _VALUE))
@@ -320,16 +329,7 @@ class AttributesPane(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(8, 4, 8, 0)
         row.setSpacing(4)
-        for way, title in WAYS.items():
-            button = QToolButton()
-            button.setText(title)
-            button.setAccessibleName(title)
-            button.setCheckable(True)
-            button.setAutoExclusive(True)
-            button.clicked.connect(lambda _=False, way=way: self._show_way(way))
-            self._ways[way] = button
-            row.addWidget(button)
-        row.addSpacing(8)
+        row.addWidget(self._ways)
         for name, text, act in (
             ("add", LABELS["add"], self.add),
             ("remove", LABELS["remove"], self.remove),
@@ -358,16 +358,14 @@ class AttributesPane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
-        by_sections = state.way == "image"
-        self._stack.setCurrentWidget(self.sections if by_sections else self.view)
-        if by_sections:
-            self.sections.show_state(state)
+        pages: dict[Way, SectionForm | JsonForm] = {"image": self.sections, "json": self.json}
+        page = pages.get(state.way)
+        self._stack.setCurrentWidget(page or self.view)
+        if page is not None:
+            page.show_state(state)
         else:
             self._show_tree(state)
-        for way, button in self._ways.items():
-            button.setVisible(len(state.ways) > 1 and way in state.ways)
-            button.setChecked(way == state.way)
-            button.setPalette(chosen(way == state.way))
+        self._ways.show_state(state)
         self._verdict.setText(state.verdict)
         self._verdict.setVisible(bool(state.verdict))
         self._sentence.setText(state.sentence)
@@ -384,7 +382,7 @@ class AttributesPane(QWidget):
             self._buttons[name].setEnabled(enabled)
             self._buttons[name].setVisible(editable)
         for name in ("add", "remove"):
-            self._buttons[name].setVisible(editable and not by_sections)
+            self._buttons[name].setVisible(editable and page is None)
         self._enable_remove()
         self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
         if not self.diff.isHidden():
@@ -412,7 +410,9 @@ class AttributesPane(QWidget):
     def can_save(self) -> bool:
         """There is something to save, were it in an editor that is still open."""
         state = self._presenter.state if self._presenter is not None else EditState()
-        return state.can_save or (state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and self.sections.pending)
+        return state.can_save or (
+            state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and (self.sections.pending or self.json.pending)
+        )
 
     def _typing(self) -> None:
         self._buttons["save"].setEnabled(self.can_save)

@@ -241,7 +241,7 @@ function render({ model, el: root }) {
   };
   function paintForm(view) {
     const edit = view.edit, active = document.activeElement;
-    if (pane.contains(active) && active.dataset?.pointer != null && active.tagName === "INPUT" && !active.dataset.sent) return;
+    if (pane.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && !active.dataset.sent) return;
     const may = view.editable && edit.status !== "read-only";
     const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => send("command", id) }, view.words[id]);
     const bar = el("div", { class: "zs-bar" }, el("span", {}, edit.sentence),
@@ -259,7 +259,9 @@ function render({ model, el: root }) {
           ...r.fields.flatMap((f) => may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? [el("span", {}, f.title)] : []) : [el("span", { title: f.title }, f.editor === "check" ? f.title + ": " + f.summary : f.summary)]),
           wrong ? el("span", { class: "er" }, wrong) : el("span", { class: "zs-quiet" }, r.note));
       }), ...s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]), edit.verdict ? el("p", {}, edit.verdict) : "");
-    const form = meaning || el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
+    const json = edit.way !== "json" ? null : el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
+      onchange: (e) => { e.target.dataset.sent = "1"; send("edit.edit_text", e.target.value); }, value: edit.text }), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
+    const form = meaning || json || el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
       const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") });
       row.style.paddingLeft = f.depth * 16 + "px";
       const nested = f.kind === "list" || f.kind === "object";
@@ -271,7 +273,7 @@ function render({ model, el: root }) {
       return row;
     }));
     const name = el("input", { size: 14 }), value = el("input", { size: 20 });
-    const add = may && !meaning ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add_typed", "", name.value, value.value) }, "+")) : null;
+    const add = may && !meaning && !json ? el("div", { class: "zs-field" }, name, value, el("button", { onclick: () => name.value && send("edit.add_typed", "", name.value, value.value) }, "+")) : null;
     const kept = pane.scrollTop;
     pane.replaceChildren(...[ways, bar, conflict, form, add, diff].filter(Boolean));
     pane.scrollTop = kept;

@@ -16,15 +16,16 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft, fields
 from zarrscope_app.presenters.form.field_editors import refusal
+from zarrscope_app.presenters.form.json_text import TextFault
 from zarrscope_app.presenters.form.members import EditsMembers, is_section_field
 from zarrscope_app.presenters.form.saving import SavesDrafts
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import fields_of
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Way
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -168,14 +169,15 @@ class EditPresenter(EditsMembers, SavesDrafts):
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=self._path)
         sections = self._sections.sections(self._path, draft, self._waiting)
-        ways: tuple[Way, ...] = ("image", "fields") if sections else ("fields",)
+        ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
         way = self._way if self._way in ways else "fields"
+        text, fault = json_text.shown(draft) if way == "json" else ("", None)
         changes = len(draft.changes)
         status, sentence = self._status(draft, changes)
         return EditState(
             status,
             sentence,
-            fields_of(sections) if way == "image" else self._tree_fields(draft),
+            self._fields_of(way, draft, sections, text, fault),
             changes,
             can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._writable and changes > 0,
             can_undo=draft.at > 0 and not draft.saving,
@@ -186,6 +188,9 @@ class EditPresenter(EditsMembers, SavesDrafts):
             way=way,
             ways=ways,
             sections=sections if way == "image" else (),
+            text=text,
+            text_line=fault.line if fault is not None else 0,
+            text_error=fault.sentence if fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judging else "",
             valid=not self._judge.verdict.broken,
             title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
@@ -216,11 +221,20 @@ class EditPresenter(EditsMembers, SavesDrafts):
         draft = self._drafts.get(self._path)
         if draft is None:
             return None
-        if is_section_field(pointer):
+        if pointer.startswith(json_text.LINE):
+            found = json_text.lines_of(*json_text.shown(draft))
+        elif is_section_field(pointer):
             found = fields_of(self._sections.sections(self._path, draft))
         else:
             found = self._tree_fields(draft)
         return next((f for f in found if f.pointer == pointer), None)
+
+    def _fields_of(
+        self, way: Way, draft: Draft, sections: tuple[FormSection, ...], text: str, fault: TextFault | None
+    ) -> tuple[Field, ...]:
+        if way == "json":
+            return json_text.lines_of(text, fault)
+        return fields_of(sections) if way == "image" else self._tree_fields(draft)
 
     def _tree_fields(self, draft: Draft) -> tuple[Field, ...]:
         if self._tree is None:
@@ -295,6 +309,9 @@ class EditPresenter(EditsMembers, SavesDrafts):
             self._waiting[pointer] = text
             self._refresh()
             return
+        if pointer.startswith(json_text.LINE):
+            self.edit_text(json_text.with_line(json_text.shown(self._drafts[self._path])[0], pointer, text))
+            return
         field = self.field(pointer)
         kind: FieldKind = field.kind if field is not None else "text"
         if field is not None and field.text == text and not field.error:
@@ -310,8 +327,8 @@ class EditPresenter(EditsMembers, SavesDrafts):
         elif (kind == "null" and text.strip() != "null") or kind == "text":
             self._change(pointer, lambda d, p: d.set(p, text), text)
         else:
-            json_text = text.strip().lower() if kind == "bool" else text.strip()
-            self._change(pointer, lambda d, p: d.set_text(p, json_text), text)
+            spelled = text.strip().lower() if kind == "bool" else text.strip()
+            self._change(pointer, lambda d, p: d.set_text(p, spelled), text)
 
     def _edited(self, id: str, text: str) -> Document:
         return self._sections.edited(self._path, self._drafts[self._path], id, text)
@@ -339,6 +356,24 @@ class EditPresenter(EditsMembers, SavesDrafts):
         if draft is not None:
             draft.errors[pointer] = (text, why)
             self._refresh()
+
+    def edit_text(self, text: str) -> None:
+        """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
+        self._change(json_text.WHOLE, lambda d, _: json_text.with_text(d, self._drafts[self._path].prefix, text), text)
+
+    def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
+        """Which line of a text is wrong while it is being typed, and why: `told(line, sentence)`; 0 and "": none."""
+        draft = self._drafts.get(self._path)
+        if draft is None:
+            return
+
+        def done(outcome: JobResult[TextFault | None]) -> None:
+            fault = outcome.value
+            told(*(fault.line, fault.sentence) if fault is not None else (0, ""))
+
+        if self._trying is not None:
+            self._trying.cancel()
+        self._trying = self._owner.fetch(lambda: json_text.fault_in(text, draft), done)
 
     def edit_json(self, pointer: str, text: str) -> None:
         """Replaces a value by JSON text, its kind with it."""

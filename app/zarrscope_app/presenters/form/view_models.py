@@ -132,6 +132,11 @@ class EditState:
     """The ways that there are for this node."""
     sections: tuple[FormSection, ...] = ()
     """What the attributes mean; in the way "image" only."""
+    text: str = ""
+    """In the way "json": the text of the attributes, as typed where it is no JSON."""
+    text_line: int = 0
+    """The line that is wrong, from 1; 0: none."""
+    text_error: str = ""
     verdict: str = ""
     """How they agree with the text of OME-Zarr: "OME-Zarr 0.5: valid."; "" while that is not known."""
     valid: bool = True

@@ -1,0 +1,110 @@
+"""The attributes as JSON text: what is shown of the document, and the document that a typed text makes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.view_models import Field
+
+WHOLE = "text"
+"""The id under which a draft keeps a text that is no JSON."""
+LINE = "line/"
+"""The ids of the lines of the text, for hosts that paint lines."""
+MOST_LINES = 5000
+_PLACE = re.compile(r"Line (\d+), column (\d+): (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class TextFault:
+    """Why a text is no JSON. `line` counts from 1; 0: no line of it."""
+
+    line: int
+    sentence: str
+
+
+def text_of(document: Document, prefix: str) -> str:
+    """The text of the attributes, at the left edge; "{}" where there are none."""
+    raw = document.text_at(prefix) if document.has(prefix) else "{}"
+    first, *rest = raw.replace("\r\n", "\n").split("\n")
+    indent = _indent(document, raw)
+    if all(line.startswith(indent) or not line.strip() for line in rest):
+        rest = [line.removeprefix(indent) for line in rest]
+    return "\n".join([first, *rest])
+
+
+def with_text(document: Document, prefix: str, text: str) -> Document:
+    """The document with this text for its attributes, indented as it was. Raises BadMetadata."""
+    if text == text_of(document, prefix):
+        return document
+    raw = document.text_at(prefix) if document.has(prefix) else "{}"
+    first, *rest = text.split("\n")
+    indent = _indent(document, raw)
+    newline = "\r\n" if "\r\n" in document.text else "\n"
+    return document.set_text(prefix, newline.join([first, *(indent + line if line.strip() else line for line in rest)]))
+
+
+def _indent(document: Document, raw: str) -> str:
+    """The white space that begins the line on which the attributes close."""
+    last = raw.replace("\r\n", "\n").rpartition("\n")
+    if last[1]:
+        return last[2][: len(last[2]) - len(last[2].lstrip(" \t"))]
+    line = next((line for line in document.text.splitlines() if raw in line), "")
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def shown(draft: Draft) -> tuple[str, TextFault | None]:
+    """The text of the attributes, and what is wrong with it where it was typed and is no JSON."""
+    typed, sentence = draft.errors.get(WHOLE, ("", ""))
+    if not sentence:
+        return text_of(draft.now, draft.prefix), None
+    return typed, fault_in(typed, draft) or TextFault(0, sentence)
+
+
+def fault_in(text: str, draft: Draft) -> TextFault | None:
+    """What is wrong with a text for the attributes; None where nothing is."""
+    try:
+        Document(text)
+        draft.need_object(with_text(draft.now, draft.prefix, text))
+    except ZarrscopeError as error:
+        return fault_of(error)
+    return None
+
+
+def fault_of(error: ZarrscopeError) -> TextFault:
+    """An error that `with_text` raised, by its line."""
+    found = _PLACE.fullmatch(error.message)
+    sentence = strings.clean(error.message.rstrip("."), 300) + "."
+    return TextFault(int(found[1]) if found else 0, sentence)
+
+
+def lines_of(text: str, fault: TextFault | None) -> tuple[Field, ...]:
+    """The text as fields, one a line, each beneath its number."""
+    found = []
+    for i, line in enumerate(text.split("\n")[:MOST_LINES]):
+        wrong = fault.sentence if fault is not None and max(fault.line, 1) == i + 1 else ""
+        found.append(
+            Field(
+                f"{LINE}{i}",
+                str(i + 1),
+                "text",
+                line,
+                strings.clean(line, 200),
+                0,
+                wrong,
+                kinds=("text",),
+                title=str(i + 1),
+            )
+        )
+    return tuple(found)
+
+
+def with_line(text: str, id: str, line: str) -> str:
+    """The text with another line."""
+    lines = text.split("\n")
+    lines[int(id.removeprefix(LINE))] = line
+    return "\n".join(lines)

@@ -1,0 +1,173 @@
+"""The attributes as JSON text with line numbers; a line that is wrong is marked while one types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, QTimer, Signal
+from qtpy.QtGui import QPainter, QTextCursor, QTextFormat
+from qtpy.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters import EditPresenter, EditStatus
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import EditState
+
+from .text import Label
+from .theme import current_palette, fixed_font, mix, quiet, warning
+
+_PAUSE = 250
+"""Milliseconds without a key before the text is tried."""
+
+
+class _Numbers(QWidget):
+    """The numbers of the lines, at the left of the text."""
+
+    def __init__(self, text: _Text) -> None:
+        super().__init__(text)
+        self._text = text
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._text.margin(), 0)
+
+    def paintEvent(self, event: Any) -> None:
+        self._text.paint_numbers(self)
+
+
+class _Text(QPlainTextEdit):
+    left = Signal()
+    """The keyboard went elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFont(fixed_font())
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setTabChangesFocus(True)
+        self.setAccessibleName(LABELS["attributes"])
+        self.wrong = 0
+        """The number of the line that is marked; 0: none."""
+        self._numbers = _Numbers(self)
+        self.blockCountChanged.connect(self._widen)
+        self.updateRequest.connect(lambda rect, by: self._numbers.scroll(0, by) if by else self._numbers.update())
+        self._widen()
+
+    def margin(self) -> int:
+        return 20 + self.fontMetrics().horizontalAdvance("9" * max(2, len(str(self.blockCount()))))
+
+    def _widen(self) -> None:
+        self.setViewportMargins(self.margin(), 0, 0, 0)
+
+    def resizeEvent(self, event: Any) -> None:
+        super().resizeEvent(event)
+        area = self.contentsRect()
+        self._numbers.setGeometry(QRect(area.left(), area.top(), self.margin(), area.height()))
+
+    def focusOutEvent(self, event: Any) -> None:
+        super().focusOutEvent(event)
+        self.left.emit()
+
+    def paint_numbers(self, where: QWidget) -> None:
+        painter = QPainter(where)
+        painter.setFont(self.font())
+        block = self.firstVisibleBlock()
+        while block.isValid():
+            shape = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if shape.top() > where.height():
+                break
+            number = block.blockNumber() + 1
+            colour = warning(current_palette()) if number == self.wrong else quiet(current_palette(), 0.5)
+            painter.setPen(colour)
+            line = QRect(0, round(shape.top()), where.width() - 8, self.fontMetrics().height())
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight, str(number))
+            block = block.next()
+        painter.end()
+
+    def mark(self, line: int) -> None:
+        """Marks a line as wrong; 0: none."""
+        self.wrong = line
+        marked = []
+        if 0 < line <= self.blockCount():
+            selection = QTextEdit.ExtraSelection()
+            palette = current_palette()
+            selection.format.setBackground(mix(palette.base().color(), warning(palette), 0.25))
+            selection.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
+            document = self.document()
+            assert document is not None
+            selection.cursor = QTextCursor(document.findBlockByNumber(line - 1))
+            marked.append(selection)
+        self.setExtraSelections(marked)
+        self._numbers.update()
+
+
+class JsonForm(QWidget):
+    """`attach` an edit presenter, or None; `show_state` paints what it says. `typed`: a text was begun."""
+
+    typed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: EditPresenter | None = None
+        self.text = _Text()
+        self.text.textChanged.connect(self._changed)
+        self.text.left.connect(self.commit)
+        self.fault = Label()
+        self.fault.setWordWrap(True)
+        self.fault.setContentsMargins(8, 0, 8, 0)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE)
+        self._pause.timeout.connect(self._try)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.text, 1)
+        column.addWidget(self.fault)
+        self.fault.hide()
+        self.setFocusProxy(self.text)
+
+    def attach(self, presenter: EditPresenter | None) -> None:
+        """Edit through another presenter."""
+        self._presenter = presenter
+
+    @property
+    def pending(self) -> bool:
+        """A text stands here that is not taken over yet."""
+        document = self.text.document()
+        return self.isVisible() and document is not None and document.isModified()
+
+    def show_state(self, state: EditState) -> None:
+        """Paint the text; one that somebody is typing is left alone."""
+        self.text.setReadOnly(state.status is EditStatus.READ_ONLY)
+        document = self.text.document()
+        assert document is not None
+        if document.isModified() and self.text.hasFocus():
+            return
+        if self.text.toPlainText() != state.text:
+            blocker = QSignalBlocker(self.text)
+            self.text.setPlainText(state.text)
+            blocker.unblock()
+        document.setModified(False)
+        self._tell(state.text_line, state.text_error)
+
+    def commit(self) -> None:
+        """Take over the text as it stands."""
+        document = self.text.document()
+        if self._presenter is not None and self.pending and document is not None:
+            self._pause.stop()
+            document.setModified(False)
+            self._presenter.edit_text(self.text.toPlainText())
+
+    def _changed(self) -> None:
+        self._pause.start()
+        self.typed.emit()
+
+    def _try(self) -> None:
+        if self._presenter is not None:
+            self._presenter.try_json(self.text.toPlainText(), self._tell)
+
+    def _tell(self, line: int, sentence: str) -> None:
+        self.text.mark(line)
+        palette = self.fault.palette()
+        palette.setColor(palette.ColorRole.WindowText, warning(current_palette()))
+        self.fault.setPalette(palette)
+        self.fault.setText(sentence)
+        self.fault.setVisible(bool(sentence))
