@@ -188,7 +188,10 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "reference": ("fsspec's file system of references", ("test_stores_references",)),
     "s3": ("moto on loopback", ("test_stores_s3", "test_object_store")),
-    "gs": ("no server yet; the code is that of s3", ()),
+    "gs": (
+        "read by gcsfs: fake-gcs-server, where installed; by obstore: no server to try, the code is that of s3",
+        ("test_stores_gcs",),
+    ),
     "abfs": ("Azurite on loopback, where installed", ("test_object_store",)),
     "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),
     "sftp": ("no server yet; a file system of fsspec in memory", ("test_stores",)),

@@ -57,12 +57,13 @@ class ReferenceStore(FsspecStore):
 
         options = {"fs": {}, "skip_instance_cache": True}
         scheme = file.partition("://")[0] if "://" in file else "file"
+        asked = self._options_of(scheme)
         try:
             if file.lower().endswith((".parq", ".parquet")):
                 made = ReferenceFileSystem({}, **options)
-                made.references = _in_parquet(file, self._options_of(scheme))
+                made.references = _in_parquet(file, asked)
                 return made
-            made = ReferenceFileSystem(file, target_options=self._options_of(scheme), **options)
+            made = ReferenceFileSystem(file, target_options=asked, **options)
             made.references.keys  # noqa: B018 -- a number or a list has none
             return made
         except ImportError as error:

