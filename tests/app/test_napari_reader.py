@@ -247,6 +247,7 @@ def test_the_dock_asks_which_of_several(viewer: Any, qtbot: Any, tmp_path: Path)
     dock.chooser.list.itemActivated.emit(dock.chooser.list.item(0))
     wait(lambda: len(viewer.layers) == 2)
     np.testing.assert_array_equal(np.asarray(viewer.layers[1].data), VALUES)
+    assert [layer.name for layer in viewer.layers] == [f"{names[2]}: 0", f"{names[0]}: 0"]
     dock._select("/plate/A/2")
     assert dock.chooser.isHidden()
     assert dock.chooser.choice is None

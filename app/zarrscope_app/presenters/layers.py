@@ -382,7 +382,9 @@ class Layers:
 
         def planned() -> list[Layer]:
             if choice is not None:
-                return plan(hierarchy[choice.path], None, choice.number)
+                chosen = plan(hierarchy[choice.path], None, choice.number)
+                # Fields of all wells are called alike.
+                return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
             return plan(node if node is not None else hierarchy[path], view)
 
         self._owner.fetch(planned, finished)
