@@ -301,7 +301,7 @@ def test_a_text_from_elsewhere_is_refused_in_words(text: str, why: str) -> None:
         {"channels": [5, {"lo": "a", "hi": None, "gamma": 1e300}]},
         {"rect": [0, 0, 0, 0], "crosshair": [1e300, 2]},
         {"rect": [1, 2, 3], "crosshair": ["a", 2]},
-        {"labels": [{"path": "/x", "visible": True, "opacity": "a"}, 7]},
+        {"labels": [{"path": "/x", "visible": True, "opacity": "a", "outline": 1, "chosen": 10**400}, 7]},
     ],
 )
 def test_hostile_parts_leave_a_picture(place: str, part: dict[str, Any], mailbox: Mailbox) -> None:
@@ -343,6 +343,8 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
     mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.labels))
     session.slice.set_levels(0, 30, 40)
     session.slice.set_label("/image/labels/cells", True, 0.25)
+    session.slice.set_outline("/image/labels/cells", True)
+    session.slice.choose_label("/image/labels/cells", 7)
     workspace.close_all()
     again = Workspace(mailbox, settings)
     session = again.open(shelf.address)
@@ -350,6 +352,7 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
     mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.labels))
     channel, label = session.slice.state.channels[0], session.slice.state.labels[0]
     assert (channel.lo, channel.hi, label.visible, label.opacity) == (30, 40, True, 0.25)
+    assert (label.outline, label.chosen_text) == (True, "7")
     view = {"url": shelf.address, "path": "/image", "slice": {"channels": [{"lo": 1, "hi": 2}]}}
     again.restore(encode_view(view))
     assert (session.slice.state.channels[0].lo, session.slice.state.channels[0].hi) == (1, 2), "a view goes before"

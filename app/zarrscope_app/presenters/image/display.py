@@ -187,6 +187,7 @@ class Display(ABC):
         """Shows or hides a label image over the picture."""
         for label in self._labels:
             if label.path == path and label.image is not None:
+                self.by_person = True
                 label.visible = visible
                 label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
                 self._restyle()

@@ -43,6 +43,10 @@ class Stylable(Protocol):
 
     def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None: ...
 
+    def set_outline(self, path: str, outline: bool) -> None: ...
+
+    def choose_label(self, path: str, chosen: int | None) -> None: ...
+
 
 class Settable(Stylable, Protocol):
     """What a view is restored on (presenter.py)."""
@@ -132,7 +136,7 @@ def saved_view(
         "channels": [channel_view(channel) for channel in channels],
     }
     if labels:
-        view["labels"] = [{"path": v.path, "visible": v.visible, "opacity": v.opacity} for v in labels if v.image]
+        view["labels"] = [label_view(label) for label in labels if label.image is not None]
     if level is not None:
         view["level"] = level
     height, width = (image.shape[axis] for axis in plane)
@@ -159,6 +163,16 @@ def channel_view(channel: ChannelStyle) -> dict[str, Any]:
         view["colormap"] = channel.colormap
     if channel.parts:
         view["part"] = channel.part
+    return view
+
+
+def label_view(label: LabelStyle) -> dict[str, Any]:
+    """How a label image is shown."""
+    view: dict[str, Any] = {"path": label.path, "visible": label.visible, "opacity": label.opacity}
+    if label.outline:
+        view["outline"] = True
+    if label.chosen is not None:
+        view["chosen"] = label.chosen
     return view
 
 
@@ -244,6 +258,10 @@ def restore_labels(picture: Stylable, labels: Any) -> None:
         if isinstance(label, dict) and isinstance(label.get("path"), str) and isinstance(label.get("visible"), bool):
             opacity = _numbers([label.get("opacity")], 1)
             picture.set_label(label["path"], label["visible"], opacity[0] if opacity is not None else None)
+            if isinstance(label.get("outline"), bool):
+                picture.set_outline(label["path"], label["outline"])
+            if type(chosen := label.get("chosen")) is int and abs(chosen) < 1 << 63:
+                picture.choose_label(label["path"], chosen)
 
 
 class Styles:
@@ -282,6 +300,12 @@ class Styles:
                 label.visible = visible
                 label.opacity = label.opacity if opacity is None else max(0.0, min(1.0, opacity))
                 self.chosen[path] = label
+
+    def set_outline(self, path: str, outline: bool) -> None:
+        """Viewers that draw by themselves have their own."""
+
+    def choose_label(self, path: str, chosen: int | None) -> None:
+        """As `set_outline`."""
 
 
 def _numbers(values: Any, many: int) -> list[float] | None:
