@@ -195,7 +195,7 @@ def _explore(page: Any) -> None:
     slider.focus()
     page.keyboard.press("End")
     _until(page, [195, 0, 200])
-    assert page.locator(".zs [data-text=z]").inner_text() == "7 / 7"
+    page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '7'")
 
     page.locator(".zs-channel input[type=checkbox]").nth(1).click()
     _until(page, [195, 0, 0])
