@@ -112,7 +112,7 @@ def following(command: click.Command) -> click.Command:
     return command
 
 
-_PLACES = ("url", "urls", "source", "left")
+_PLACES = ("url", "urls", "source", "left", "places")
 """Arguments that name what is to be opened."""
 _OTHER_PLACES = ("right", "destination", "into")
 _OF_BUCKETS: dict[str, dict[str, Any]] = {

@@ -38,6 +38,9 @@ TITLES = {
 }
 GROUPS_HAVE_NONE = "It opens arrays: choose one."
 DRIVERS = {"v2": "zarr", "v3": "zarr3", "n5": "n5"}
+ZARR_FORMATS = {"v2": 2, "v3": 3}
+TURNED = frozenset({"n5"})
+"""Dialects whose axes tensorstore counts the other way round."""
 
 
 def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:
@@ -106,15 +109,16 @@ def _cut(array: Array, image: Image | None) -> str:
 
 def _zarr(url: str, path: str, dialect: str, function: str, then: str) -> Snippet:
     title, inside = TITLES["zarr"], path.strip("/")
-    if dialect not in ("v2", "v3"):
+    version = ZARR_FORMATS.get(dialect)
+    if version is None:
         return Snippet("zarr", title, "", f"zarr-python 3 reads Zarr v2 and v3; this is {dialect}.")
     if "|" in url or "::" in url:
         return Snippet("zarr", title, "", "zarr-python 3 does not take this address.")
     if url.lower().endswith((".zip", ".ozx")) and "://" not in url:
         opening = f"store = zarr.storage.ZipStore({url!r}, mode='r')\n"
-        call = f"zarr.{function}(store, path={inside!r}, mode='r', zarr_format={dialect[1]})"
+        call = f"zarr.{function}(store, path={inside!r}, mode='r', zarr_format={version})"
     else:
-        opening, call = "", f"zarr.{function}({url!r}, path={inside!r}, mode='r', zarr_format={dialect[1]})"
+        opening, call = "", f"zarr.{function}({url!r}, path={inside!r}, mode='r', zarr_format={version})"
     if "://" in url and urlsplit(url).scheme not in ("http", "https", "s3", "gs", "gcs", "file"):
         return Snippet("zarr", title, "", f"zarr-python 3 does not take addresses of {urlsplit(url).scheme}.")
     return _snippet("zarr", f"import zarr\n\n{opening}{then.format(call=call)}")
@@ -141,7 +145,7 @@ def _tensorstore(url: str, array: Array, dialect: str, cut: str) -> Snippet:
     if kvstore is None:
         return Snippet("tensorstore", title, "", f"tensorstore does not take addresses of {scheme}.")
     spec = f"{{'driver': {driver!r}, 'kvstore': {kvstore!r}}}"
-    turned = ".T" if dialect == "n5" else ""  # which N5 counts the other way round
+    turned = ".T" if dialect in TURNED else ""
     return _snippet(
         "tensorstore",
         f"import tensorstore as ts\n\narray = ts.open({spec}, read=True).result(){turned}\n"

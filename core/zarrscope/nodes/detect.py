@@ -243,7 +243,8 @@ def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) ->
         detected = remembered.detected(documents, lenient)
         if detected is None:
             return False
-        if detected.dialect.name == "v2":
+        copies = detected.dialect.consolidated_location(detected.dialect.documents("/")[0])
+        if copies is not None and copies[0] in FIRST:
             return consolidated and detected.dialect.consolidated(documents) is not None
     except ZarrscopeError:
         return False

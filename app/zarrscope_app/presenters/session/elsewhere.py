@@ -23,6 +23,7 @@ NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
 VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
 SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
 """Dialect → what neuroglancer calls it."""
+READ_BY_VIZARR = frozenset({"v2", "v3"})
 VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
 
 
@@ -79,7 +80,7 @@ class Elsewhere:
             return "", joined(plain(hierarchy.url), node.path)
         if not drawn:
             raise Refused(f"{title} shows pictures: choose an image or an array of two axes or more")
-        if dialect not in SCHEMES or (viewer == "vizarr" and dialect == "n5"):
+        if dialect not in (READ_BY_VIZARR if viewer == "vizarr" else SCHEMES):
             raise Unsupported(f"{title} does not read {dialect}", feature=f"{viewer} {dialect}")
         address = self._address(hierarchy, node.path)
         if viewer == "vizarr":
