@@ -152,7 +152,7 @@ def test_the_window_copies_a_snippet(tmp_path: Path, window: Any, qtbot: Any) ->
     qtbot.waitUntil(settled(session), timeout=20_000)
     session.set_tab("info")
     qtbot.waitUntil(lambda: "Open in code" in window.info.text.toPlainText(), timeout=20_000)
-    window.info.text.anchorClicked.emit(QUrl("tensorstore"))
+    window.info.text.anchorClicked.emit(QUrl("copy:tensorstore"))
     clipboard = QGuiApplication.clipboard()
     assert clipboard is not None
     assert clipboard.text().startswith("import tensorstore as ts")

@@ -45,6 +45,8 @@ _ROWS = 100_000
 _BLOCK_ROWS, _BLOCK_COLUMNS = 64, 16
 _FEW_COLUMNS = 32
 """So few get the width that their contents ask for."""
+_COPY = "copy:"
+"""Before the id of a snippet: a link of the Info pane that copies it. Nothing of a file stands in a link."""
 
 
 class ValuesModel(QAbstractTableModel):
@@ -292,7 +294,7 @@ class InfoPane(QWidget):
         if state.snippets:
             parts.append(f"<h4>{LABELS['code-title']}</h4>")
         for snippet in state.snippets:
-            link = f" &nbsp; <a href='{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
+            link = f" &nbsp; <a href='{_COPY}{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
             told = (
                 f"<pre>{escape(snippet.text)}</pre>"
                 if snippet.text
@@ -316,7 +318,7 @@ class InfoPane(QWidget):
     def _copy_code(self, link: QUrl) -> None:
         clipboard = QGuiApplication.clipboard()
         for snippet in self._presenter.state.snippets if self._presenter is not None else ():
-            if clipboard is not None and snippet.id == link.toString():
+            if clipboard is not None and link.toString() == f"{_COPY}{snippet.id}":
                 clipboard.setText(snippet.text)
 
     def _copy(self) -> None:

@@ -286,7 +286,6 @@ class Navigation(ABC):
         on = self._projection is not None
         return ProjectionView(
             tuple((id, strings.joined(f"{title} of {strings.clean(name, 24)}", size)) for id, title in METHODS.items()),
-            name,
             strings.clean(name, 24),
             wanted.method if on else "",
             f"{wanted.start}–{wanted.stop - 1}",

@@ -169,9 +169,8 @@ class ProjectionView:
 
     methods: tuple[tuple[str, str], ...] = ()
     """(id, title and size) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
-    axis: str = ""
-    """As the file has it."""
     title: str = ""
+    """The axis."""
     method: str = ""
     """The one on show; "" for none: `slice.project("")`."""
     range_text: str = ""

@@ -89,11 +89,11 @@ def make_field(
         strings.clean(label, 120),
         kind,
         text,
-        strings.clean(text, 120) if summary is None else summary,
+        strings.clean(text if summary is None else summary, 120),
         1,
         editor=editor,
         kinds=(kind,),
-        title=title,
+        title=strings.clean(title, 120),
         choices=tuple(choices),
     )
 

@@ -68,7 +68,7 @@ def _rows(subject: Subject) -> list[Row]:
                     summary=strings.joined(axis.unit or words.NO_UNIT, told if told != axis.unit else ""),
                 )
             )
-        rows.append(Row(axis.name, tuple(fields), _extent(subject, sizes, i)))
+        rows.append(Row(strings.clean(axis.name, 60), tuple(fields), _extent(subject, sizes, i)))
     if _plane(sizes):
         linked = "true" if is_linked(subject, sizes) else "false"
         rows.append(
