@@ -214,6 +214,11 @@ def _edit(page: Any, image: Path) -> None:
     before = document.read_bytes()
     others = {file: file.read_bytes() for file in image.rglob("*") if file.is_file() and file != document}
     page.click(".zs [data-tab=attributes]")
+    page.wait_for_selector(".zs [data-way=image][aria-pressed=true]")  # what the attributes mean comes first
+    page.click(".zs [data-way=json]")
+    page.wait_for_selector(".zs textarea")
+    assert json.loads(page.locator(".zs textarea").input_value())["operator"] == "Ada"
+    page.click(".zs [data-way=fields]")
     field = page.locator(".zs input[data-pointer='/exposure']")
     field.fill("0.108")
     field.press("Enter")
@@ -247,6 +252,7 @@ def _lose_the_kernel(page: Any, image: Path) -> None:
     page.click(".zs-row[data-path='/image'] .nm")
     page.click(".zs [data-tab=attributes]")
     page.wait_for_selector(".zs-diff .add:has-text('Grace')")
+    page.click(".zs [data-way=fields]")
     assert page.locator(".zs input[data-pointer='/operator']").input_value() == "Grace"
     assert document.read_bytes() == before, "nothing is written before Save"
     page.click(".zs [data-command=save]")

@@ -260,7 +260,7 @@ function render({ model, el: root }) {
           wrong ? el("span", { class: "er" }, wrong) : el("span", { class: "zs-quiet" }, r.note));
       }), ...s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]), edit.verdict ? el("p", {}, edit.verdict) : "");
     const json = edit.way !== "json" ? null : el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
-      onchange: (e) => { e.target.dataset.sent = "1"; send("edit.edit_text", e.target.value); }, value: edit.text }), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
+      onchange: (e) => { e.target.dataset.sent = "1"; send("edit.edit_text", e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
     const form = meaning || json || el("div", { class: "zs-form" }, ...edit.fields.map((f) => {
       const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") });
       row.style.paddingLeft = f.depth * 16 + "px";
