@@ -161,6 +161,8 @@ class TreeModel(QAbstractItemModel):
         for child in [child for child in wanted if child in self._unfolded and child not in expanded]:
             self._follow(child, False)
         for child in expanded:
+            if child in self._parents and child not in self._children:
+                self._sync(child)  # its children came in the same turn, told of before its row was here
             self._follow(child, True)
 
     def _follow(self, id: int, expanded: bool) -> None:
