@@ -111,3 +111,27 @@ def test_a_place_inside_a_draft_names_the_root(tmp_path: Path, workspace: Worksp
     session = at(workspace, mailbox, str(root / "meta" / "g"), "/")
     assert session.state.status is SessionStatus.FAILED
     assert f"It lies inside {root}" in session.state.sentence.replace("file://", "")
+
+
+def test_an_array_of_an_unknown_data_type_has_a_sentence_for_a_picture(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4, 9, 9],
+        "data_type": "nowhere",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 9, 9]}},
+        "fill_value": 0,
+        "chunk_key_encoding": {"name": "default"},
+        "codecs": [{"name": "bytes"}],
+        "dimension_names": ["z", "y", "x"],
+    }
+    (tmp_path / "a").mkdir()
+    (tmp_path / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    (tmp_path / "a" / "zarr.json").write_text(json.dumps(document))
+    session = at(workspace, mailbox, str(tmp_path), "/a")
+    mailbox.run_until(lambda: session.state.path == "/a" and not session.state.selecting)
+    assert "nowhere" in session.slice.state.sentence
+    assert session.slice.state.projection.methods == ()
+    assert not [record for record in caplog.records if record.name == "zarrscope"], "no callback failed"

@@ -20,7 +20,7 @@ import numpy as np
 
 import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
-from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.ome.collection import Collection, Member, collection
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
@@ -134,6 +134,14 @@ class Image:
     @property
     def dtype(self) -> Any:
         return self.levels[0].array.dtype
+
+    @property
+    def value_kind(self) -> str:
+        """NumPy's letter for the kind of values; "?" where their data type cannot be decoded here."""
+        try:
+            return str(self.dtype.kind)
+        except Unsupported:
+            return "?"
 
     @cached_property
     def channel_axis(self) -> int | None:

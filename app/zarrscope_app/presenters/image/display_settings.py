@@ -99,7 +99,7 @@ def channel_styles(image: Image) -> list[ChannelStyle]:
     """As the file wants its channels shown; at least one is visible, not more than MAX_BLENDED unless it says so."""
     found: list[ChannelStyle] = []
     shown = 0
-    parts = tuple(words.PARTS) if image.dtype.kind == "c" else ()
+    parts = tuple(words.PARTS) if image.value_kind == "c" else ()
     photograph = image.multiscale is None and image.channel_axis is not None and len(image.channels) == 4
     rgb = photograph and image.axes[image.channel_axis or 0].unit == "rgb"
     for channel in image.channels:

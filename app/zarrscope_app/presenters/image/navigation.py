@@ -227,7 +227,7 @@ class Navigation(ABC):
         if self._projection is not None:
             return self._projection.axis
         image = self._image
-        return self._current if image is not None and image.dtype.kind in KINDS else -1
+        return self._current if image is not None and image.value_kind in KINDS else -1
 
     def _wanted(self, method: str) -> Projection | None:
         at = self._projectable()

@@ -126,7 +126,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
                 self._line.show(image.levels[0].array)
             self._refresh()
             return
-        if image.is_label and image.dtype.kind in "iub":
+        if image.is_label and image.value_kind in "iub":
             self._own = [LabelStyle(image.path, image, visible=True, opacity=1.0)]
         else:
             self._channels = channel_styles(image)

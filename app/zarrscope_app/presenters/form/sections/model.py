@@ -126,7 +126,7 @@ def surroundings_from(details: NodeDetails) -> Surroundings:
     return replace(
         around,
         shapes={level.path: tuple(level.shape) for level in levels},
-        limits=_limits(image.dtype),
+        limits=_limits(image.dtype) if image.value_kind in "iu" else None,
         channels=_channels(image.multiscale.axes, levels[0].shape),
     )
 
