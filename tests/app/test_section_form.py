@@ -317,6 +317,8 @@ def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -
     window = Window(Forgetful())
     qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
     window.show()
+    window.activateWindow()
+    qtbot.waitActive(window, timeout=SECONDS * 1000)
     window.open(place, False)
     session = window.workspace.current
     assert session is not None
