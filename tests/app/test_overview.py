@@ -202,7 +202,14 @@ def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
     assert pane.grid._current == (0, 2), "over the missing well"
     QTest.keyClick(pane.grid, Qt.Key.Key_Return)
     robot.wait(lambda: robot.session.state.path == "/plate/A/3" and len(pane.grid._cells) == 2, "the well")
-    place = pane.grid.place_of(0, 1)
-    QTest.mouseClick(pane.grid, Qt.MouseButton.LeftButton, pos=place.center())
+    robot.wait(lambda: len(pane.grid._images) == 2, "the fields, which stay in their places now")
+
+    def choose() -> bool:
+        if robot.session.state.path == "/plate/A/3" and pane.isVisible():
+            QTest.mouseClick(pane.grid, Qt.MouseButton.LeftButton, pos=pane.grid.place_of(0, 1).center())
+        return robot.session.state.path == "/plate/A/3/1"
+
+    robot.wait(choose, "the choice")
     robot.wait(lambda: robot.session.state.path == "/plate/A/3/1" and robot.session.state.tab == "image", "the field")
-    assert not robot.window.tabs.isTabVisible(list(robot.window.tabs.pages).index("overview"))
+    number = list(robot.window.tabs.pages).index("overview")
+    robot.wait(lambda: not robot.window.tabs.isTabVisible(number), "the tab to go")

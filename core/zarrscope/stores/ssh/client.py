@@ -294,8 +294,13 @@ class SSHStore(Store):
             last.end()
 
     def __del__(self) -> None:
+        # Never waits: whoever holds the lock may be starting the thread that collects this store.
         try:
-            self.close()
+            if self._joined and _guard.acquire(blocking=False):
+                try:
+                    self.close()
+                finally:
+                    _guard.release()
         except Exception:  # the interpreter ends
             pass
 
