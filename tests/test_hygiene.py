@@ -94,6 +94,28 @@ def test_each_suppression_has_its_reason_beside_it() -> None:
     assert not silent, "\n".join(silent)
 
 
+def test_what_a_subclass_defines_says_so() -> None:
+    bare = [
+        f"{path.relative_to(machine.ROOT)}:{number}"
+        for package, folder in PACKAGES.items()
+        for path in sorted((machine.ROOT / folder / package).rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.strip() == "raise NotImplementedError"
+    ]
+    assert not bare, bare
+
+
+def test_the_applications_reach_into_no_node() -> None:
+    """What they need beside the public members is asked of nodes/internals.py."""
+    found = [
+        f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()}"
+        for path in sorted((machine.ROOT / "app").rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"(?<!self)\._(nodes|stored)\b", line)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_only_background_and_remote_stores_start_threads() -> None:
     starts = re.compile(r"\b(Thread|ThreadPoolExecutor|ProcessPoolExecutor|Timer|Popen|create_task|to_thread)\(")
     allowed = {"core/zarrscope/runtime/pool.py", "core/zarrscope/runtime/threads.py", "core/zarrscope/stores/"}

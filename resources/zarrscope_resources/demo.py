@@ -14,12 +14,17 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope_resources.scene import Scene
 
 Size = Literal["small", "full"]
 Progress = Callable[[int, int], None]
@@ -153,7 +158,15 @@ class _Slab:
     """One moment's planes z0 to z1, all channels: light first, then tile by tile what the detector makes of it."""
 
     def __init__(
-        self, scene: Any, planes: slice, plan: Plan, tiles: Any, image: Any, labels: Any, meter: _Meter, share: Any
+        self,
+        scene: Scene,
+        planes: slice,
+        plan: Plan,
+        tiles: Sequence[tuple[slice, slice]],
+        image: Sequence[Array],
+        labels: Sequence[Array],
+        meter: _Meter,
+        share: Callable[[Sequence[Any], Callable[[Any], object]], None],
     ) -> None:
         self.scene, self.planes, self.plan, self.tiles = scene, planes, plan, tiles
         self.image, self.labels, self.meter, self.share = image, labels, meter, share
@@ -216,7 +229,7 @@ class _Slab:
 
 
 # ---------------------------------------------------------------------- metadata
-def _create(hierarchy: Any, path: str, plan: Plan, level: tuple[int, int, int], channels: int) -> Any:
+def _create(hierarchy: Hierarchy, path: str, plan: Plan, level: tuple[int, int, int], channels: int) -> Array:
     shape = tuple(-(-n // f) for n, f in zip(plan.shape, level, strict=True))
     slab = min(SLAB // level[0], shape[0])
     chunk = tuple(min(c, n) for c, n in zip(CHUNK, (slab, *shape[1:]), strict=True))
@@ -272,7 +285,7 @@ def _image_attributes(plan: Plan, size: Size) -> dict[str, Any]:
     return {"ome": ome, "description": about, MARK: {"recipe": RECIPE, "size": size}}
 
 
-def _label_attributes(plan: Plan, scene: Any) -> dict[str, Any]:
+def _label_attributes(plan: Plan, scene: Scene) -> dict[str, Any]:
     import colorsys
 
     colors, properties = [], []

@@ -14,6 +14,8 @@ from zarrscope_app.cli.streams import rewrite
 if TYPE_CHECKING:
     from zarrscope.check.inventory import Inventory
     from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
@@ -144,7 +146,7 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
         show(f"{'together':<{width + 2}}{_line({**total, 'kind': 'chunk', 'known': True})}")
 
 
-def _arrays(hierarchy: Any, top: Any) -> list[Any]:
+def _arrays(hierarchy: Hierarchy, top: Group | Array) -> list[Array]:
     """The arrays beneath a node whose documents can be understood; others are named."""
     if top.kind == "array":
         return [top]
@@ -153,7 +155,9 @@ def _arrays(hierarchy: Any, top: Any) -> list[Any]:
         if child.error is not None:
             say(f"Warning: {path} is left out: {child.error}")
         elif child.kind == "array":
-            array = hierarchy[path]
+            array = hierarchy.open_node(path)
+            if array.kind != "array":
+                continue
             if array.metadata.unread:
                 say(f"Warning: {path} is left out: {array.problem}")
             else:

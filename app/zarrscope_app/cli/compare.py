@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show, show_json, storage_options
+
+if TYPE_CHECKING:
+    from zarrscope.check.diff import Difference
 
 
 @click.command("diff")
@@ -48,7 +51,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     return 1 if found else 0
 
 
-def line(found: Any) -> str:
+def line(found: Difference) -> str:
     """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
     from zarrscope.check.diff import ABSENT
     from zarrscope_app.presenters import strings
@@ -78,10 +81,10 @@ def _spelled(value: Any) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
-def _form(found: Any) -> dict[str, Any]:
+def _form(found: Difference) -> dict[str, Any]:
     from zarrscope.check.diff import ABSENT
 
-    form = {"path": found.path, "what": found.what, "pointer": found.pointer, "count": found.count}
+    form: dict[str, Any] = {"path": found.path, "what": found.what, "pointer": found.pointer, "count": found.count}
     form["index"] = list(found.index) if found.index is not None else None
     for side in ("left", "right"):
         value = getattr(found, side)

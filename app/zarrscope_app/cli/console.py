@@ -19,6 +19,7 @@ from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.streams import outlive_reader
 
 if TYPE_CHECKING:
+    from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
@@ -277,15 +278,15 @@ def place(hierarchy: Hierarchy, node: str | None) -> str:
     return str(hierarchy.initial_path) if node is None else "/" + node.strip("/")
 
 
-def summary(metadata: Any, error: BaseException | None = None) -> str:
+def summary(metadata: ArrayMetadata | GroupMetadata | None, error: BaseException | None = None) -> str:
     """A short description of a node, for the second column of a listing."""
     from zarrscope_app.presenters import strings
 
     if metadata is not None and metadata.kind == "array":
         told = f"{strings.rank_of(metadata)}  {strings.shape_of(metadata)}"
-        return f"{told}  {strings.defect(metadata.problem)}" if metadata.defects else told
+        return f"{told}  {strings.defect(metadata.defects[0].error)}" if metadata.defects else told
     if metadata is not None and metadata.defects:
-        return strings.defect(metadata.problem)
+        return strings.defect(metadata.defects[0].error)
     return strings.problem(error).headline if error is not None else ""
 
 

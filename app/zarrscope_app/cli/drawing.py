@@ -138,7 +138,7 @@ class Drawing:
         if not self.image.labels:
             raise Failed("This image has no labels.")
         path = self.image.labels[0]
-        images = find_images(self.image.hierarchy[path])
+        images = find_images(self.image.node_at(path))
         if not images:
             raise Failed(f"{path} holds no label image.")
         found = images[0]

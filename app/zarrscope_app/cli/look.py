@@ -28,9 +28,17 @@ from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Child
+    from zarrscope.errors import ZarrscopeError
+    from zarrscope.model.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.nodes.walk import Tree
+    from zarrscope.ome.collection import Collection
+    from zarrscope.view.image import Image
+
+    Metadata = ArrayMetadata | GroupMetadata | None
+    Listed = tuple[str, str | None, Metadata, ZarrscopeError | None]
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
@@ -188,7 +196,7 @@ def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Itera
     return width, large, group.inspect(chain(head, names))
 
 
-def _show_children(children: Iterator[tuple[str, str | None, Any, Any]], width: int, as_json: bool) -> bool:
+def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> bool:
     """Shows children as they come; False when none came."""
     if as_json:
         return show_json_items(_entry(*child) for child in children)
@@ -199,19 +207,19 @@ def _show_children(children: Iterator[tuple[str, str | None, Any, Any]], width: 
     return shown
 
 
-def _line(name: str, kind: str | None, metadata: Any, error: Any, width: int) -> str:
+def _line(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, width: int) -> str:
     told = summary(metadata, error) if metadata is not None or error is not None else ""
     shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
     return f"{shown:<{width + 2}} {kind or '?':<6} {told}".rstrip()
 
 
-def _sorted(group: Group, tree: Any = None) -> list[Any]:
+def _sorted(group: Group, tree: Tree | None = None) -> list[Child]:
     from zarrscope.model.node_path import natural
 
     return sorted(group.names(tree=tree), key=lambda child: natural(child.name))
 
 
-def _first(group: Group, tree: Any, most: int) -> tuple[list[Child], int]:
+def _first(group: Group, tree: Tree | None, most: int) -> tuple[list[Child], int]:
     """The first children in order, and how many more there are: of those no document is read."""
     from zarrscope.model.node_path import natural
 
@@ -224,12 +232,12 @@ def _first(group: Group, tree: Any, most: int) -> tuple[list[Child], int]:
     return found[:most], total - len(found[:most])
 
 
-def _demand(metadata: Any) -> Any:
+def _demand(metadata: Metadata) -> ZarrscopeError | None:
     """What a group demands that is not understood here: nothing beneath it is listed."""
     return metadata.listing_problem if metadata is not None and metadata.kind == "group" else None
 
 
-def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, Any]:
+def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": kind}
     if metadata is not None and metadata.kind == "array":
         entry |= {"shape": _told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
@@ -240,7 +248,7 @@ def _entry(name: str, kind: str | None, metadata: Any, error: Any) -> dict[str, 
     return entry
 
 
-def _told(metadata: Any, part: str, value: Any) -> Any:
+def _told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
     """What the array's document tells; None where that could not be understood, and `value` stands in for it."""
     return None if part in metadata.unread else value
 
@@ -395,7 +403,7 @@ def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -
     return total
 
 
-def _extension(report: Any) -> dict[str, Any]:
+def _extension(report: ExtensionReport) -> dict[str, Any]:
     return {
         "point": report.point,
         "name": report.name,
@@ -410,7 +418,12 @@ def _extension(report: Any) -> dict[str, Any]:
 
 
 def _facts(
-    hierarchy: Hierarchy, node: Group | Array, image: Any, collection: Any, warnings: list[str], stored: int | None
+    hierarchy: Hierarchy,
+    node: Group | Array,
+    image: Image | None,
+    collection: Collection | None,
+    warnings: list[str],
+    stored: int | None,
 ) -> dict[str, Any]:
     metadata = node.metadata
     facts: dict[str, Any] = {
@@ -451,6 +464,8 @@ def _facts(
             "problem": str(node.problem) if node.problem is not None else None,
         }
     if image is not None:
+        from zarrscope.view.image import WHITE
+
         facts["warnings"] += image.warnings
         facts["image"] = {
             "name": image.name,
@@ -460,7 +475,7 @@ def _facts(
                 {"path": v.path, "shape": v.shape, "scale": v.scale, "translation": v.translation} for v in image.levels
             ],
             "channels": [
-                {"label": c.label, "color": "{:02X}{:02X}{:02X}".format(*c.color), "window": c.window}
+                {"label": c.label, "color": "{:02X}{:02X}{:02X}".format(*(c.color or WHITE)), "window": c.window}
                 for c in image.channels
             ],
             "labels": list(image.labels),

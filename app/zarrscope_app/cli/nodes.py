@@ -233,14 +233,15 @@ def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         from zarrscope.model.node_path import clean_path
         from zarrscope.nodes.edit import vanished, vanishing
+        from zarrscope.nodes.internals import node_context
 
         path = clean_path(node)
         if path == "/":
             raise Failed("The root is the hierarchy itself: erase the folder.")
-        above = vanishing(hierarchy._nodes, path)
+        above = vanishing(node_context(hierarchy), path)
         hierarchy.erase(path)
         gone = [each for each in above if each not in hierarchy]
-        return {"path": path, "gone_too": gone, "notes": [*vanished(hierarchy._nodes, above)]}
+        return {"path": path, "gone_too": gone, "notes": [*vanished(node_context(hierarchy), above)]}
 
     _change(url, act, dry_run, yes, as_json)
 

@@ -91,7 +91,7 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
     for path in image.labels:
         # One broken label image is no reason to keep the picture back.
         try:
-            for labels in find_images(image.hierarchy[path]):
+            for labels in find_images(image.node_at(path)):
                 name = f"{_title(image)}: {_title(labels)} (labels)"
                 layers.append(_layer(labels, None, "labels", name, place_of(labels, place.system), visible=False))
         except ZarrscopeError as error:
@@ -163,7 +163,8 @@ def _channels(image: Image, place: Place) -> list[Layer]:
 def _title(image: Image) -> str:
     """The name of an image, else of its store, without the folders above."""
     named = image.name.strip("/").rpartition("/")[2]
-    return named or str(image.hierarchy.url).rstrip("/").rpartition("/")[2] or image.path
+    url = image.hierarchy.url if image.hierarchy is not None else ""
+    return named or url.rstrip("/").rpartition("/")[2] or image.path
 
 
 def _layer(image: Image, number: int | None, kind: str, name: str, place: Place, **look: Any) -> Layer:
@@ -301,7 +302,7 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
     return dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
-def _sample(data: tuple[LazyView, ...], channel: Any) -> np.ndarray[Any, Any] | None:
+def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
     """A plane of the coarsest level, the one shown first; None where the file states the contrast anyway."""
     if channel.window is not None:
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from psygnal import Signal
 
 from zarrscope.check.inventory import Inventory, take_inventory
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -111,7 +112,7 @@ class MetadataPresenter:
         self._asked = True  # once: a host asks at each painting, also where nothing came
 
         def work() -> tuple[tuple[str, str], ...]:
-            keys = hierarchy._nodes.keys_of(path)
+            keys = node_context(hierarchy).keys_of(path)
             found = hierarchy.store.get_partial_values([(key, None) for key in keys])
             return tuple(
                 (strings.clean(key), strings.document(bytes(data), MAX_DOCUMENT_CHARACTERS))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
+from zarrscope.nodes.internals import node_context
 from zarrscope.view.image import Collection, Image, Member, default_image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Info, describe
@@ -61,7 +62,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     found: tuple[Member, ...] = ()
     try:
         collection = find_collection(node)
-        if collection is not None and collection.members is None:
+        if node.kind == "group" and collection is not None and collection.members is None:
             found = tuple(members(node, collection))
         image = default_image(node)
         if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
@@ -86,7 +87,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
 
 def labels_of(hierarchy: Hierarchy, image: Image) -> dict[str, Image | None]:
     """The label images that belong to an image, by path; None for one that cannot be drawn. Blocks."""
-    hierarchy._nodes.prefetch(image.labels)
+    node_context(hierarchy).prefetch(image.labels)
     return {path: _label_image(hierarchy, path) for path in image.labels}
 
 

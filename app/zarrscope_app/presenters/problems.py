@@ -8,7 +8,7 @@ never claims more than was looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
@@ -19,6 +19,9 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 LIMIT = 1000
 """A store with ten thousand broken nodes is one problem, not ten thousand rows."""
@@ -48,7 +51,7 @@ class ProblemsPresenter:
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._items: dict[tuple[str, str], Problem] = {}
-        self._hierarchy: Any = None
+        self._hierarchy: Hierarchy | None = None
         self._path = "/"
         self._ticket: Ticket | None = None
         self._steps: Steps | None = None
@@ -148,6 +151,8 @@ class ProblemsPresenter:
 
     def _go(self, steps: Steps) -> None:
         hierarchy, scope, post = self._hierarchy, self._scope, self._owner.post
+        if hierarchy is None:
+            return
         self._whole = False
 
         def work(cancelled: Callable[[], bool]) -> bool:

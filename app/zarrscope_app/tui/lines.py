@@ -58,10 +58,10 @@ class Lines(Guarded, ScrollView, can_focus=True):
 
     # ------------------------------------------------------------------ for subclasses
     def count(self) -> int:
-        raise NotImplementedError
+        raise NotImplementedError  # each list has its own lines
 
     def pieces(self, line: int) -> list[Piece]:
-        raise NotImplementedError
+        raise NotImplementedError  # each list has its own lines
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:

@@ -21,6 +21,7 @@ from zarrscope.chunkio.stored_chunks import blocks_touched, index_at, is_sparse,
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.metadata import ChunkGrid
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.selection import select
 from zarrscope.model.storage import never
@@ -325,7 +326,7 @@ def _canonical(array: Array) -> dict[str, Any]:
     }
 
 
-def _grid(grid: Any) -> Any:
+def _grid(grid: ChunkGrid) -> list[Any]:
     axes = getattr(grid, "axes", None)
     return list(grid.chunk_shape) if axes is None else [a if isinstance(a, int) else [list(r) for r in a] for a in axes]
 

@@ -265,7 +265,7 @@ class VariableLength(ArrayToBytes):
         return found
 
     def _codec(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # each item type has its own
 
 
 @codec("vlen-utf8")

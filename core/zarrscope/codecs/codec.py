@@ -112,10 +112,10 @@ class ArrayToArray:
 
     def decode(self, array: Elements) -> Elements:
         """Elements of `decoded` from elements of `encoded`; a view where that will do."""
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def encode(self, array: Elements) -> Elements:
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def map_selection(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
         """The selection of `encoded` that decodes to `selection` of `decoded`; None where there is none."""
@@ -146,10 +146,10 @@ class ArrayToBytes:
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         """Elements of `decoded`, written into `out` (of any strides) when given, which is then returned."""
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def encode(self, array: Elements) -> bytes:
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def encode_view(self, array: Elements) -> Buffer:
         """The encoded bytes, without a copy where possible: then a view of `array`, valid until `array` changes."""
@@ -248,10 +248,10 @@ class BytesToBytes:
 
         `arena` as for `decode_many`. Raises BadChunk.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def encode(self, data: bytes) -> bytes:
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def max_encoded_size(self, size: int) -> int | None:
         """The bytes that `encode_many` may need for a chunk of `size` bytes; None where it is not implemented."""
@@ -259,11 +259,11 @@ class BytesToBytes:
 
     def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
         """Encodes the rows `which` of `chunks`, one after the other, into `out`. Returns their encoded sizes."""
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         """At most `limit` bytes; raises BadChunk when there are more."""
-        raise NotImplementedError
+        raise NotImplementedError  # each codec has its own
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         result = self._expand(data, out.size)

@@ -169,7 +169,7 @@ class Checksummed(BytesToBytes):
         self.encoded = decoded.longer(self.width)
 
     def digest(self, data: Buffer) -> bytes:
-        raise NotImplementedError
+        raise NotImplementedError  # each checksum has its own
 
     def decode(self, data: Buffer) -> Buffer:
         body = self._verified(data)

@@ -54,10 +54,10 @@ class Itemised(ArrayToBytes):
         self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
 
     def parse(self, data: Buffer) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # each encoding has its own
 
     def compose(self, items: list[Any]) -> bytes:
-        raise NotImplementedError
+        raise NotImplementedError  # each encoding has its own
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         if len(data) > MAX_CHUNK_BYTES:

@@ -24,6 +24,7 @@ from zarrscope.dialects import Dialect
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import join_path
+from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group
 from zarrscope.ome.metadata import resolve
 from zarrscope.view.image import Image, find_images
@@ -131,7 +132,7 @@ class PyramidPlanner:
             return "nearest"
         return self.wanted.method
 
-    def of_array(self, array: Any) -> tuple[dict[str, Any], list[str]]:
+    def of_array(self, array: Array) -> tuple[dict[str, Any], list[str]]:
         """(attributes, notes) of a new image at "/" whose finest level, at "/0", is this array. Raises Refused."""
         axes = named_axes(array.dimension_names, array.ndim, self.wanted.axes)
         method = self.wanted.method or ("nearest" if array.dtype.kind == "b" else "mean")

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.model.dtype import DataType, Fill, unknown
 from zarrscope.model.fill_value import undefined
-from zarrscope.model.metadata import ArrayMetadata, ChunkGrid, ChunkKeys, CodecSpec, Defect, RegularGrid
+from zarrscope.model.metadata import ArrayMetadata, ChunkGrid, ChunkKeys, CodecSpec, Defect, GroupMetadata, RegularGrid
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Defects:
         )
 
 
-def need_sound(metadata: Any) -> None:
+def need_sound(metadata: ArrayMetadata | GroupMetadata) -> None:
     """Raises the first defect: such metadata are never written anew, nor handed to another dialect."""
     for defect in metadata.defects:
         raise defect.error

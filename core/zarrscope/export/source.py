@@ -61,9 +61,9 @@ class Source:
         and what opening raises.
         """
         image = default_image(node)
-        if image is None and node.kind != "array":
-            raise NotFound(f"{node.path} holds no values", key=node.path, advice="Name an image, or an array.")
-        if image is None or not image.levels:
+        if image is None:
+            if node.kind == "group":
+                raise NotFound(f"{node.path} holds no values", key=node.path, advice="Name an image, or an array.")
             found = _of_array(node)
         else:
             if not 0 <= level < len(image.levels):
@@ -139,7 +139,7 @@ class Source:
             yield tuple((low, min(low + side, length)) for low, side, length in zip(corner, sides, shape, strict=True))
 
 
-def _of_array(array: Any) -> Source:
+def _of_array(array: Array) -> Source:
     names = array.dimension_names or [None] * array.ndim
     axes = tuple(Axis(name or f"axis_{i}", "") for i, name in enumerate(names))
     whole = tuple(Part(0, 1, n) for n in array.shape)
@@ -147,7 +147,7 @@ def _of_array(array: Any) -> Source:
     return Source(array, whole, axes, ones, (0.0,) * array.ndim, (), array.name or "array", array.path, array, True)
 
 
-def _of_level(node: Any, image: Image, level: Level) -> Source:
+def _of_level(node: Group | Array, image: Image, level: Level) -> Source:
     stated = image.multiscale is not None and bool(image.multiscale.channels)
     return Source(
         level.array,

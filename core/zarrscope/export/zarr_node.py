@@ -8,6 +8,7 @@ from typing import Any
 from zarrscope.export.formats import ExportPlan
 from zarrscope.export.source import Source
 from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.view.image import Channel
 
 OME_VERSION = "0.5"
 OME_TYPES = ("space", "time", "channel")
@@ -70,7 +71,7 @@ def _ome(source: Source) -> dict[str, Any]:
     return told
 
 
-def _channel(channel: Any) -> dict[str, Any]:
+def _channel(channel: Channel) -> dict[str, Any]:
     told: dict[str, Any] = {"label": channel.label, "active": channel.active}
     if channel.color is not None:
         told["color"] = "{:02X}{:02X}{:02X}".format(*channel.color)

@@ -75,7 +75,9 @@ class HierarchyLike(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]: ...
 
-    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...
+    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...  # a Group or an Array: a layer above
+
+    def __getitem__(self, path: str) -> Any: ...  # likewise
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]: ...
 

@@ -54,7 +54,7 @@ class Backend:
     # ------------------------------------------------------------------ for stores to override
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         """Raises `too_large` where that is known before all was read; what is returned is compared with it besides."""
-        raise NotImplementedError
+        raise NotImplementedError  # each store has its own way
 
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
@@ -89,7 +89,7 @@ class Backend:
         return keys
 
     def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
-        raise NotImplementedError
+        raise NotImplementedError  # each store has its own way
 
     def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         value = self._get(key, None, limit)
@@ -103,7 +103,7 @@ class Backend:
             yield from (key for key in self._list() if key.startswith(prefix))
             return
         if type(self)._list_dir is Backend._list_dir:
-            raise NotImplementedError
+            raise NotImplementedError  # a store that lists overrides this, or _list_dir
         pending = [prefix]
         while pending:
             prefix = pending.pop()
@@ -152,7 +152,7 @@ class Backend:
                 yield ScannedChild(folder, holds, found[holds] if holds is not None and read else value)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        raise NotImplementedError
+        raise NotImplementedError  # each store has its own way
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._set(key, bytes(parts[0]) if len(parts) == 1 else b"".join(parts), None)
@@ -183,7 +183,7 @@ class Backend:
                 continue
 
     def _erase(self, key: str) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # each store has its own way
 
     def _erase_prefix(self, prefix: str) -> None:
         for key in [*self._list_prefix(prefix)]:

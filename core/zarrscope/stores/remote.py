@@ -101,15 +101,15 @@ class RemoteStore(Store):
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         """Raises Denied, through `_raise_denied`, for an answer that tells nothing of whether there is a value."""
-        raise NotImplementedError
+        raise NotImplementedError  # each service has its own requests
 
     async def _ask_for_nothing(self, key: str) -> Any:
         """What the store answers of `key`, which nobody has; None when that could not be found out."""
-        raise NotImplementedError
+        raise NotImplementedError  # each service has its own requests
 
     def size(self, key: str) -> int | None:
         """How many bytes the value has; None when absent."""
-        raise NotImplementedError
+        raise NotImplementedError  # each service has its own requests
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         """The last `length` bytes of a value, all of a shorter one, and its size; None when absent."""
@@ -121,7 +121,7 @@ class RemoteStore(Store):
 
     async def _readable(self, key: str) -> bool:
         """Whether the value at `key`, which was read before, can be read now."""
-        raise NotImplementedError
+        raise NotImplementedError  # each service has its own requests
 
     # ------------------------------------------------------------------ absence
     @property
@@ -130,7 +130,7 @@ class RemoteStore(Store):
 
     def _hides(self, of_nothing: Any) -> bool:
         """Whether what `_ask_for_nothing` gave does not say that nothing is there."""
-        raise NotImplementedError
+        raise NotImplementedError  # each service has its own requests
 
     @property
     def assumes(self) -> bool:

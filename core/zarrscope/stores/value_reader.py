@@ -35,7 +35,7 @@ class Reader:
 
     def read(self, start: int, stop: int) -> Buffer:
         """These bytes of it, fewer where there are no more. Only where `size` is known."""
-        raise NotImplementedError
+        raise NotImplementedError  # each store has its own reader
 
     def __init__(self, store: Readable, limit: int | None = None) -> None:
         """`limit`: as many bytes of one value, or of a part of it, as can be used."""

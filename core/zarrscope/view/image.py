@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.ome.collection import Collection, Member, collection
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.context import HierarchyLike
+    from zarrscope.nodes.group import Group
 
 __all__ = [
     "Axis",
@@ -71,7 +76,7 @@ class Level:
     scale: tuple[float, ...]
     translation: tuple[float, ...]
     factors: tuple[float, ...]
-    array: Any = field(compare=False, repr=False)
+    array: Array = field(compare=False, repr=False)
     """The opened Array."""
 
 
@@ -82,10 +87,11 @@ class Image:
     name: str
     path: str
     """The node it was found at."""
-    hierarchy: Any = field(compare=False, repr=False)
+    hierarchy: HierarchyLike | None = field(compare=False, repr=False)
+    """None for an array that came from a pickle."""
     multiscale: Multiscale | None = None
     """The multiscale metadata; None for a plain array."""
-    plain: Any = field(default=None, compare=False, repr=False)
+    plain: Array | None = field(default=None, compare=False, repr=False)
 
     @property
     def version(self) -> str:
@@ -108,10 +114,19 @@ class Image:
 
     @cached_property
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-        if self.multiscale is None:
+        if self.plain is not None:
             return _open_plain(self.plain)
+        assert self.multiscale is not None  # an image is one or the other
+        assert self.hierarchy is not None
         with parsed_once():  # each level that is missing asks the groups above what is there instead
             return _open_levels(self.hierarchy, self.multiscale, self.path)
+
+    def node_at(self, path: str) -> Group | Array:
+        """Another node of the hierarchy that the image lies in. Raises as `Hierarchy.open_node`."""
+        if self.hierarchy is None:
+            raise NotFound(f"The array {self.path} was opened without its hierarchy", key=path)
+        node: Group | Array = self.hierarchy[path]
+        return node
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -132,7 +147,7 @@ class Image:
         return self.levels[0].shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         return self.levels[0].array.dtype
 
     @property
@@ -219,7 +234,7 @@ class Image:
             return ()
         place = self.path.rstrip("/") + "/labels"
         try:
-            group = self.hierarchy[place]
+            group = self.node_at(place)
         except ZarrscopeError:
             return ()
         return ome.label_paths(group.attributes, place) if group.kind == "group" else ()
@@ -230,7 +245,7 @@ class Image:
         return at.scale[axis] * index + at.translation[axis]
 
 
-def find_images(node: Any) -> list[Image]:
+def find_images(node: Group | Array) -> list[Image]:
     """The images that a group's own attributes describe, one per multiscale; a plain array gives one of one level.
 
     Empty for any other group, and for an array without a picture (see `Image.levels` for arrays that cannot be decoded:
@@ -242,7 +257,7 @@ def find_images(node: Any) -> list[Image]:
     return [Image(m.name, node.path, node.hierarchy, m) for m in found]
 
 
-def find_collection(group: Any) -> Collection | None:
+def find_collection(group: Group | Array) -> Collection | None:
     """The plate, well, series (bioformats2raw) or labels that a group's attributes describe. May read its OME group."""
     if group.kind != "group":
         return None
@@ -256,7 +271,7 @@ def find_collection(group: Any) -> Collection | None:
     return collection(group.attributes, group.path, series.attributes)
 
 
-def members(group: Any, found: Collection) -> Iterator[Member]:
+def members(group: Group, found: Collection) -> Iterator[Member]:
     """The members of a collection, in order. Where no list is stored they are the numbered groups, looked up one by one
     as they are asked for, until the first missing one (spec E.6)."""
     if found.members is not None:
@@ -271,12 +286,11 @@ def members(group: Any, found: Collection) -> Iterator[Member]:
         yield Member(path, f"image {i + 1} ({i})")
 
 
-def default_image(node: Any, depth: int = 3) -> Image | None:
+def default_image(node: Group | Array, depth: int = 3) -> Image | None:
     """The image to show for a node: its own, or the first one of its collection (plate → well → field)."""
     if images := find_images(node):
         return images[0]
-    found = find_collection(node)
-    if found is None or not depth:
+    if node.kind != "group" or not depth or (found := find_collection(node)) is None:
         return None
     for member in itertools.islice(members(node, found), 8):
         try:
@@ -309,7 +323,9 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
     return best
 
 
-def default_window(channel: Channel | None, dtype: np.dtype[Any], sample: np.ndarray[Any, Any] | None) -> Any:
+def default_window(
+    channel: Channel | None, dtype: np.dtype[Any], sample: np.ndarray[Any, Any] | None
+) -> tuple[float, float]:
     """(low, high) to begin with: as the file states, else from `sample` (a plane of the coarsest level), else of 8-bit
     and boolean types their whole range, else (0, 1)."""
     if channel is not None and channel.window is not None:
@@ -327,13 +343,13 @@ def default_window(channel: Channel | None, dtype: np.dtype[Any], sample: np.nda
 
 
 # ---------------------------------------------------------------------- opening
-def _open_plain(array: Any) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+def _open_plain(array: Array) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
     rank = array.ndim
     ones = (1.0,) * rank
     return (Level(array.path, tuple(array.shape), ones, (0.0,) * rank, ones, array),), _guess_axes(array), ()
 
 
-def _guess_axes(array: Any) -> tuple[Axis, ...]:
+def _guess_axes(array: Array) -> tuple[Axis, ...]:
     """From dimension_names, or xarray's `_ARRAY_DIMENSIONS` of v2; without either the last two axes are y and x."""
     rank = array.ndim
     names = list(array.metadata.dimension_names or ())
@@ -354,7 +370,7 @@ def _guess_axes(array: Any) -> tuple[Axis, ...]:
     return tuple(Axis(f"dim_{i}") for i in range(rank - len(last))) + tuple(Axis(n, "space") for n in last)
 
 
-def _looks_rgb(array: Any) -> bool:
+def _looks_rgb(array: Array) -> bool:
     """A photograph: bytes, height x width x 3 (or 4, with opacity), and plainly larger than it is deep."""
     shape = array.shape
     return (
@@ -363,12 +379,12 @@ def _looks_rgb(array: Any) -> bool:
 
 
 def _open_levels(
-    hierarchy: Any, stated: Multiscale, path: str
+    hierarchy: HierarchyLike, stated: Multiscale, path: str
 ) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
     # All levels, and what else a viewer asks for, in one round trip: the picture waits for it.
     hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
     warnings: list[str] = []
-    opened: list[tuple[ome.Dataset, Any]] = []
+    opened: list[tuple[ome.Dataset, Array]] = []
     first_error: ZarrscopeError | None = None
     for dataset in stated.datasets:
         try:
@@ -420,7 +436,7 @@ def _factor(stated: float, ratio: float) -> float:
     return stated if stated > 0 and abs(stated - ratio) <= 0.34 * ratio else ratio
 
 
-def _fit_axes(axes: tuple[Axis, ...] | None, array: Any, warnings: list[str]) -> tuple[Axis, ...]:
+def _fit_axes(axes: tuple[Axis, ...] | None, array: Array, warnings: list[str]) -> tuple[Axis, ...]:
     """The stated axes where they fit the array; else its dimension names; else the last ones of t, c, z, y, x."""
     rank = array.ndim
     if axes is not None and len(axes) == rank:

@@ -30,10 +30,10 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
     size: int
 
     def edges(self, axis: int) -> list[int]:
-        raise NotImplementedError
+        raise NotImplementedError  # the view defines it
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise NotImplementedError
+        raise NotImplementedError  # the view defines it
 
     __hash__ = object.__hash__  # `==` compares elements
 

@@ -19,6 +19,7 @@ from psygnal import Signal
 from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks, take_inventory
 from zarrscope.chunkio.stored_chunks import elements_of
 from zarrscope.errors import BadChunk
+from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
@@ -261,7 +262,7 @@ class ChunksPresenter:
         array = self._array
         index = error.index if isinstance(error, BadChunk) else None
         if array is not None and array.path == path and index is not None and len(index) == array.ndim:
-            self._failed[array._stored.locator.grid_index(tuple(index))] = strings.failed_chunk(error)
+            self._failed[stored_array(array).locator.grid_index(tuple(index))] = strings.failed_chunk(error)
             self.live()
 
     # ------------------------------------------------------------------ one chunk
@@ -290,7 +291,7 @@ class ChunksPresenter:
     def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
         kind = "Shard" if array.shards is not None else "Chunk"
         size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
-        spans = elements_of(array._stored, index)
+        spans = elements_of(stored_array(array), index)
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
         stored = "no: it reads as the fill value" if size is None else "yes" if size >= 0 else strings.UNKNOWN
         items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
@@ -332,7 +333,7 @@ class ChunksPresenter:
         array, chosen = self._array, self._chosen
         if array is None or chosen is None:
             return
-        spans = elements_of(array._stored, chosen.index)
+        spans = elements_of(stored_array(array), chosen.index)
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
         if nbytes > MOST_READ:
             self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
@@ -420,7 +421,7 @@ class ChunksPresenter:
         return cells, (sizes / largest).astype(np.float32)
 
     def _under_way(self, array: Array) -> Iterable[ChunkIndex]:
-        locator = array._stored.locator
+        locator = stored_array(array).locator
         return {locator.grid_index(index) for index in self._loader.under_way(array)}
 
     def _place(

@@ -17,19 +17,19 @@ class EditsMembers:
     """Part of the edit presenter: what changes which members there are. Fields of sections have none to change."""
 
     def field(self, pointer: str) -> Field | None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _draft(self) -> Draft | None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _change(self, pointer: str, change: Any, text: str = "") -> bool:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _refuse(self, why: str) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def may_retype(self, pointer: str) -> bool:
         """Whether a field can be given another kind; when not, `state.sentence` says why."""

@@ -47,7 +47,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self._tell)
-        self._hierarchy: Any = None
+        self._hierarchy: Hierarchy | None = None
         self._writable = False
         self._path = self._expected = "/"
         self._kind: Literal["group", "array"] = "group"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.errors import Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
@@ -12,13 +12,16 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
 from zarrscope_app.presenters.form.view_models import Diff
 
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
 
 class SavesDrafts:
     """Part of the edit presenter: what writes."""
 
     saved: Any
     _owner: Owner
-    _hierarchy: Any
+    _hierarchy: Hierarchy | None
     _writable: bool
     _path: str
     _drafts: dict[str, Draft]
@@ -29,10 +32,10 @@ class SavesDrafts:
         return any(draft.saving for draft in self._drafts.values())
 
     def _draft(self) -> Draft | None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def save(self) -> None:
         """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED."""
@@ -42,6 +45,7 @@ class SavesDrafts:
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
         hierarchy = self._hierarchy
+        assert hierarchy is not None  # a draft is of a node, and a node of a hierarchy
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
 
 MOST = 5000
 """Images of a collection that are listed, at most: a plate of 1,536 wells has fewer."""
@@ -39,7 +43,7 @@ class SeveralImages(ZarrscopeError):
         self.choices = choices
 
 
-def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
+def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
     """The image of a node; of a collection of one member that one. `number`: which of several in one document.
 
     Raises SeveralImages where there is a choice, NotFound where there is no image.
@@ -48,11 +52,10 @@ def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
         if number is None and len(images) > 1:
             named = [(strings.clean(image.name.rpartition("/")[2]), n) for n, image in enumerate(images)]
             choices = tuple(Choice(node.path, _numbered(name, n), n) for name, n in named)
-            raise SeveralImages("image", node.path, choices, node.hierarchy.url)
+            raise SeveralImages("image", node.path, choices, _url(node))
         if (number or 0) < len(images):
             return images[number or 0]
-    found = find_collection(node)
-    if found is not None and depth and not number:
+    if node.kind == "group" and depth and not number and (found := find_collection(node)) is not None:
         listed = list(islice(members(node, found), MOST))
         if len(listed) > 1:
             choices = tuple(Choice(member.path, strings.clean(member.name or member.path)) for member in listed)
@@ -61,10 +64,15 @@ def one_image(node: Any, number: int | None = None, depth: int = 3) -> Image:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)
     raise NotFound(
         f"{strings.clean(node.path)} holds no image",
-        store=node.hierarchy.url if node.hierarchy is not None else None,
+        store=_url(node),
         key=node.path,
         advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
     )
+
+
+def _url(node: Group | Array) -> str | None:
+    """The address of its store; None for an array that came from a pickle."""
+    return node.hierarchy.url if node.hierarchy is not None else None
 
 
 def _why(kind: str, path: str, n: int) -> str:

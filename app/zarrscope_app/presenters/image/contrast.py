@@ -40,13 +40,9 @@ class Contrast:
         turn = self._turn
 
         def done(found: dict[Key, Measure]) -> None:
-            if turn != self._turn:
-                return
-            channels = self._channels()
-            for (_, i), measure in found.items():
-                if i < len(channels):
-                    channels[i].adopt(measure, limits=True)
-            self._restyle()
+            if turn == self._turn:
+                self._give(found, limits=True)
+                self._restyle()
 
         wanted = [Wanted(i, shown[i].part) for i in fitted]
         if not self._coarsest(wanted, done):
@@ -71,12 +67,16 @@ class Contrast:
         self._counting.update(i for _, i in keys)
 
         def done(found: dict[Key, Measure]) -> None:
-            channels = self._channels()  # those of now: the image may be another by then
-            for (_, i), measure in found.items():
-                if i < len(channels):
-                    channels[i].adopt(measure, limits=False)
+            self._give(found, limits=False)
             self._changed()
 
         if keys:
             stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(shown) if c.lo is not None}
             self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
+
+    def _give(self, found: dict[Key, Measure], *, limits: bool) -> None:
+        """Gives each channel its measure. The image may be another one by now, with fewer channels."""
+        channels = self._channels()
+        for (_, i), measure in found.items():
+            if i < len(channels):
+                channels[i].adopt(measure, limits=limits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
 from zarrscope_app.presenters.node_details import NodeDetails
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 KINDS = ("plate", "well", "series")
 SIDE = 128
@@ -135,7 +138,7 @@ class OverviewPresenter:
         self._tickets, self._places = {}, []
 
     # ------------------------------------------------------------------ reading
-    def _read(self, hierarchy: Any, place: _Place) -> None:
+    def _read(self, hierarchy: Hierarchy, place: _Place) -> None:
         def work() -> _Thumbnail:
             image = default_image(hierarchy[place.path])
             if image is None:

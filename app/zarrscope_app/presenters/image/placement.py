@@ -96,7 +96,7 @@ def _entry(image: Image) -> Mapping[str, Any] | None:
     """The entry of `multiscales` that the image was made of, where it states coordinate systems; else None."""
     if image.multiscale is None:
         return None
-    attributes: Mapping[str, Any] = image.hierarchy[image.path].attributes
+    attributes: Mapping[str, Any] = image.node_at(image.path).attributes
     ome = attributes.get("ome")
     entries = (ome if isinstance(ome, Mapping) else attributes).get("multiscales")
     for entry in entries if isinstance(entries, list) else ():
@@ -134,7 +134,7 @@ def _beside(image: Image, path: str) -> Array:
     """The array that a transformation names."""
     found = resolve(image.path, path)
     try:
-        node = image.hierarchy[found] if found is not None else None
+        node = image.node_at(found) if found is not None else None
     except NotFound:
         node = None
     if not isinstance(node, Array) or node.size > NUMBERS_LIMIT:

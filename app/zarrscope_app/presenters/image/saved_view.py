@@ -82,7 +82,7 @@ class KeepsView:
     _asked_rect: Rect | None = None
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # SlicePresenter defines it
 
     def view(self) -> dict[str, Any]:
         """Indices, axes, level and display settings, as JSON."""

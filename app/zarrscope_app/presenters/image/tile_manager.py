@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported
+from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
@@ -454,7 +455,7 @@ def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
 def chunk_key(array: Array, index: Index) -> str:
     """The key in the store that a chunk's bytes lie under."""
     try:
-        at = array._stored.locator.grid_index(index)
+        at = stored_array(array).locator.grid_index(index)
         return str(array.metadata.keys.key(at))
     except Exception:
         return ", ".join(map(str, index))

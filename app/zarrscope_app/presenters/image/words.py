@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
@@ -74,7 +74,26 @@ def thumbnails_loading(n: int) -> str:
     return f"{strings.counted(n, 'thumbnail')} loading" if n else ""
 
 
-def statistics(found: Any) -> str:
+class Counted(Protocol):
+    """Statistics of some values, of which NaN are counted apart (measuring.Statistics)."""
+
+    count: int
+    nan: int
+
+    @property
+    def mean(self) -> float: ...
+
+    @property
+    def deviation(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def statistics(found: Counted) -> str:
     """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
     if not found.count:
         return strings.joined("no numbers", f"{strings.count(found.nan)} NaN" if found.nan else "")

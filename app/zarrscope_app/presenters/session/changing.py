@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import sleep
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
+from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 PAUSES = (0.1, 0.4)
 """Seconds that are waited before a document is read again that was there, and cannot be understood now."""
@@ -37,12 +41,10 @@ def _text(before: Sequence[int], now: Sequence[int]) -> str:
     return f"changing: {strings.shape(before)} → {strings.shape(now)}"
 
 
-def see_what_grew(hierarchy: Any, path: str) -> None:
+def see_what_grew(hierarchy: Hierarchy, path: str) -> None:
     """Reads nodes from their own documents where a consolidated copy lags behind that at `path`. For a worker."""
-    nodes = getattr(hierarchy, "_nodes", None)
-    if nodes is not None:
-        with suppress(ZarrscopeError):
-            nodes.drop_stale_copies(path)
+    with suppress(ZarrscopeError):
+        node_context(hierarchy).drop_stale_copies(path)
 
 
 def patiently(read: Callable[[], T], again: bool) -> T:

@@ -131,10 +131,10 @@ class AsksCredentials:
     """The credentials that were tried when access was last denied; kept while the answer does not open the place."""
 
     def reload(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     @property
     def access_denied(self) -> bool:

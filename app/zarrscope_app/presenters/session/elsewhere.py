@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from zarrscope.errors import Refused, Unsupported
@@ -18,6 +18,11 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.context import HierarchyLike
+    from zarrscope.nodes.group import Group
 
 NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
 VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
@@ -34,10 +39,7 @@ class Session(Protocol):
     slice: SlicePresenter
 
     @property
-    def node(self) -> Any: ...
-
-    @property
-    def hierarchy(self) -> Any: ...
+    def node(self) -> Group | Array | None: ...
 
     def report(self, error: BaseException) -> None: ...
 
@@ -52,14 +54,14 @@ class Elsewhere:
     def open(self, viewer: str, done: Callable[[str, str], object]) -> None:
         """What fails is told in the error bar."""
         session, node = self._session, self._session.node
-        if node is None:
+        if node is None or node.hierarchy is None:
             return
-        image = session.slice.image
+        hierarchy, image = node.hierarchy, session.slice.image
         is_label = image is not None and image.is_label
         drawn = session.slice.state.kind == "image"
 
         def work() -> tuple[str, str]:
-            return self._found(viewer, node, drawn=drawn, is_label=is_label)
+            return self._found(viewer, hierarchy, node, drawn=drawn, is_label=is_label)
 
         def came(outcome: JobResult[tuple[str, str]]) -> None:
             if outcome.error is not None:
@@ -69,8 +71,9 @@ class Elsewhere:
 
         session.owner.fetch(work, came)
 
-    def _found(self, viewer: str, node: Any, *, drawn: bool, is_label: bool) -> tuple[str, str]:
-        hierarchy = self._session.hierarchy
+    def _found(
+        self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, *, drawn: bool, is_label: bool
+    ) -> tuple[str, str]:
         dialect, title = hierarchy.dialect.name, VIEWERS[viewer]
         if viewer == "napari":
             return "", f"napari --plugin zarrscope {shlex.quote(joined(plain(hierarchy.url), node.path))}"
@@ -92,7 +95,7 @@ class Elsewhere:
         }
         return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,"), ""
 
-    def _address(self, hierarchy: Any, path: str) -> str:
+    def _address(self, hierarchy: HierarchyLike, path: str) -> str:
         """Where a browser reads a node."""
         url = hierarchy.url
         if urlsplit(url).scheme in ("http", "https") and MARK not in url and "|" not in url and "::" not in url:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,11 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.session.view_models import SessionState
 from zarrscope_app.presenters.values import ValuesPresenter
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 WHATS = (
     ("view", "The view: the picture as it is painted"),
@@ -52,10 +57,10 @@ class Session(Protocol):
     def name(self) -> str: ...
 
     @property
-    def node(self) -> Any: ...
+    def node(self) -> Group | Array | None: ...
 
     @property
-    def hierarchy(self) -> Any: ...
+    def hierarchy(self) -> Hierarchy | None: ...
 
 
 @dataclass(frozen=True)
@@ -176,8 +181,8 @@ class ExportPresenter:
     def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
         """What will be looked up in the background; what is on the screen is taken now."""
         session, chosen = self._session, format_of(target, format)
-        node = session.node
-        if node is None:
+        node, hierarchy = session.node, session.hierarchy
+        if node is None or hierarchy is None:
             raise Refused("No node is shown")
         if not target.lower().endswith(chosen.endings):
             raise Refused(f"The name of a {chosen.title} ends in {chosen.endings[0]}")
@@ -192,7 +197,6 @@ class ExportPresenter:
             cut = session.values.cut()
             return lambda: prepared_values(export.Source.of(node, 0, cut), target, chosen)
         if chosen.id == "zarr":
-            hierarchy = session.hierarchy
             return lambda: prepared_copy(hierarchy, node.path, target)
         return lambda: prepared_values(export.Source.of(node), target, chosen)
 
@@ -298,7 +302,7 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
     return strings.joined(shape, f"{about}{strings.size(plan.file_nbytes)}", told)
 
 
-def prepared_copy(hierarchy: Any, path: str, target: str) -> Prepared:
+def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
     """A node and all beneath it as a new Zarr of the same format, or of v3 where nobody writes that."""
     place = export.Target(target, folder=True)
     try:

@@ -22,13 +22,13 @@ class KeepsEdits:
 
     @property
     def hierarchy(self) -> Hierarchy | None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def set_writable(self, writable: bool) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def keep_edits(self, keeper: Keeper) -> None:
         """Starts to keep unsaved edits beyond the end of the process, and offers those of an earlier one."""

@@ -77,13 +77,13 @@ class KeepsViews:
     _shown_problem: strings.Problem
 
     def select(self, path: str) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def view(self) -> dict[str, Any]:
         """The view on show, as JSON: the place and the display settings."""

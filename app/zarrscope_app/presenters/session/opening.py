@@ -60,7 +60,7 @@ class OpensOtherwise:
     _opening: Opening
 
     def reload(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def set_writable(self, writable: bool) -> None:
         """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""

@@ -10,13 +10,16 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Child
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.threads import Ticket
 from zarrscope_app.presenters.tree.arriving import KINDS, Batch, Inspected, Seen
 from zarrscope_app.presenters.tree.names import Names
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.group import Group
 
 SEARCHED_AT_ONCE = 2000
 """Names that the host's thread searches itself; more of them are searched in a worker."""
@@ -38,7 +41,7 @@ class Branch:
     dead: bool = False
     """Replaced by a refresh: its children's ids mean nothing any more."""
     ticket: Ticket | None = None
-    node: Any = None
+    node: Group | None = None
     """The group, once it is open."""
     origins: dict[int, str] = field(default_factory=dict)
     """How those children were found that no store listed."""

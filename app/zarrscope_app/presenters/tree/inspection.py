@@ -45,6 +45,8 @@ class Inspection:
         branch.wanted = dict.fromkeys(latest)
         asked, group = [(k, branch.child(k)) for k in latest], branch.node
 
+        assert group is not None  # its children were listed
+
         def work(cancelled: Callable[[], bool]) -> Inspected:
             return inspected(group, asked, cancelled)
 

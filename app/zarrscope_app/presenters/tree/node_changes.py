@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from psygnal import Signal
 
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.edit import vanished, vanishing
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.dry_run import Operation, ordered
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.form.presenter import EditPresenter
-from zarrscope_app.presenters.jobs import JobsPresenter
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.tree import operation_text
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class OpenHierarchy(Protocol):
     edit: EditPresenter
 
     @property
-    def hierarchy(self) -> Any: ...
+    def hierarchy(self) -> Hierarchy | None: ...
 
     def follow(self, path: str, to: str | None, *, moved: bool) -> None: ...
 
@@ -112,7 +113,7 @@ class NodesPresenter:
         state, hierarchy = self.state, self._session.hierarchy
         self._put(replace(state, ready=False, planning=True, lines=(), sentence=strings.PLANNING))
         refused = self._refused(state)
-        if refused:
+        if refused or hierarchy is None:
             self._put(replace(state, ready=False, planning=False, lines=(), sentence=refused))
             return
 
@@ -168,8 +169,9 @@ class NodesPresenter:
     def _run(self, state: NodesState) -> None:
         session = self._session
         hierarchy = session.hierarchy
+        assert hierarchy is not None  # `_refused` and `ready` asked whether it may be changed
 
-        def work(report: Any, cancelled: Callable[[], bool]) -> tuple[str, ...]:
+        def work(report: Report, cancelled: Callable[[], bool]) -> tuple[str, ...]:
             def progress(told: moving.Progress) -> None:
                 report(None, strings.carried(told.doing, told.done))
 
@@ -199,9 +201,9 @@ def _do(
 ) -> tuple[str, ...]:
     """The act; notes on what it did not do."""
     if state.act == "remove":
-        above = vanishing(hierarchy._nodes, state.path)
+        above = vanishing(node_context(hierarchy), state.path)
         hierarchy.erase(state.path)
-        return vanished(hierarchy._nodes, above)
+        return vanished(node_context(hierarchy), above)
     carry = moving.copy if state.act == "copy" else moving.move
     return carry(hierarchy, state.path, state.to, cancelled=cancelled, progress=progress).notes
 

@@ -43,7 +43,7 @@ class Ranges:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Reads bytes at an offset: fewer where the file ends before, or where the system gives fewer at once."""
-        raise NotImplementedError
+        raise NotImplementedError  # each kind of file has its own
 
     def read_many(
         self, spans: Sequence[Span], cancelled: Callable[[], bool] = never

@@ -14,6 +14,8 @@ from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -98,7 +100,7 @@ def make_field(
     )
 
 
-def surroundings_of(hierarchy: Hierarchy, node: Any) -> Surroundings:
+def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
     """Reads what is around a node's attributes. Blocks; what cannot be read is not known."""
     found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
     around = Surroundings(node.path, node.kind, node.metadata.dialect)
@@ -131,7 +133,7 @@ def surroundings_from(details: NodeDetails) -> Surroundings:
     )
 
 
-def _array(hierarchy: Hierarchy, path: str) -> Any:
+def _array(hierarchy: Hierarchy, path: str) -> Array | None:
     try:
         found = hierarchy[path]
     except ZarrscopeError:
