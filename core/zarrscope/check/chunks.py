@@ -58,7 +58,7 @@ class StoredChunks:
         cancelled: Callable[[], bool] = never,
         executor: Executor | None = None,
     ) -> None:
-        """`executor` decodes the chunks; None: the threads of this process."""
+        """`executor` decodes the chunks; with None the threads of this process do."""
         self.array = array
         self.executor = executor
         self.dialect = dialect
@@ -131,13 +131,13 @@ class StoredChunks:
                 continue  # it is such a link
             for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
                 if "/" in key[len(prefix) :]:
-                    break  # one level comes before what lies deeper
+                    break  # this level is listed before deeper ones, so no later entry is such a link
                 if error is not None and (told := self._obstacle(key, error, (keys,))) is not None:
                     found[key] = told
         return [found[key] for key in sorted(found)][:MOST_NAMED]
 
     def _obstacle(self, key: str, error: ZarrscopeError | None, forms: tuple[ChunkKeys, ...]) -> Finding | None:
-        """A folder where a chunk should be, or a link that cannot be followed where chunks should lie."""
+        """Notes a folder that stands where a chunk's file should be, or a broken link on the way to chunks."""
         region = next((found for form in forms if (found := region_of(form, key, len(self.extent))) is not None), None)
         inside = region is not None and all(i is None or i < n for i, n in zip(region, self.extent, strict=True))
         if error is None:
@@ -154,11 +154,11 @@ class StoredChunks:
         return self._finding("error", "chunk-link", text, key, error.advice)
 
     def _behind(self, index: ChunkIndex) -> bool:
-        """Whether a chunk is not there because of an obstacle, which is a finding already."""
+        """Whether an obstacle that was already reported explains why a chunk is missing."""
         return any(all(i is None or i == n for i, n in zip(region, index, strict=True)) for region in self._blocked)
 
     def _besides(self) -> set[str]:
-        """The documents of this array in other dialects that the hierarchy is in, too."""
+        """The keys of documents that describe this array in the hierarchy's other dialects."""
         also = self.array.hierarchy.other_dialects if self.array.hierarchy is not None else ()
         return {key for name in also for key in dialect_named(name).documents(self.array.path)}
 
@@ -188,7 +188,7 @@ class StoredChunks:
         return findings
 
     def _absent(self) -> list[Finding]:
-        """The chunks that are not stored; one finding when none is."""
+        """Findings for chunks that are not stored; a single finding when no chunk is stored at all."""
         if self._present is None or not self.total:
             return []
         if self._blocked:
@@ -209,7 +209,7 @@ class StoredChunks:
         return findings
 
     def _absent_besides(self) -> list[Finding]:
-        """Findings for chunks that are not stored, where links and folders hide some keys: for the others."""
+        """Findings for chunks that are not stored, leaving out those whose keys a link or a folder hides."""
         present = self._present
         assert present is not None
         absent = (
@@ -231,7 +231,7 @@ class StoredChunks:
     def decoded(self, start: int = 0) -> Iterator[tuple[int, list[Finding]]]:
         """Decodes chunks from number `start` on.
 
-        Yields how many were passed so far, and the findings among the last ones.
+        Yields the number of chunks checked so far, with the findings since the last time.
         """
         if self._present is None and self.total > MAX_ASKED:
             text = f"The store cannot list its keys, and {self.total:,} chunks are too many to ask for one by one"
@@ -262,7 +262,7 @@ class StoredChunks:
         try:
             executor.run(self._batch, pieces, found.update, self.cancelled, size)
         except Cancelled:
-            pass  # what was found so far is no step of the check
+            pass  # the findings so far are not yet a whole step
         return found
 
     def _to_decode(self, start: int) -> Iterator[int]:
@@ -375,9 +375,9 @@ class StoredChunks:
         return [found[inner] for inner in sorted(found)]
 
     def _overlaps(self, chunk: ChunkIndex) -> list[Finding]:
-        """Inner chunks that have bytes in common. To have all of them in common may be meant so."""
+        """Findings for inner chunks that share bytes. Two that share all their bytes may be intended."""
         if prod(self.array._stored.locator.chunks_per_shard) > MANY:
-            return []  # told with the others
+            return []  # reported together with the other findings
         locator = self.array._stored.locator
         found = [self._overlap(chunk, (), pairs) for pairs in (locator.overlaps(chunk),) if pairs]
         inner = locator.inner_overlaps(chunk, self.cancelled)
@@ -388,7 +388,7 @@ class StoredChunks:
         return found
 
     def _overlap(self, chunk: ChunkIndex, path: tuple[int, ...], pairs: list[tuple[int, int, bool]]) -> Finding:
-        """`path`: the numbers of the inner shards that lead to the one whose chunks these are."""
+        """Describes one overlap. `path`: the numbers of the shards on the way to the one that holds these chunks."""
         tiers = self.array._stored.locator.tiers
 
         def place(number: int, tier: int) -> str:
@@ -405,7 +405,7 @@ class StoredChunks:
         return self._finding("warning" if same else "error", "shard-overlap", text, key, advice)
 
     def _large_shard(self, chunk: ChunkIndex) -> list[Finding]:
-        """Findings of a shard with very many inner chunks: not more of them than a person can read."""
+        """Findings in a shard with very many inner chunks, at most as many as a person can read."""
         shard = LargeShard(self.array, chunk, self._decoded, self.cancelled, MOST_NAMED)
         if not shard.run():
             return [self._not_stored(chunk)]

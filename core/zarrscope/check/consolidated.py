@@ -20,7 +20,7 @@ def copies(hierarchy: Hierarchy) -> Mapping[str, StoredDocument] | None:
     try:
         return dialect.consolidated({**fetch(store, dialect.documents("/"))})
     except ZarrscopeError:
-        return None  # opening the hierarchy told it
+        return None  # a warning of opening the hierarchy says so
 
 
 def stale_copies(
@@ -63,14 +63,14 @@ def _difference(
     try:
         stored = parse_json(own)
     except ZarrscopeError:
-        return None  # the node's own finding
+        return None  # reported with the node itself
     if _plain(held) == _plain(stored) or _same_node(dialect, path, key, held, own):
         return None
     return "copy-stale", "The consolidated metadata says something else than the node's own document"
 
 
 def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
-    """Both make the same node, though one spells out what the other leaves to the defaults."""
+    """Whether both describe the same node: one may spell out what the other leaves to defaults."""
     try:
         nodes = [dialect.parse(path, {key: each}) for each in (held, own)]
     except ZarrscopeError:

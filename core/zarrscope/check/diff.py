@@ -1,9 +1,9 @@
 """Compares two hierarchies: nodes, canonical metadata, attributes, and on request every value.
 
-The comparison is of what documents mean, not of how they say it: a v2 hierarchy and its conversion to v3 are the same
-when shapes, data types, fill values, chunk grids, names of dimensions and attributes are. `strict` compares codecs,
-dialects and the documents themselves, too. Values are read block by block, and equal where they are, NaN to NaN
-included. Attributes are told by JSON pointer. Specification: reference.md A.2, H.8.
+Documents are compared by what they mean, not by how they are written: a v2 hierarchy and its conversion to v3 are the
+same when shapes, data types, fill values, chunk grids, names of dimensions and attributes are. `strict` compares
+codecs, dialects and the documents themselves, too. Values are read block by block, and equal where they are, NaN to NaN
+included. A difference in attributes is named by its JSON pointer. Specification: reference.md A.2, H.8.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from zarrscope.runtime.tuning import COMPARED_BYTES as BLOCK_BYTES
 
 
 class Absent:
-    """Stands for what one side does not have, where None is a value."""
+    """Marks a value that one side lacks; None would be a value of its own."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -74,13 +74,13 @@ def diff(
 ) -> Iterator[Difference]:
     """Every difference as it is found, nodes in the order of their names; ends early once `cancelled()`.
 
-    A node that opens on neither side alike is told as a difference of "problem"; the rest goes on. Raises NotFound
-    when there is no node at one of the paths.
+    A node that fails to open differently on the two sides is a difference of "problem", and the comparison goes on.
+    Raises NotFound when there is no node at one of the paths.
     """
     starts = clean_path(left_path), clean_path(right_path)
     for hierarchy, path in zip((left, right), starts, strict=True):
         if path not in hierarchy:
-            hierarchy.open_node(path)  # says why
+            hierarchy.open_node(path)  # raises the reason
     sides = _Side(left, starts[0]), _Side(right, starts[1])
     return _Comparison(*sides, values, strict, progress or (lambda path: None), cancelled).node("/")
 
@@ -186,7 +186,7 @@ class _Comparison:
             yield Difference(path, "codecs", codecs[0], codecs[1])
 
     def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
-        """Without the names of dimensions, which are compared as such wherever they are kept."""
+        """The attributes without dimension names, which are compared apart, wherever a dialect keeps them."""
         names = node.dimension_names if isinstance(node, Array) else None
         place = dialect_named(node.metadata.dialect).names_in
         if self.strict or names is None or place is None:
@@ -209,7 +209,7 @@ class _Comparison:
     # ------------------------------------------------------------------ values
     def _values(self, path: str, left: Array, right: Array) -> Iterator[Difference]:
         if left.shape != right.shape or left.metadata.dtype.name != right.metadata.dtype.name:
-            return  # told already
+            return  # this difference was already yielded
         problems = [_problem(each.problem) if each.problem else ABSENT for each in (left, right)]
         if problems != [ABSENT, ABSENT]:
             yield Difference(path, "problem", problems[0], problems[1])
@@ -244,10 +244,10 @@ class _Comparison:
     def _places(
         self, left: Array, right: Array
     ) -> tuple[tuple[int, ...], Iterator[tuple[int, ...]], tuple[int, tuple[tuple[int, ...], Any, Any]] | None]:
-        """The shape of the blocks, and where those begin that have to be read: all, or of sparse arrays those in which
-        chunks are stored.
+        """The shape of the blocks, and the first index of each block to read: all blocks, or in a sparse array those
+        that hold stored chunks.
 
-        Then, where the fill values differ, how many elements elsewhere do, and the first of them.
+        Also the number of elements outside these blocks that differ because the fill values do, and the first one.
         """
         block = _block(left, right)
         found = listed((left._stored, right._stored), self.cancelled)
@@ -280,7 +280,7 @@ def unequal(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
     """A mask of the elements at which two arrays of one shape and type differ; NaN equals NaN, and NaT equals NaT."""
     apart = np.asarray(left != right, bool)
     if left.dtype.kind in "fcmM":
-        apart &= ~((left != left) & (right != right))  # only NaN differs from itself
+        apart &= ~((left != left) & (right != right))  # NaN differs from itself, and nothing else does
     return apart
 
 
@@ -292,7 +292,7 @@ def _read(array: Array, parts: tuple[slice, ...]) -> NDArray[Any] | ZarrscopeErr
 
 
 def _block(left: Array, right: Array, max_bytes: int = BLOCK_BYTES) -> tuple[int, ...]:
-    """The shape of a block: whole chunks of both sides as far as may be, more of them along the last axes."""
+    """The shape of a block: whole chunks of both sides where memory allows, and more of them along the last axes."""
     shape = left.shape
     block = [max(1, min(n, max(a, b))) for n, a, b in zip(shape, left.chunks, right.chunks, strict=True)]
     size = max(1, left.dtype.itemsize)
@@ -347,7 +347,7 @@ def _problem(error: Any) -> Any:
 
 
 def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[Difference]:
-    """The innermost places at which two JSON values differ."""
+    """Yields a difference for each innermost place at which two JSON values differ."""
     pending = [(pointer, left, right)]
     while pending:
         pointer, left, right = pending.pop()

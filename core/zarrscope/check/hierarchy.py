@@ -1,7 +1,7 @@
 """Checking a hierarchy: documents, how nodes fit together, and every stored chunk; nothing is changed.
 
 `check` streams findings in a fixed order: of each node what its own documents say, then what lies under its keys, then
-its chunks (chunks.py), then its children by name. A node that is broken costs its own findings; the rest goes on.
+its chunks (chunks.py), then its children by name. A broken node ends only its own checks; the others go on.
 
 A chunk that is not stored is information, not an error: it reads as the fill value. `expect_all` makes it an error.
 Specification: reference.md A.1, A.9, F; severities: finding.py.
@@ -56,10 +56,12 @@ class CheckProgress:
 
 
 class Journal(Protocol):
-    """Remembers how far a check came, so that it can go on after a kill. Steps are told whole, with their findings."""
+    """Remembers how far a check came, so that it can resume after a kill. It records whole steps with their
+    findings."""
 
     def reached(self, path: str) -> int | None:
-        """How many chunks of the node's grid were checked, in C order; None: the node was not checked yet."""
+        """The number of chunks of the node's grid that were checked, in C order; None if the node was not checked
+        yet."""
 
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None: ...
 
@@ -91,11 +93,10 @@ def check(
 ) -> Iterator[Finding]:
     """Every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
 
-    Nodes are read from their own documents, whatever a consolidated copy says, and the copy is compared with them.
-    With `resume`, steps that the journal knows are passed over: their findings are the journal's. At most the chunks
-    under work on all cores are in memory. `scheduler`: chunks are decoded by the workers of this Dask cluster (its
-    address, or a Client). Raises NotFound when there is no node at `path`, Unreadable when its own documents cannot be
-    fetched.
+    Each node is read from its own documents, and consolidated metadata is compared with them. With `resume`, steps in
+    the journal are skipped, and their findings come from the journal. Memory holds at most one chunk per core.
+    `scheduler`: chunks are decoded by the workers of this Dask cluster (its address, or a Client). Raises NotFound when
+    there is no node at `path`, Unreadable when its own documents cannot be fetched.
     """
     checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or NullJournal())
     if scheduler is None:
@@ -152,7 +153,7 @@ class _Check:
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
             first += stale_copies(self.given, self.consolidated_metadata, path, self.cancelled)
-            first += self._left_over(path) if self.chunks else []  # it walks where the chunks lie
+            first += self._left_over(path) if self.chunks else []  # it lists the prefixes that hold chunks
             self.journal.reach("", 0, first)
             yield from first
         try:
@@ -257,7 +258,7 @@ class _Check:
             yield from found
 
     def _told(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
-        """Findings in a node's documents. An unexpected exception becomes a finding, too, and the check goes on."""
+        """Findings in a node's documents. An unexpected exception becomes a finding too, and the check goes on."""
         try:
             return self._documents(path, node)
         except MemoryError:
@@ -270,7 +271,7 @@ class _Check:
 
     # ------------------------------------------------------------------ one node
     def _dialect(self, node: Group | Array) -> Dialect:
-        """The dialect of one node: in a folder, any of several."""
+        """The dialect of one node. In a plain folder of several hierarchies, nodes may differ in it."""
         name = node.metadata.dialect
         return self.hierarchy.dialect if name == self.hierarchy.dialect.name else dialect_named(name)
 
@@ -304,7 +305,7 @@ class _Check:
             keys = dialect.documents(path)
             holds_them = (holder_of(dialect) or "").startswith(
                 dialect.listing(path)
-            )  # the group made for the copy alone
+            )  # the group that exists only to hold the consolidated copy
             if not holds_them and not any(each in self.consolidated_metadata for each in keys):
                 findings.append(
                     Finding(
@@ -321,7 +322,7 @@ class _Check:
         return findings
 
     def _hard_links(self, path: str, dialect: Dialect, kind: NodeKind) -> list[Finding]:
-        """Documents whose file has another name besides, which an edit here does not change."""
+        """Documents whose file has a second name (a hard link): an edit replaces the file here, and not there."""
         advice = "An edit here leaves the other name with what it holds now. Copy the file if that is not wanted."
         return [
             Finding("information", "hard-link", path, "The document's file has another name besides", key, None, advice)
@@ -374,7 +375,7 @@ class _Check:
         return [Finding("error", "array-and-group", path, message, by_kind["group"], advice=advice)]
 
     def _names(self, path: str, names: list[str]) -> list[Finding]:
-        """Names that another file system, or another reader, takes for one another or refuses."""
+        """Findings for names that another file system or reader refuses, or cannot tell apart."""
         findings: list[Finding] = []
         same: dict[str, str] = {}
         for name in names:
@@ -418,7 +419,7 @@ class _Check:
         return Finding("error", "array-lost", path, message, advice=advice)
 
     def _lost_array(self, path: str, above: Group | None = None) -> bool:
-        """Whether what lies at `path`, which has no document, looks like chunks and nothing else."""
+        """Whether `path`, which has no document, holds only keys that look like chunks."""
         store = self.hierarchy.store
         dialect = self.hierarchy.dialect if above is None else self._dialect(above)
         if not store.listable:
@@ -433,7 +434,7 @@ class _Check:
         return bool(chunks) and all(_looks_like_a_chunk(key) for key in chunks)
 
     def _beneath(self, path: str, node: Array) -> list[Finding]:
-        """Nodes beneath an array, one level down, where no listing of its chunks tells them."""
+        """Nodes one level beneath an array; used where its chunks are not listed, which would show them."""
         store, dialect = self.hierarchy.store, self._dialect(node)
         if not store.listable:
             return []

@@ -1,7 +1,8 @@
 """Which chunks of an array are stored, and how large they are, as the store's listing tells: no chunk is read.
 
 Where the store cannot list, each chunk of a small grid is asked for by its first byte; of a large one nothing is known.
-An inventory takes what is stored, not what the grid has room for: a grid of 2^60 chunks costs no more than any other.
+The memory of an inventory grows with the stored chunks, not with the grid: a grid of 2^60 chunks costs no more than any
+other.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ EVERY = 2048
 
 @dataclass(frozen=True, eq=False)
 class Inventory:
-    """Chunks of the grid: where there are shards, these are the shards."""
+    """The stored chunks of the grid; in a sharded array the shards."""
 
     grid: ChunkIndex
     total: int
@@ -73,7 +74,7 @@ class Inventory:
         return int(self.sizes[at]) if at < len(self.numbers) and self.numbers[at] == number else None
 
     def absent_chunks(self) -> Iterator[ChunkIndex]:
-        """Chunks that are not stored, in C order. Of an inventory that keeps all that is stored."""
+        """The chunks that are not stored, in C order. Only for an inventory that kept every stored chunk."""
         at = 0
         for number in range(self.total):
             if at < len(self.numbers) and self.numbers[at] == number:
@@ -90,7 +91,7 @@ class Inventory:
         first: tuple[int, int] = (0, 0),
         extent: tuple[int, int] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(how many chunks are stored, their bytes) in each cell of `step` chunks of a plane of the grid.
+        """(number of stored chunks, their bytes) per cell, for a plane of the grid cut into cells of `step` chunks.
 
         `fixed` gives the index of the other axes; a negative axis stands for a plane of one row, or one column. `first`
         and `extent` choose a part of the plane, in chunks.
@@ -123,7 +124,7 @@ def take_inventory(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[int], object] = lambda found: None,
 ) -> Inventory:
-    """The stored chunks of an array. `progress` is told how many were found so far. Blocks.
+    """Finds the stored chunks of an array. `progress` is called with the number found so far. Blocks.
 
     Raises Unreadable where the store does not answer.
     """
@@ -151,7 +152,7 @@ class _Taken:
         self._seen: set[int] = set()
 
     def note(self, array: Array, key: str, size: int | None) -> None:
-        """What was found under a key; documents and strangers are passed over."""
+        """Records the value under a key; documents and keys that are no chunks are skipped."""
         forms: tuple[ChunkKeys, ...] = (array.metadata.keys, *array.metadata.alternative_keys)
         index = next((i for i in (index_of(form, key, len(self.grid)) for form in forms) if i is not None), None)
         if index is None:
@@ -162,7 +163,7 @@ class _Taken:
         self.add(number_of(index, self.grid), size, twice=len(forms) > 1)
 
     def add(self, number: int, size: int | None, twice: bool = False) -> None:
-        """`twice`: the same chunk may lie under another key, too."""
+        """`twice`: the same chunk may also be stored under another key."""
         if twice:
             if number in self._seen:
                 return
@@ -185,7 +186,7 @@ class _Taken:
 
 
 def _keys(array: Array, cancelled: Callable[[], bool]) -> Iterator[tuple[str, int | None]]:
-    """Each key where chunks of the array may lie, with its size where the store tells it for nothing."""
+    """Yields each key that may hold a chunk, with its size where the listing gives it."""
     store, metadata = array.store, array.metadata
     if not store.remote:
         for prefix in {keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)}:

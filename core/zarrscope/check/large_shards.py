@@ -83,7 +83,7 @@ class LargeShard:
         return prod(max(0, min(n, end - low)) for low, n, end in zip(first, many, self.locator.grid_shape, strict=True))
 
     def _count_all(self, numbers: NDArray[Any], grid: ChunkIndex, per_inner: ChunkIndex, first: ChunkIndex) -> int:
-        """The same of all inner chunks of these entries."""
+        """The number of innermost chunks that these entries hold."""
         if prod(per_inner) == 1:
             return len(numbers)
         return sum(self._count(place, per_inner) for place in self._places(numbers, grid, per_inner, first))
@@ -96,7 +96,8 @@ class LargeShard:
 
     # ------------------------------------------------------------------ one index
     def _check(self, tier: int, span: tuple[int, int] | None, first: ChunkIndex) -> bool:
-        """The shard of this tier at `span` of the stored value (None: all of it); `first` is its first inner chunk."""
+        """Checks the shard of this tier at `span` of the stored value (None: all of it); `first` is its first inner
+        chunk."""
         grid, per_inner = self.locator.tiers[tier].grid, self.locator.chunks_per_inner[tier]
         limits = tuple(
             max(0, min(n, -(-(end - low) // per)))
@@ -185,7 +186,7 @@ class LargeShard:
             right = (ends - starts) == np.uint64(pipeline.encoded.size or 0)
             plain = (starts, ends) if right.all() else (starts[right], ends[right])
             ended = self._read_only(plain[0], plain[1], low)
-            if ended is not None:  # what lies behind the end is told by reading it
+            if ended is not None:  # reading finds the entries behind the end
                 right &= ends + np.uint64(low) <= np.uint64(ended)
             if right.all():
                 return
@@ -205,7 +206,7 @@ class LargeShard:
         try:
             payloads: list[Any] = list(self.locator.read_spans(self._reader, self.key, inners, spans))
         except ZarrscopeError as error:
-            if len(inners) > 1:  # which of them it is
+            if len(inners) > 1:  # to name the one at fault
                 half = len(inners) // 2
                 self._decode_some(inners[:half], spans[:half])
                 self._decode_some(inners[half:], spans[half:])

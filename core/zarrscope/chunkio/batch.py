@@ -1,8 +1,8 @@
 """A batch of encoded chunks, or parts of chunks: decoded by one call and copied into the result by one assignment.
 
-Python's share of a tiny chunk, and of a part of a large one, is as large as the decoder's; and each call gives Python's
-lock away, which the other threads want ("tiny", full: 22 ms instead of 54; "blosc-lz4 64^3", xy plane: 2.3 instead of
-3.8). Where decoding many fails, the error names the one that is damaged.
+For a tiny chunk, or a part of a large one, Python takes as long as the decoder; and each call releases the GIL, for
+which the other threads compete ("tiny", full: 22 ms instead of 54; "blosc-lz4 64^3", xy plane: 2.3 instead of 3.8).
+Where decoding many fails, the error names the one that is damaged.
 """
 
 from __future__ import annotations

@@ -360,11 +360,12 @@ class Locator:
         return found
 
     def _block(self, reader: Reader, start: int, stop: int, tail: int) -> Buffer:
-        """Bytes of the shard, fewer where they would be its index, which is `tail` long, or there are no more."""
+        """Reads bytes of the shard, and stops where its index begins, which is `tail` bytes long, or where the value
+        ends."""
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
             return reader.read(start, stop) if stop > start else b""
-        # Reading on by the length of the index tells where the shard's chunks must have ended.
+        # Reading further, by the length of the index, shows where the chunks of the shard end.
         value = reader.part(ByteRange(start, stop - start + tail)) or b""
         return value if len(value) == stop - start + tail else value[: max(0, len(value) - tail)]
 
@@ -428,7 +429,7 @@ class Locator:
             len(encoded) > SHARD_INDEX_BYTES and not self.store.remote
         ):  # used at once: two copies would take more than it
             return shard.decode_index(encoded, size)
-        encoded = bytes(encoded)  # they compare, and outlive the arena of a Reader
+        encoded = bytes(encoded)  # bytes can be compared, and stay valid after the Reader reuses its arena
         with self._guard:
             known = self._indexes.get(place)
             if known is not None and known[0] == encoded:

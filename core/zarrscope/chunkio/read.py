@@ -91,14 +91,14 @@ class _WorkerState:
         """The number of chunks that were not stored."""
 
     def memory(self, size: int) -> NDArray[np.uint8]:
-        """Bytes of whatever content, good until asked again."""
+        """Memory with undefined content, valid until the next call."""
         if self._elements is not None and size > self._elements.nbytes:
             self._elements = None
         self.scratch.clear()
         return np.frombuffer(self.scratch.take(size), np.uint8)
 
     def elements(self, pipeline: CodecPipeline) -> NDArray[Any] | None:
-        """A chunk to decode into, good until memory is asked for again; None where elements are objects."""
+        """Memory for one decoded chunk, valid until the next request for memory; None where elements are objects."""
         if self._elements is None or self._elements.shape != pipeline.spec.shape:
             shape, dtype = pipeline.spec.shape, pipeline.dtype
             if dtype.hasobject:
@@ -161,7 +161,7 @@ class _ReadJob:
         finally:
             for state in self._states:
                 state.close()
-            for kept in list(self._kept):  # an error on its way knows all that it met
+            for kept in list(self._kept):  # the traceback of an error would keep these files open
                 kept.close()
 
     def _is_small(self) -> bool:
@@ -223,7 +223,7 @@ class _ReadJob:
                 [part.selection.chunk - c * n for part in some]
                 for some, c, n in zip(group, chunk, per_shard, strict=True)
             ]
-            state = self._state  # of the thread that asks for work, and so has none
+            state = self._state  # of the thread that takes the next job
             state.arena.clear()
             try:
                 spans = self.locator.spans(state.reader, key, inner)
@@ -360,7 +360,8 @@ class _ReadJob:
             batch.decode_into_result(self._regular, self.chunk_bytes, state.memory, state.arena, self.array.failure)
 
     def _put(self, state: _WorkerState, row: PlanRow, part: AxisPart, reader: Reader | _Fetched, batch: Batch) -> None:
-        """Decodes one chunk and puts what the selection takes of it where it goes; or gathers it to be decoded soon."""
+        """Decodes one chunk and copies its selected part into the result; or adds it to the batch to be decoded
+        next."""
         pipeline = self._regular or self._pipeline((*row.chunk, part.selection.chunk))
         whole = row.whole and part.selection.whole
         target = (
@@ -399,7 +400,7 @@ class _ReadJob:
 
     # ------------------------------------------------------------------ many requests at once
     def _place(self, item: tuple[ChunkSelection, EncodedChunk]) -> None:
-        """Decodes one chunk and puts what the selection takes of it where it goes."""
+        """Decodes one chunk and copies its selected part into the result."""
         piece, payload = item
         out, array = self.out, self.array
         if payload is None:
@@ -423,7 +424,7 @@ class _ReadJob:
                     target[...] = pipeline.decode_window(BytesSource(payload), window, state.memory(window.size))
                     return
                 except Exception:
-                    pass  # decoding all of it tells what is wrong, and asks again where a shard's index was out of date
+                    pass  # decoding the whole chunk finds the fault, and reads an outdated shard index again
             target[...] = array.decode(chunk, payload, state.elements(pipeline))[piece.source]
 
     def _window_of(self, pipeline: CodecPipeline, source: tuple[slice, ...]) -> DecodeWindow | None:

@@ -53,8 +53,8 @@ def index_of(keys: ChunkKeys, key: str, ndim: int) -> ChunkIndex | None:
 
 
 def region_of(keys: ChunkKeys, key: str, ndim: int) -> tuple[int | None, ...] | None:
-    """The chunks that lie at `key` or beneath it, were it a folder: their indices, None where all are meant; None when
-    there are no such chunks."""
+    """The region of chunks stored at `key`, or beneath it as a folder: an index per axis, None for all along that axis;
+    None where no chunk can be."""
     index = index_of(keys, key, ndim)
     if index is not None or not ndim:
         return index
@@ -158,7 +158,7 @@ def listed(arrays: Iterable[ArrayT], cancelled: Callable[[], bool] = never) -> l
 
 
 def is_sparse(found: Iterable[tuple[ArraySource, ChunkSet]]) -> bool:
-    """Few chunks are stored: it does not pay to look at their neighbours together with them."""
+    """Whether few chunks are stored, so that reading neighbours together with them wastes time."""
     return all(SPARSE * len(stored) < prod(stored.extent) for _, stored in found)
 
 

@@ -14,7 +14,7 @@ class Watcher(Protocol):
     def invalidate(self, array: ArraySource) -> None: ...
 
     def forget_beneath(self, url: str, path: str) -> None:
-        """The node at `path` of the store `url` was erased or moved, and all beneath it."""
+        """Called after the node at `path` of the store `url`, with all beneath it, was erased or moved."""
 
 
 watchers: WeakSet[Any] = WeakSet()
@@ -39,7 +39,7 @@ class ArrayIdentity:
 
     @property
     def twin(self) -> ArrayIdentity:
-        """The identity of the same array opened the other way: with, or without, taking denied chunks as missing."""
+        """The identity of the same array with the other rule for chunks to which access is denied."""
         url, path, metadata, assumes = self._parts
         return ArrayIdentity(url, path, metadata, not assumes)
 

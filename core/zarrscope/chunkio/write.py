@@ -82,7 +82,8 @@ def keys_outside(array: ArraySource, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def erase_outside(array: ArraySource, outside: Iterator[str], undo: Callable[[], object]) -> None:
-    """Erases the chunks at these keys. Where not even one can be erased the shape is to be as it was: `undo`."""
+    """Erases the chunks at these keys. If not even the first can be erased, it calls `undo`, which restores the
+    shape."""
     erased = False
     try:
         for key in outside:
@@ -96,7 +97,7 @@ def erase_outside(array: ArraySource, outside: Iterator[str], undo: Callable[[],
 
 def _keys_between(array: ArraySource, kept: list[int], before: ChunkIndex) -> Iterator[str]:
     keys = array.metadata.keys
-    for axis in range(array.ndim):  # axis by axis, so that only chunks that go are visited, and each once
+    for axis in range(array.ndim):  # axis by axis: visits only the chunks to erase, and each one once
         spans = [range(kept[i]) if i < axis else range(before[i]) for i in range(array.ndim)]
         spans[axis] = range(kept[axis], before[axis])
         yield from (keys.key(chunk) for chunk in product(*spans))
@@ -258,7 +259,7 @@ class _ChunkWriter:
                 chunks.update(shard.split(stored))
             for index, source, target, covers in self._inner(size):
                 values = self.values[target]
-                if covers:  # its old content does not matter, be it damaged
+                if covers:  # the old content is replaced, so damage in it does not matter
                     inner = np.empty(size, self.array.dtype)
                 elif index in chunks:
                     inner = _own(shard.inner.decode(chunks[index]))
@@ -274,7 +275,8 @@ class _ChunkWriter:
         return shard.assemble(chunks)
 
     def _inner(self, size: ChunkIndex) -> Iterator[tuple[ChunkIndex, Any, Any, bool]]:
-        """(inner chunk, positions in it, positions in the values, whether that is all of it) of those touched."""
+        """Yields (inner chunk, positions in it, positions in the values, whether it is covered) for each one that is
+        touched."""
         if isinstance(self.piece, ScatteredChunkSelection):
             for inner in inner_pieces(self.piece.places, self.shape, size):
                 yield inner.chunk, inner.source, inner.target, False
@@ -289,7 +291,7 @@ class _ChunkWriter:
         """Whether all values are the fill value; False where that is undefined."""
         first = self.scratch.first
         if first is not None and chunk.size and chunk[(0,) * chunk.ndim].tobytes() != first:
-            return False  # nearly every chunk is told by its first element
+            return False  # for nearly every chunk its first element decides
         from zarrscope.codecs import is_fill
 
         return self.array.metadata.fill.defined and is_fill(chunk, self.array.metadata.fill)
@@ -428,7 +430,7 @@ class _ShardWriter:
                 chunk.scratch.give(arena)
 
     def _gathered(self, slab: tuple[range, ...]) -> NDArray[Any] | None:
-        """The inner chunks of the slab one after the other; None where the values do not reach."""
+        """The elements of the slab, inner chunk after inner chunk; None where the values do not cover it."""
         chunk, size = self.chunk, self.shard.inner.spec.shape
         low = [s.start * n for s, n in zip(slab, size, strict=True)]
         high = [s.stop * n for s, n in zip(slab, size, strict=True)]

@@ -7,9 +7,9 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/index
         {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2,
                                             "blocksize": 0}}]}
 
-The library trusts a header, so it must be true first (spec F.4). And because a table only says where each block begins,
-blocks of one chunk or of many can be given a header and a table of their own: that is how parts of chunks are decoded,
-many by one call.
+The library trusts the header, so it is checked before every call (spec F.4). Because the table only says where each
+block begins, blocks of one or several chunks can be put under a new header and table: so one call decodes parts of many
+chunks.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Blosc(BytesToBytes):
         count = -(-size // block)
         low, high = start // block, -(-stop // block)
         if high == count and size % block and low:
-            low = min(low, count - 2)  # a shorter last block is known as such only behind another
+            low = min(low, count - 2)  # the library recognises a short last block only after another block
         if 2 * (high - low) > count:
             return None
         table = 16 + 4 * count
@@ -113,7 +113,7 @@ class Blosc(BytesToBytes):
         return EncodedBlocks(bytes(first[:4]), block, low * block, min(high * block, size) - low * block, data, places)
 
     def _blocks(self, source: RangeReadable, starts: list[int], low: int, high: int) -> tuple[Buffer, NDArray[Any]]:
-        """Bytes that hold the blocks from `low` to `high`, and where in them each begins."""
+        """Reads the bytes of the blocks from `low` to `high`; returns them with the offset of each block."""
         order = sorted(starts)
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
             raise self.damaged("the table of its blocks points to what is none of them")
@@ -136,7 +136,7 @@ class Blosc(BytesToBytes):
 
     def can_merge(self, parts: Sequence[EncodedBlocks]) -> bool:
         first = parts[0]
-        # The library takes only the last block of a buffer for a short one, and its sizes have 31 bits.
+        # In the library only the last block of a buffer may be short, and its sizes have 31 bits.
         if len(parts) > 1 and (first.size % first.block or len(parts) * first.size > cblosc.LARGEST):
             return False
         return all(part[:4] == first[:4] and len(part.places) == len(first.places) for part in parts)
@@ -224,7 +224,7 @@ class Blosc(BytesToBytes):
         if not sizes:
             blosc, at = needed("numcodecs.blosc"), 0
             for i in which:
-                # It takes the element size, which shapes the shuffle, from the buffer it is given.
+                # It takes the element size, on which the shuffle depends, from the buffer that it is given.
                 source = chunks[i].view(np.dtype((np.void, typesize)))
                 made = blosc.compress(source, name, self.clevel, self.shuffle, self.blocksize)
                 out[at : at + len(made)] = made

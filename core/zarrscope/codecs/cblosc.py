@@ -40,10 +40,10 @@ def decompress(data: Buffer, out: Octets) -> None:
 def compress(
     chunks: Octets, which: Sequence[int], out: Buffer, name: bytes, level: int, shuffle: int, typesize: int, block: int
 ) -> list[int]:
-    """Makes one buffer of each row of `chunks` that is asked for, one after the other in `out`: how long they are.
+    """Compresses the chosen rows of `chunks` into `out`, one after the other, and returns their lengths.
 
-    `out` has room for a row and HEADER bytes for each. `shuffle`: 0 none, 1 bytes, 2 bits. Empty where the function is
-    not to be had, or does not know the compressor `name`.
+    `out` has room for a row and HEADER bytes for each. `shuffle`: 0 none, 1 bytes, 2 bits. Returns an empty list where
+    the function is not available or lacks the compressor `name`.
     """
     call, size = compressing(), chunks.shape[1]
     if call is None or size > LARGEST:

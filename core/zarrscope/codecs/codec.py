@@ -97,7 +97,7 @@ class BytesSpec:
 
 
 class ArrayToArray:
-    """Elements to elements. `decode(encode(x))` is x, or what the codec's rounding leaves of it."""
+    """Elements to elements. `decode(encode(x))` is x, apart from the codec's own rounding."""
 
     kind: ClassVar[codec_table.CodecKind] = "array→array"
     name: ClassVar[str] = ""
@@ -108,7 +108,7 @@ class ArrayToArray:
         self.encoded = decoded
 
     def need_encoding(self) -> None:
-        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
+        """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, array: Elements) -> Elements:
         """Elements of `decoded` from elements of `encoded`; a view where that will do."""
@@ -142,7 +142,7 @@ class ArrayToBytes:
         self.decoded = decoded
 
     def need_encoding(self) -> None:
-        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
+        """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         """Elements of `decoded`, written into `out` (of any strides) when given, which is then returned."""
@@ -164,7 +164,8 @@ class ArrayToBytes:
     """Whether `fix_up` changes anything."""
 
     def fix_up(self, array: Elements) -> None:
-        """Turns raw bytes that were copied into a contiguous array into values, in place; only where `plain`."""
+        """Turns raw bytes, copied into a contiguous array, into values in place (byte order, for example); only where
+        `plain`."""
 
     def check_length(self, found: int) -> None:
         """Raises BadChunk unless the elements take `found` bytes, where their size is known."""
@@ -194,7 +195,7 @@ class BytesToBytes:
         self.encoded = decoded.compressed()
 
     def need_encoding(self) -> None:
-        """Raises Unsupported where it decodes here, but does not encode: asked before an array is made."""
+        """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, data: Buffer) -> Buffer:
         """Decodes all bytes: exactly `decoded.size` where that is known, else at most `decoded.limit`."""

@@ -42,7 +42,8 @@ class _Context:
 
 
 def decompress(functions: Any, data: Buffer, out: Octets) -> int:
-    """Decodes all frames of the data into `out`, one after the other: how many bytes came. Raises ZstdFailure."""
+    """Decodes all frames of the data into `out`, one after the other, and returns the number of bytes. Raises
+    ZstdFailure."""
     context = getattr(_local, "context", None)
     if context is None:
         context = _local.context = _Context(functions)
@@ -80,7 +81,8 @@ _FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
 
 
 def _test(found: Any) -> None:
-    """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged one and a full room."""
+    """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged frame and too small an
+    output."""
     context, out = _Context(found), np.empty(24, np.uint8)
     decoded = _decompress(found, context, 2 * _FRAME, out)
     need(decoded == 18 and out[:18].tobytes() == b"zarrscopezarrscope", "it decoded a known frame wrongly")

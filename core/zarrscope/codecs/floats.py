@@ -58,7 +58,7 @@ class Zfpy(ArrayToBytes):
         return out
 
     def described(self, data: Buffer, out: Elements | None) -> Elements:
-        """Decodes a stream with a header, which must fit the chunk before it is believed."""
+        """Decodes a stream with a header, after checking that the header fits the chunk."""
         zfpy = needed("zfpy")
         whole = self.padded(data)
         header = zfpy.header(whole)

@@ -39,7 +39,7 @@ FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpre
 
 
 class ImageCodec(ArrayToBytes):
-    """An image format; single axes may be left out of the stored image."""
+    """An image format. Axes of length one may be missing from the stored image."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -70,7 +70,8 @@ class ImageCodec(ArrayToBytes):
         return out
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        """How the image may be shaped: without single axes but at least two, without any, or as the chunk is."""
+        """The shapes that the stored image may have: without axes of length one (but at least two axes), or as the
+        chunk."""
         squeezed = tuple(n for n in self.decoded.shape if n != 1)
         plane = (1,) * (2 - len(squeezed)) + squeezed
         return list(dict.fromkeys([plane, squeezed, self.decoded.shape]))

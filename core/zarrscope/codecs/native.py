@@ -1,4 +1,4 @@
-"""The libraries that do the work, each imported when first needed; tests put another answer here to force fallbacks."""
+"""Imports compression libraries when they are first needed. Tests replace `library` to force the fallbacks."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def numcodecs_file(name: str, shows: str) -> Any:
 
     2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up every codec it has, 25 ms before the first chunk.
 
-    `shows`: one of the functions that it shows. Other libraries may have brought functions of the same names to where
-    all libraries of the process look first (a graphics driver its own libzstd); then one half of the file would work
-    with the other one's, on memory laid out otherwise. So its own are preferred; where that cannot be had for certain
-    (it was loaded before, by another way, beside such a library), it is not used.
+    `shows`: a function that the file must export. Another library of the process may export functions of the same names
+    (a graphics driver brings its own libzstd), and the file would then call those, with structures of another layout.
+    So the file is loaded with its own symbols first; where it was already loaded otherwise beside such a library, it is
+    not used.
     """
     import ctypes
 

@@ -112,14 +112,15 @@ class CodecPipeline:
             codec.need_encoding()
 
     def _order(self) -> tuple[int, ...] | None:
-        """The axes of the elements in the order in which they are stored; None where codecs do more than turn them."""
+        """The axes in the order in which elements are stored; None where array→array codecs do more than transpose."""
         order: tuple[slice, ...] | None = tuple(slice(axis, axis + 1, 1) for axis in range(len(self.spec.shape)))
         for step in self._arrays:
             order = step.map_selection(order) if order is not None else None
         return None if order is None else tuple(part.start for part in order)
 
     def _make(self, item: CodecSpec, here: ArraySpec | BytesSpec, budget: Budget, implicit: bool) -> list[Codec]:
-        """The codec for this place; before it the implicit serialisation where the text allows that."""
+        """Makes the codec for this place, and first the implicit `bytes` codec where the format allows leaving it
+        out."""
         try:
             chosen = resolve(item.name)
         except Unsupported:
@@ -147,9 +148,9 @@ class CodecPipeline:
         return [self._complete(chosen(settings, here), settings)]
 
     def _complete(self, made: Codec, settings: CodecSettings) -> Codec:
-        """Refuses settings that the codec does not know, or its bytes might be read as what they are not.
+        """Refuses settings that the codec does not know: they may change what the bytes mean.
 
-        Not those of numcodecs and its kin, whose writers leave all sorts of settings there that only encoding needs.
+        Codecs of numcodecs are exempt: their writers store many settings that matter for encoding only.
         """
         unread = settings.unread()
         if unread and "." not in made.name and not made.name.startswith("imagecodecs_"):

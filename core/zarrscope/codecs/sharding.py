@@ -78,8 +78,8 @@ class ShardIndex:
         return present
 
     def judged(self, region: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Two masks of these entries in C order: those that are valid, and those that are present but invalid (`locate`
-        says why)."""
+        """Two masks over these entries in C order: the valid ones, and those that are present but invalid (`locate`
+        raises the reason)."""
         pairs = region.reshape(-1, 2)
         good, bad = np.empty(len(pairs), bool), np.empty(len(pairs), bool)
         for at in range(0, len(pairs), _PIECE):

@@ -6,9 +6,9 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
         {"name": "bytes", "configuration": {"endian": "little"}},
         {"name": "zstd", "configuration": {"level": 3, "checksum": true}}]}
 
-libzstd decodes by one call that knows no more room than the chunk has (czstd.py), or zstandard where that is not to be
-had. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, also within
-its checksum, its one-shot calls return only the first of several frames, and a frame may announce any size.
+libzstd decodes in one call into memory of exactly the chunk's size (czstd.py); zstandard decodes where libzstd is not
+available. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, also
+within its checksum, its one-shot calls return only the first of several frames, and a frame may announce any size.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Zstd(BytesToBytes):
             return
         try:
             for _ in frames(data):
-                pass  # its stream reader takes a frame without all of its checksum for a whole one
+                pass  # the stream reader accepts a frame whose checksum is cut off
         except ValueError as error:
             raise self.damaged(error) from None
         try:
@@ -151,7 +151,7 @@ class Zstd(BytesToBytes):
             raise self.damaged(error) from None
 
     def _decoded(self, functions: Any, data: Buffer, out: Octets) -> int:
-        """How many bytes came into `out`."""
+        """Decodes into `out` and returns the number of bytes."""
         try:
             return czstd.decompress(functions, data, out)
         except czstd.ZstdFailure as error:
@@ -202,8 +202,8 @@ class Zstd(BytesToBytes):
         """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
         Chunks that do not begin with a frame of their whole size are decoded one by one.
 
-        Where all begin so, what makes up all of `out` has neither more nor less frames in it: one that was cut off
-        would take the next one's beginning for its own end, and what follows is no frame.
+        If all begin so and fill `out` exactly, none was cut off: a frame that was cut off would swallow the beginning
+        of the next one, and the rest would be no valid frame.
         """
         size, functions = out.size // len(chunks), czstd.functions()
         if not all(_size(data) == size for data in chunks):
@@ -216,7 +216,7 @@ class Zstd(BytesToBytes):
                 return out
         except czstd.ZstdFailure:
             pass
-        return super().decode_many(chunks, out, arena)  # tells which one is damaged
+        return super().decode_many(chunks, out, arena)  # names the damaged one
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -251,7 +251,8 @@ class Zstd(BytesToBytes):
 
 
 def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool:
-    """Whether each chunk is one whole frame and all fill `out`, one after the other: else nothing is said of `out`."""
+    """Decodes chunks of one whole frame each into `out`. False if any is not, or they do not fill it; `out` is then
+    undefined."""
     decompressor, at = _decompressor(zstandard), 0
     size = out.size // len(chunks)
     try:

@@ -125,7 +125,7 @@ class Plan(Amount):
 
     @property
     def digest(self) -> str:
-        """Equal when the same source would be written in the same way."""
+        """A digest: equal for two plans that write the same source in the same way."""
         told = hashlib.sha256(without_numbers(self.source.url).encode())
         for node in self.nodes:
             told.update(f"\n{node.path} {node.target} {node.how}".encode("utf-8", "surrogatepass"))
@@ -209,7 +209,7 @@ def _fixed(given: Sequence[T] | None) -> tuple[T, ...] | None:
 
 
 def plan_beside(source: Hierarchy, dialect: str) -> Plan:
-    """The plan whose documents lie beside those of the source, in its own store, and tell of the same chunks."""
+    """Plans new documents in the source's own store, beside the old ones, that describe the same chunks."""
     planner = _Planner(source, dialect_named(dialect), "/", Layout(), None, chunks_stay=True)
     nodes = tuple(planner.nodes())
     if source.consolidated and nodes[0].metadata is None:
@@ -244,7 +244,7 @@ class _Planner:
         pyramid: Pyramid | None,
         chunks_stay: bool = False,
     ) -> None:
-        """`chunks_stay`: the new documents tell of the chunks where they are."""
+        """`chunks_stay`: the new documents describe the chunks at the keys where they already are."""
         self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
         self.chunks_stay = chunks_stay
         self.tree = source.tree(root)
@@ -293,14 +293,14 @@ class _Planner:
             names = sorted((child.name for child in node.children(tree=self.tree)), key=natural)
             for name in names:
                 if self.source.consolidated and join_path(path, name) == self.source.dialect.consolidated_group:
-                    continue  # there for nothing but the copy
+                    continue  # the group exists only to hold the consolidated copy
                 yield from self._node(join_path(path, name), join_path(target, name), depth + 1)
 
     def _planned(self, path: str, target: str) -> tuple[Group | Array, NodePlan]:
         node = self.source.open_node(path)
         if node.problem is not None:
             raise node.problem
-        if path in self.source._nodes.passed_over:  # what it says would be lost in silence
+        if path in self.source._nodes.passed_over:  # its content would be lost without notice
             raise self.source._nodes.passed_over[path]
         return node, self._array(node, target) if isinstance(node, Array) else self._group(node, target)
 
@@ -347,7 +347,7 @@ class _Planner:
                     former = self.source.open_node(made.former)
                     own = self._attributes(former, former.metadata, notes) if isinstance(former, Array) else {}
                 except ZarrscopeError:
-                    pass  # it is replaced, whatever is wrong with it
+                    pass  # a broken level is replaced anyhow
             adapted = self.dialect.adapt(made.metadata)
             documents = self.dialect.write(made.target, adapted, own)
             StoredArray(self.source.store, made.target, adapted).need_encoding()

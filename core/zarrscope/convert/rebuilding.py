@@ -157,7 +157,7 @@ class _RebuildPlanner:
             path = join_path(group.path, name)
             if path in arrays:
                 continue
-            with suppress(ZarrscopeError):  # what cannot be opened is no image to be rebuilt
+            with suppress(ZarrscopeError):  # a node that does not open is no image to rebuild
                 node = self.hierarchy.open_node(path)
                 if isinstance(node, Group):
                     self.group(node)

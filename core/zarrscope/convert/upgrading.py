@@ -42,7 +42,7 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
         except NotFound:
             if store.get(".zattrs") is None and store.get(".zmetadata") is None:
                 raise Refused("It is Zarr v3 already, and has nothing of v2", store=store.url) from None
-            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # a removal was cut short at the root
+            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # a removal was interrupted at the root
     if hierarchy.dialect.name != "v2":
         raise Refused(
             f"Only Zarr v2 becomes Zarr v3 where it is, not {hierarchy.dialect.title}",
@@ -139,7 +139,8 @@ def _verify(
 
 
 def _need_no_fault(plan: Plan) -> None:
-    """Raises Refused where a document of v3, as it is stored, breaks the registered schemas: others read v2's yet."""
+    """Raises Refused if a stored v3 document breaks the registered schemas: readers that refuse it still have v2's
+    documents."""
     store, made = plan.source.store, dialect_named("v3")
     for path in ["/", *(path for path, _ in open_hierarchy(store, dialect="v3").walk())]:
         for key, (pointer, problem) in made.faults({**fetch(store, made.documents(path))}):
@@ -153,8 +154,8 @@ def _need_no_fault(plan: Plan) -> None:
 
 
 def _remove(plan: Plan) -> None:
-    """v2's documents of every node that v3 has, children before parents, attributes after what makes them a node's: so
-    whoever is killed meanwhile finds v2's nodes as they were, or not at all."""
+    """Removes the v2 documents of every v3 node, children before parents, and .zattrs after .zarray or .zgroup: if the
+    process is killed, each v2 node is either unchanged or gone."""
     store, former = plan.source.store, dialect_named("v2")
     paths = ["/", *(path for path, _ in open_hierarchy(store, dialect="v3").walk())]
     for path in sorted(paths, key=lambda path: -path.rstrip("/").count("/")):

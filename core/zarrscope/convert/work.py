@@ -70,7 +70,8 @@ WorkItem = TypeVar("WorkItem", list[ChunkIndex], ChunkRegion)
 
 
 def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayWork, WorkItem], WorkCount]:
-    """Tells what was taken as missing meanwhile: only the process that reads the source knows."""
+    """Adds the number of values that were taken as missing meanwhile, which only the process that reads the source
+    knows."""
 
     @wraps(do)
     def counted(work: ArrayWork, what: WorkItem) -> WorkCount:
@@ -110,7 +111,7 @@ class ArrayWork:
     def regions(self, *, written: bool = False) -> Iterator[ChunkRegion]:
         """The pieces for `encode`, and those for `compare` once all is `written`.
 
-        Of a sparse array those alone in which chunks are stored: elsewhere both hold the same fill value.
+        For a sparse array only those with stored chunks: elsewhere both arrays hold the same fill value.
         """
         metadata = self.target.metadata
         total = prod(metadata.grid.grid_shape(metadata.shape))

@@ -72,6 +72,6 @@ class Defects:
 
 
 def need_sound(metadata: ArrayMetadata | GroupMetadata) -> None:
-    """Raises the first defect: such metadata are never written anew, nor handed to another dialect."""
+    """Raises the first defect: metadata with defects are never written again or given to another dialect."""
     for defect in metadata.defects:
         raise defect.error

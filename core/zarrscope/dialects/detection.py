@@ -133,7 +133,8 @@ def is_built_in(name: str) -> bool:
 
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
-    """The dialect of that id, as new hierarchies are written. Raises NotFound; Unsupported where a package fails."""
+    """The dialect with this id, set up as for new hierarchies. Raises NotFound for an unknown id, Unsupported where the
+    package that adds it fails."""
     row = _BUILT_IN.get(name)
     if row is None and name in registered("dialects"):
         row = DialectRow(name, "", ())
@@ -189,7 +190,8 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
 
 
 def _rows(found: list[Detected]) -> Iterator[DialectRow]:
-    """The table; then, where nothing in it was found, what other packages add: who has none is not kept waiting."""
+    """The built-in rows first; the rows of other packages only if none of those matched, so that loading plugins rarely
+    costs time."""
     yield from TABLE
     if not found:
         yield from _plugged()

@@ -68,14 +68,14 @@ def _parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]
 
 
 def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, bytes], ...]:
-    """The documents as something to remember by; () where that would take too much."""
+    """The documents as a cache key; () where it would take too much memory."""
     size = 0
     found = []
     for key, value in documents.items():
         if not isinstance(value, bytes):
             return ()
         size += len(value)
-        found.append((key, bytes(value)))  # a Held would keep what was made of it
+        found.append((key, bytes(value)))  # ParsedBytes would keep the parsed value alive
         if size > LIMIT:
             return ()
     return tuple(found)

@@ -68,7 +68,7 @@ class DocumentParser:
         keys = attempt(self._keys, separator)
         codecs = attempt(self._codecs, dtype, len(shape)) if dtype is not None and shape is not None else None
         if members.value.get("consolidated_metadata") is None:
-            members.any("consolidated_metadata")  # null was written into many nodes until 2025 (spec A.8.1)
+            members.any("consolidated_metadata")  # until 2025 zarr-python wrote null here, in many nodes (spec A.8.1)
         fill = attempt(self._fill, dtype) if dtype is not None else None
         transformers = attempt(self._transformers)
         names = attempt(self._dimension_names, len(shape)) if shape is not None else None
