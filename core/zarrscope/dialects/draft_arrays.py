@@ -228,7 +228,7 @@ def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
         try:
             size = parse_typestr(form)[0].itemsize
         except BadMetadata:
-            pass  # an identifier that only its extension can tell the size of
+            pass  # only the extension knows the size of this type
     for name in value if isinstance(value, list) else [value]:
         typed = _named_type(name)
         if typed is not None and typed[0].numpy is not None and size in (None, typed[0].itemsize):
@@ -244,7 +244,7 @@ def _grid(
     kind = inner.any("extension", inner.any("type"))
     separator = inner.choice("separator", "/", ".", default=dialect.layout.separator)
     if "dimension_separator" in members and members.value["dimension_separator"] in ("/", "."):
-        separator = members.any("dimension_separator")  # zarr-python 2 wrote it beside, and lets it win
+        separator = members.any("dimension_separator")  # zarr-python 2 wrote it outside the grid, and prefers it
     if "extension" in inner or kind != "regular":
         if not isinstance(kind, str):
             where = next((inner.at(name) for name in ("extension", "type") if name in inner), "/chunk_grid")
@@ -299,7 +299,7 @@ def _named(value: JSON, pointer: str) -> NamedCodec:
     match = CODEC_URI.fullmatch(uri)
     name = match[1].lower() if match else uri
     if name == "id" or not (match and (name in CODEC_NAMES or name in ("endian", "transpose"))):
-        name = uri  # the codec floor will say that nobody knows it
+        name = uri  # codecs/registry.py raises that it is unknown
     return NamedCodec(
         name, settings, uri, Origin(pointer, pointer if configuration is None else f"{pointer}/configuration")
     )
@@ -393,7 +393,7 @@ def _transformers(
 
 def _chunks_per_shard(layout: DraftLayout, settings: Members, ndim: int) -> tuple[int, ...]:
     value = settings.any("chunks_per_shard")
-    if layout == DRAFT_2020 and ndim:  # zarr-python 2 took a number, and lists that are too short
+    if layout == DRAFT_2020 and ndim:  # zarr-python 2 accepted a number, and too short lists
         value = [value] if type(value) is int else value
         if isinstance(value, list):
             value = [*value, *[1] * (ndim - len(value))]

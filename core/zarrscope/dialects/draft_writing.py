@@ -68,7 +68,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
         out[layout.codecs] = items
     elif items:
         out["compressor"] = items[0]
-    extended = isinstance(out["data_type"], dict)  # whose extension may leave the fill value open
+    extended = isinstance(out["data_type"], dict)  # an extension type may leave the fill value undefined
     out["fill_value"] = None if extended and not metadata.fill.defined else fill_json(metadata.fill, dtype, layout.fill)
     out["extensions"] = []
     if per_shard:
@@ -126,7 +126,7 @@ def _type_form(layout: DraftLayout, dtype: DataType, endian: str | None, title: 
     if layout == DRAFT_2022_05:
         if core or (dtype.name.startswith("r") and dtype.name[1:].isdigit()):
             return dtype.name
-        endian = "little"  # the endian codec says more
+        endian = "little"  # the endian codec overrides it
     text = typestr(dtype, endian)
     if core and not (dtype.name.startswith("complex") and layout in (DRAFT_2019_06, DRAFT_2020)):
         return {"|b1": "bool", "|i1": "i1", "|u1": "u1"}.get(text, text)

@@ -182,10 +182,10 @@ class DraftDialect(Dialect):
         keys = [self.key(path, "array"), self.key(path, "group")]
         prefixes = [self.listing(path), self.data(path)]
         inner = path.strip("/")
-        if inner and not self.layout.stem:  # where the one chunk of an array without axes lies on disk (D.2.11)
+        if inner and not self.layout.stem:  # the key of the only chunk of an array without axes (D.2.11)
             keys.append(self.data(path).removesuffix("/"))
         if self.layout == DRAFT_2020 and not self.ending and inner and inner.partition("/")[0] != "root":
-            prefixes.append(f"data/{inner}/")  # chunks of the transition to data/root (D.2.4)
+            prefixes.append(f"data/{inner}/")  # where chunks lay before data/root (D.2.4)
         return Erasure(tuple(keys), tuple(prefixes))
 
     def check_name(self, name: str) -> None:

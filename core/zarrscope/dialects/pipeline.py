@@ -73,7 +73,7 @@ def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataT
     try:
         return parse_typestr(text if text[:1] in "<>|=" else "<" + text)
     except BadMetadata:
-        return dtype, endian  # the codec itself will say what is wrong with its configuration
+        return dtype, endian  # the codec's constructor raises what is wrong with its configuration
 
 
 class NamedCodec(NamedTuple):
@@ -127,7 +127,7 @@ def from_v2(
 
 
 def told_by(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
-    """The codecs that one member of the document stands for, all their settings with them."""
+    """The codecs that one member of the document describes, with all their settings."""
     return tuple(
         replace(spec, origin=Origin(place, place, tuple((name, place) for name in spec.configuration)))
         for spec in codecs

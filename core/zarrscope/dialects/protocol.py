@@ -41,7 +41,7 @@ class Child:
     """A name found under a group. `kind` None: only its documents can tell (fetch dialect.outline(path)).
 
     `metadata` and `error` may be looked up when first asked for: a listing of thousands that wants names and kinds does
-    not pay for them. It is the caller's thread that looks, and a local disk at most that it waits for.
+    not pay for them. The lookup runs in the caller's thread, and waits for nothing slower than a local disk.
     """
 
     __slots__ = ("_insight", "_look", "kind", "name", "origin")
@@ -145,18 +145,19 @@ class Dialect(Protocol):
     # ------------------------------------------------------------------ what kind of dialect it is
     @property
     def implicit(self) -> Literal["prefix", "descendant"]:
-        """When a prefix without documents is a group: always where nodes have their own key space (drafts, N5), else
-        only when documents of nodes lie somewhere beneath it (v3, v2: then with a warning, read-only)."""
+        """When a prefix without documents counts as a group: always where nodes have their own key space (drafts, N5),
+        else only if documents of nodes lie somewhere beneath it (v3, v2: with a warning, read-only)."""
         return "descendant"
 
     @property
     def apart(self) -> bool:
-        """Documents lie apart from chunks: all keys beneath `listing(path)` are documents of nodes beneath `path`."""
+        """Whether documents are stored apart from chunks: then all keys beneath `listing(path)` are documents of nodes
+        beneath `path`."""
         return False
 
     @property
     def named_kinds(self) -> bool:
-        """Which keys of `outline` are there tells the kind of a node; else it stands in the document."""
+        """Whether the keys of `outline` that exist tell the kind of a node; else its document says it."""
         return False
 
     @property
@@ -217,15 +218,16 @@ class Dialect(Protocol):
 
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """This dialect, as the documents at the root demand it, where they are its own; one of its signs is there.
+        """This dialect, set up as the documents at the root demand, if they belong to it. Called when one of its signs
+        exists.
 
         Raises BadMetadata or Unsupported for a document that no other dialect could take either.
         """
         return Detected(self)
 
     def recognize_odd(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """This dialect, for a document that says what node it is, but with a wrong `zarr_format`. Asked when no dialect
-        recognized the documents; opening the node then tells what is wrong."""
+        """This dialect, for a document that states its node type but a wrong `zarr_format`. Called when no dialect
+        recognized the documents; opening the node then raises what is wrong."""
         return None
 
     # ------------------------------------------------------------------ keys
@@ -255,10 +257,10 @@ class Dialect(Protocol):
 
     # ------------------------------------------------------------------ documents
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-        """The node, or None when these documents (absent ones left out) do not make one."""
+        """Parses a node from its documents, absent ones left out; None when they describe no node."""
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
-        """The kind that documents claim which `parse` refused, where they still tell; never raises."""
+        """The kind that documents state although `parse` refused them, if they state one; never raises."""
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """The copies of other documents that the root's `documents` hold, by store key; None when they hold none."""
@@ -280,11 +282,13 @@ class Dialect(Protocol):
         return {}
 
     def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
-        """(key, what breaks the registered schemas there): other readers may refuse what reads here all the same."""
+        """Yields (key, violation of the registered schemas) for documents that zarrscope reads and other readers may
+        refuse."""
         return []
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """A new array as this dialect stores it: the same values, its own codecs where it leaves no choice."""
+        """The metadata of a new array as this dialect stores it: the same values, with the dialect's own codecs where
+        it allows no others."""
         return metadata
 
     def write(

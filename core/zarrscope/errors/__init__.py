@@ -153,13 +153,13 @@ def _rebuild(kind: type[ZarrscopeError], message: str, state: dict[str, Any]) ->
 
 
 class _SystemError(ZarrscopeError, OSError):
-    """A fault that code without knowledge of zarrscope takes for one of the operating system's."""
+    """An error that is also an OSError, for code that knows nothing of zarrscope."""
 
     errno: int = numbers.EIO
     """The number of the system's own error where that is known, else the one that comes closest."""
 
     @property
-    def strerror(self) -> str:  # type: ignore[override]  # of an OSError it is an attribute; here it follows the message
+    def strerror(self) -> str:  # type: ignore[override]  # OSError has it as an attribute; here it is computed from the message
         return self.message
 
     @property
@@ -219,8 +219,8 @@ class TooLarge(Unreadable):
 class Denied(Unreadable, PermissionError):
     """The store denies access.
 
-    `untold`: the store gives the same answer of what is not there, so nobody knows whether there is a value.
-    `tried`: whose credentials a bucket denied.
+    `untold`: the store gives the same answer for absent values, so nobody can tell whether there is one. `tried`: whose
+    credentials a bucket denied.
     """
 
     title = "Access denied"
@@ -397,6 +397,7 @@ class OutsideLink(Refused):
 
 
 class NotStandard(Refused):
-    """An edit would bring NaN, Infinity, a number beyond all floats, or a name twice into a document: to be asked."""
+    """An edit would bring NaN, Infinity, a number beyond all floats, or a repeated name into a document: ask the person
+    first."""
 
     title = "Not standard JSON"

@@ -132,7 +132,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> 
         name, colon, password = user.partition(":")
         if colon:
             if not password or _mark.match(name) or password.startswith("x-") or kind.startswith(("s3", "gs", "gcs")):
-                name = replace(place, "user", name)  # a token, or the name of a key
+                name = replace(place, "user", name)  # the user part holds a token, or the name of a key
             user = f"{name}:{replace(place, 'password', password)}"
         elif kind not in _NAMED_BY_USER:
             user = replace(place, "user", name)
@@ -157,7 +157,7 @@ def _taken_out(place: str, name: str, value: str) -> str:
         number = sum(1 for other, called, _ in list(_marks) if (other, called) == (place, name)) + 1
         found = _marks.setdefault((place, name, value), MARK if number == 1 else f"{MARK}{number}")
         _values.setdefault((place, name, found), value)
-        from urllib.parse import quote, unquote  # 5 ms that plain paths do without
+        from urllib.parse import quote, unquote  # importing it takes 5 ms, which plain paths do not need
 
         _known.update(form for form in (value, unquote(value), quote(value, safe="")) if len(form) >= _SHORTEST)
     return found

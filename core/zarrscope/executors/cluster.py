@@ -145,7 +145,7 @@ class DaskExecutor:
         return sum(there[worker] for worker in self._fit)
 
     def _ask(self, workers: list[str]) -> None:
-        """Lets those take part that give the right answers; names the others."""
+        """Asks each worker, accepts those with the right answers, and names the others with the reason."""
         place = self._place
         asked_for = question(place)
 
@@ -167,7 +167,7 @@ class DaskExecutor:
             if isinstance(answer, OSError) and not isinstance(answer, TimeoutError):
                 there = self._workers() if there is None else there
                 if worker not in there:
-                    continue  # gone, which is no fault
+                    continue  # the worker has left, which is no fault
             reason = reason_against(answer, place)
             if reason is None:
                 self._fit.add(worker)
@@ -266,7 +266,7 @@ class DaskExecutor:
                 await asyncio.wait_for(self.client.run(halt, job, workers=[worker], on_error="return"), HALT_SECONDS)
             except TimeoutError:
                 return False
-            except Exception:  # it is gone, and writes nothing any more
+            except Exception:  # the worker is gone, so it writes nothing any more
                 pass
             return True
 
@@ -333,7 +333,7 @@ class _Job:
                         self.done(result)
                 except Exception as met:
                     error = error or met
-        finally:  # whatever ended it: what has not begun is not to begin, and what was begun is waited for
+        finally:  # however the job ended: tasks that have not begun are cancelled, the others are waited for
             if self.running and self.client.status == "running":
                 self.client.cancel([*self.running])
                 self.cluster.halt(self.name)
@@ -357,7 +357,7 @@ class _Job:
         future.add_done_callback(self.ended.put)
 
     def _next(self) -> Any:
-        """The next future that ended; None when somebody cancelled. Raises Unreadable when nobody is left to work."""
+        """The next future that ended; None when the job was cancelled. Raises Unreadable when no worker is left."""
         alone = 0.0
         while True:
             try:
@@ -376,7 +376,8 @@ class _Job:
                 )
 
     def _give_to_others(self) -> None:
-        """Tasks of which all workers are gone wait for those workers: they are sent again, to the ones there are."""
+        """Sends tasks again, to the present workers, whose own workers have all left: the scheduler would wait for
+        those."""
         fit = self.cluster._fit
         left = [future for future, (_, workers) in self.running.items() if fit and not workers & fit]
         for future in left:
@@ -413,7 +414,8 @@ def _nobody(scheduler: str, error: BaseException) -> Unreadable:
 
 
 def _need_answer(scheduler: str) -> None:
-    """Raises Unreadable where nobody listens: a Client that cannot connect would leave its thread behind."""
+    """Raises Unreadable if nothing listens at the address: a Client that cannot connect would leave its thread
+    running."""
     import socket
 
     from distributed.comm.addressing import get_address_host_port
@@ -421,7 +423,7 @@ def _need_answer(scheduler: str) -> None:
     try:
         host, port = get_address_host_port(scheduler)
         with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
-            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler speaks first
+            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler sends the first bytes
                 raise ConnectionError("what listens there is no Dask scheduler")
     except TimeoutError as error:
         raise _nobody(scheduler, TimeoutError(f"silence for {CONNECT_SECONDS:g} seconds")) from error

@@ -46,7 +46,8 @@ def identity() -> Build:
     return Build(__version__, found.hexdigest()[:16])
 
 
-# What a worker is asked: text, since a worker that has another zarrscope, or none, could not load a function of ours.
+# The question to a worker. It is text, because a worker with another zarrscope, or none, could not unpickle a function
+# of ours.
 _QUESTION = """
 def answer(url, key, how):
     import socket, sys
@@ -125,13 +126,13 @@ def reason_against(answer: Any, place: ProbedKey | None) -> str | None:
 
 @memoized(16)
 def _loaded(payload: bytes) -> Callable[[Any], Any]:
-    """The work, opened once per process."""
+    """The unpickled work; each process unpickles it once."""
     found: Callable[[Any], Any] = pickle.loads(payload)
     return found
 
 
 def do_batch(payload: bytes, job: str, batch: list[Any]) -> list[Any]:
-    """One task: no further piece of it begins once the job is halted."""
+    """Runs the pieces of one task; stops before the next piece once the job is halted."""
     keep_to_worker()
     results = []
     with _guard:
@@ -151,7 +152,7 @@ def do_batch(payload: bytes, job: str, batch: list[Any]) -> list[Any]:
 
 
 async def halt(job: str) -> None:
-    """Returns when nothing of the job runs in this process, nor ever will."""
+    """Halts the job in this process; returns when none of its pieces runs here any more."""
     with _guard:
         _halted[job] = None
         while len(_halted) > _KEPT_JOBS:

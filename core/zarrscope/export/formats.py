@@ -80,7 +80,7 @@ def format_of(target: str, id: str | None = None) -> Format:
 
 
 def plan(source: Source, target: str, format: Format | None = None) -> ExportPlan:
-    """What an export of values will write. Reads nothing.
+    """Plans what an export of values will write. Reads nothing.
 
     Raises Refused where the format cannot hold it, Unsupported where a package is missing.
     """
@@ -141,7 +141,7 @@ def tiff_letters(source: Source, notes: list[str]) -> str:
 
 
 def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[Any]:
-    """What the values are stored as. Raises Refused for what a TIFF cannot hold."""
+    """The dtype in which a TIFF stores the values. Raises Refused for values that a TIFF cannot hold."""
     kind, size = dtype.kind, dtype.itemsize
     if dtype.names is not None or kind not in "buifc":
         raise Refused(f"A TIFF cannot hold values of type {dtype}", advice="Export npy, CSV or Zarr.")

@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class Part:
-    """What is taken of one axis: `count` elements start, start + step, …; `kept`: the axis is in the result."""
+    """The part of one axis: `count` elements start, start + step, …; `kept`: the result has this axis."""
 
     start: int
     step: int
@@ -128,7 +128,7 @@ class Source:
             if part.kept
         ]
         itemsize = max(1, self.dtype.itemsize)
-        for axis in range(len(shape)):  # the slowest axes are cut first, so that what is written follows on
+        for axis in range(len(shape)):  # the slowest axes are cut first, so that blocks follow one another in the file
             if prod(sides) * itemsize <= BLOCK_BYTES:
                 break
             rest = prod(sides) // sides[axis] * itemsize
@@ -175,7 +175,7 @@ def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
 
 
 def _part(item: Any, length: int, factor: float, axis: str) -> Part:
-    """Of an item that counts in the finest level, what it is in one whose elements span `factor` of its elements."""
+    """Converts an index or slice of the finest level to a coarser one, whose elements span `factor` of its elements."""
     if isinstance(item, int | np.integer):
         whole = max(1, round(length * factor))
         if not -whole <= item < whole:

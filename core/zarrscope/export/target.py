@@ -31,7 +31,7 @@ class Target:
             raise Conflict(f"{self.path} is there already", advice=advice)
 
     def __enter__(self) -> Target:
-        if self._folder:  # a new place within, as those who write hierarchies want it
+        if self._folder:  # a new path inside, because a hierarchy is created where nothing is yet
             self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
             self.part = self._holder / self.path.name
         else:
@@ -41,7 +41,7 @@ class Target:
         return self
 
     def done(self) -> None:
-        """Gives what was written its name. Raises Conflict where something took the name meanwhile."""
+        """Renames the result to its final name. Raises Conflict if something has that name by now."""
         if self._folder:
             self.need_free()
             os.rename(self.part, self.path)
@@ -55,11 +55,11 @@ class Target:
             os.replace(self.part, self.path)
             return
         try:
-            os.link(self.part, self.path)  # fails where there is something, at whatever moment it came
+            os.link(self.part, self.path)  # fails if the path exists, even if it was created just now
         except FileExistsError:
             self.need_free()
             raise
-        except OSError:  # a file system without links
+        except OSError:  # the file system has no hard links
             self.need_free()
             os.rename(self.part, self.path)
 

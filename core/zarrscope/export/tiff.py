@@ -71,7 +71,7 @@ def _plane_bytes(plan: ExportPlan, dtype: np.dtype[Any]) -> int:
 
 
 def _order(letters: str) -> str:
-    """The axes as they are written: the plane last."""
+    """The axes in the order in which they are written, the two of the plane last."""
     return "".join(letter for letter in letters if letter not in "YX") + "YX"
 
 
@@ -130,7 +130,7 @@ def _metadata(plan: ExportPlan, letters: str, *, imagej: bool, ome: bool) -> dic
         z = micrometers(source, plan.letters.index("Z")) if "Z" in plan.letters else None
         metadata |= {"spacing": z} if z is not None else {}
         if micrometers(source, plan.letters.index("X")) is not None:
-            metadata["unit"] = "micron"  # as Fiji spells it: a µ is not kept by all versions
+            metadata["unit"] = "micron"  # as Fiji spells it: some versions lose a µ
         time = plan.letters.find("T")
         if time >= 0 and source.axes[time].unit == "second":
             metadata["finterval"] = source.scale[time]

@@ -30,7 +30,7 @@ class Stopped(Exception):
 
 
 def estimate(plan: ExportPlan) -> float:
-    """Seconds that reading will take, about: one block from the middle is read for it."""
+    """Estimates the seconds that reading will take, from one block in the middle that it reads."""
     blocks = [*plan.source.blocks()]
     if not blocks:
         return 0.0

@@ -74,7 +74,7 @@ class Document:
     ) -> None:
         if isinstance(source, str):
             source = escape_surrogates(source).encode()
-        self.bytes: bytes = ParsedBytes(source)  # whoever else looks at it does not parse it again
+        self.bytes: bytes = ParsedBytes(source)  # others who read it need not parse it again
         self.key = key
         self.version = version
         self._limit = limit

@@ -1,9 +1,9 @@
 """Edits to the members of one large object in a JSON text, in one pass over the text.
 
-Document (document.py) edits any value anywhere, and looks for places level by level. The copies of all documents that a
-hierarchy carries along are thousands of members of one object in megabytes of text: an edit concerns a few of them, and
-is spelled by a Document of these alone. The text must have been taken by `parse_json`, without a name that appears
-twice. All other characters stay.
+A Document (document.py) can edit any value, but searches level by level. Consolidated metadata may hold thousands of
+documents as members of one object, in megabytes of text; an edit changes a few of them. So here the members are found
+in one pass, and only those to change are written, by a small Document. The text must be valid JSON without repeated
+names. All other characters stay as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _skip = json.JSONDecoder(parse_int=float).raw_decode
 
 
 class MemberSpan(NamedTuple):
-    """`text[begin:stop]` is all of it, `text[start:stop]` its value."""
+    """`text[begin:stop]` is the whole member, `text[start:stop]` its value."""
 
     name: str
     begin: int
@@ -40,7 +40,7 @@ class ObjectSpan(NamedTuple):
 def members_of(text: str, place: Sequence[str]) -> ObjectSpan | None:
     """The members of the object at `place`, names from the root; None where there is none.
 
-    What lies behind the object is not looked at, and what lies before it is read once.
+    Text after the object is not read, and text before it once.
     """
     at = after_space(text, 1 if text.startswith(BOM) else 0)
     for name in place:
@@ -92,7 +92,7 @@ def with_members(text: str, place: Sequence[str], changes: Mapping[str, Any]) ->
     pieces, at = [], 0
     for i, member in enumerate(found.items):
         if member.name in gone:
-            if member.begin > kept[-1].begin:  # nothing that is kept follows: the comma before it goes
+            if member.begin > kept[-1].begin:  # no kept member follows, so the comma before it is removed
                 pieces.append(text[at : kept[-1].stop])
                 at = found.items[-1].stop
                 break
@@ -112,7 +112,7 @@ def _replaced(text: str, member: MemberSpan, value: Any) -> str:
 
 
 def _extended(text: str, place: Sequence[str], added: Mapping[str, Any]) -> str | None:
-    """With members more at the end of the object, spelled as the last two are."""
+    """The text with new members at the end of the object, laid out like its last two."""
     found = members_of(text, place)
     if found is None or not found.items:
         return None

@@ -1,7 +1,8 @@
-"""The one rule for what JSON forbids or leaves open, and documents hold: NaN, Infinity, 1e400, names twice.
+"""The one rule for values that JSON forbids or leaves open and real documents contain: NaN, Infinity, 1e400, repeated
+names.
 
-What is there is kept as it is spelled, told when it is shown, and repeated so in the consolidated copy. What an edit
-would bring in anew is not written unless that was asked for: many readers refuse the whole document then.
+Values of that kind that are already stored keep their spelling, also in the consolidated copy, and are mentioned when
+shown. An edit writes new ones only if that was asked for, because many readers then refuse the whole document.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST = 100
 
 
 def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
-    """A sentence for each thing of that kind that `after` has and `before` had not; moving one is no change."""
+    """A sentence for each value of that kind that is in `after` and not in `before`; moving one is no change."""
     if not after.notes:
         return ()
     had = before.oddities if before is not None and before.notes else Counter[str]()
@@ -44,7 +45,7 @@ def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
 
 
 def need_standard(before: Document | None, after: Document) -> None:
-    """Raises NotStandard where an edit brings such things in."""
+    """Raises NotStandard if an edit adds such values."""
     told = brought_in(before, after)
     if told:
         raise NotStandard(

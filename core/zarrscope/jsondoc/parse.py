@@ -39,7 +39,8 @@ _NOTED_LIMIT = 1 << 20
 
 
 class ParsedBytes(bytes):
-    """A document that several look at while its node is opened: it is parsed once. Nobody may change the value."""
+    """The bytes of a document with its parsed value: several steps of opening a node read it, and it is parsed once.
+    The value must not be changed."""
 
     parsed: tuple[Any, list[str]] | None = None
 
@@ -49,8 +50,8 @@ _kept: ContextVar[dict[bytes, tuple[Any, list[str]]] | None] = ContextVar("_kept
 
 @contextmanager
 def parsed_once() -> Iterator[None]:
-    """Within it, each text is parsed once, however often it is fetched: for steps that look at one document again and
-    again, such as an edit. Nobody may change the values."""
+    """A context in which each text is parsed once, however often it is fetched: for steps that read one document again
+    and again, such as an edit. The values must not be changed."""
     if _kept.get() is not None:
         yield
         return
@@ -123,7 +124,7 @@ def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
 
 
 class _Odd(Exception):
-    """There is something to tell of."""
+    """Raised by the quick parser when a text is not standard JSON."""
 
 
 def _even(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -277,8 +278,8 @@ def _check_depth(text: str) -> None:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether some place may lie in too many objects and arrays: counted by numpy, which takes a tenth of the time.
-    Brackets within strings count too, so this may be wrong, but never in favour of a text."""
+    """Whether some value may be nested too deeply, counted by numpy in a tenth of the time. Brackets within strings
+    count too, so a flat text may be called deep, but never the reverse."""
     depth = lowest = 0
     opening, closing = b"[{", b"]}"
     table = bytes(1 if c in opening else 255 if c in closing else 0 for c in range(256))

@@ -193,7 +193,7 @@ class _Scanner:
             if root is None:
                 root = span
             at = span.stop
-            if at < 0:  # an object or array was opened
+            if at < 0:  # a value begins that has parts of its own
                 at = self._skip(span.start + 1)
                 if self._char(at) == self._closer():
                     at = self._close(at)
@@ -347,7 +347,7 @@ class _Scanner:
     def _fail(self, at: int, message: str, advice: str | None = None) -> NoReturn:
         pointer = self._pointer()
         if self.open and len(self.open[-1].names or self.open[-1].children) == len(self.open[-1].children) > 0:
-            pointer = pointer.rpartition("/")[0]  # the last child is whole: the fault is its parent's
+            pointer = pointer.rpartition("/")[0]  # the last child is complete, so the fault lies in its parent
         fail(self.text, at, message, pointer, advice)
 
 

@@ -31,8 +31,8 @@ MAX_FIELDS = 4096
 
 @frozen
 class DataType:
-    """The data type of an array: `name` as v3 spells it; `numpy` the dtype of decoded values, None when not supported
-    here.
+    """The data type of an array: `name` as v3 spells it; `numpy` is the dtype of decoded values, None if the type is
+    not supported here.
 
     `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
     `configuration` is canonical JSON text of the type's configuration ("" when it has none), so that the type hashes.
@@ -277,7 +277,8 @@ def record_type(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]
 
 @frozen
 class TypeRow:
-    """One data type: what makes it of (name, configuration), and what its configuration may and must hold."""
+    """One row of the table: the function that makes the type from (name, configuration), and the schema of its
+    configuration."""
 
     make: Callable[[str, Configuration], DataType]
     members: Mapping[str, Schema] | None = None
@@ -385,5 +386,5 @@ def _canonical(configuration: Configuration) -> str:
 
 
 def is_small(dtype: DataType) -> bool:
-    """A type of ml_dtypes: a number to numpy, though numpy calls its kind void."""
+    """Whether this is a type of ml_dtypes: a number, though numpy gives its kind as void."""
     return dtype.name in SMALL

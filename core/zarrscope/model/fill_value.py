@@ -110,7 +110,7 @@ def _parse(value: JSON, dtype: DataType, form: FillForm) -> Any:
             if value is True or value is False:
                 return np.bool_(value)
             if (form.loose or form == V3) and type(value) in (int, float) and value in (0, 1):
-                return np.bool_(value)  # zarrita wrote 0 into v3, too
+                return np.bool_(value)  # zarrita wrote 0 for False in v3, too
             raise _wrong(value, dtype, "true or false")
         case "i" | "u":
             return _integer(value, dtype, kind, form)
@@ -136,7 +136,7 @@ def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     if form.raw == "hexadecimal" and isinstance(value, str) and re.fullmatch(_BITS, value):
         return _from_bits(value, dtype, kind)
     text = form.loose and isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
-    if text or (isinstance(value, float) and value.is_integer()):  # 0.0 can mean nothing but 0
+    if text or (isinstance(value, float) and value.is_integer()):  # 0.0 can only mean 0
         number = int(value)
     if type(number) is not int or not limits.min <= number <= limits.max:
         raise _wrong(value, dtype, f"a whole number from {limits.min} to {limits.max}")
@@ -228,7 +228,7 @@ def _raw(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> A
         else:
             data = _from_base64(value)
             if form.loose and (data is None or len(data) > size) and value.isascii() and len(value) <= size:
-                data = value.encode()  # early writers put the text itself there
+                data = value.encode()  # early writers stored the text itself instead of base64
     elif form.loose and type(value) is int and value == 0:
         data = b""
     exact = kind.kind == "V" and bool(value) and data != b""
@@ -355,7 +355,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> JSON:
             return int(np.asarray(value, kind).view("i8")[()])
         case "U":
             return str(value)
-        case "S":  # whole elements in v2, where readers count the bytes
+        case "S":  # v2 readers expect all bytes of the element, padding included
             return _to_base64(bytes(value).ljust(kind.itemsize, b"\0") if form.null else bytes(value))
         case _:
             data = np.asarray(value, kind).tobytes()

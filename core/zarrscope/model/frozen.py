@@ -37,7 +37,7 @@ class _Form(NamedTuple):
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """See the module. What the class defines itself stays."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass asks inspect for a signature, which takes longest
+    cls.__doc__ = cls.__doc__ or cls.__name__  # without it dataclass computes a signature, its slowest step
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     every = fields(made)
     names = tuple(each.name for each in every)

@@ -52,8 +52,8 @@ GROUPS = (
 
 @memoized(len(GROUPS))
 def _points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    """The entry points of a group by name. Asked once: a hostile document may name very many that are not there."""
-    from importlib.metadata import entry_points  # brings email and zipfile with it: 15 ms
+    """The entry points of a group by name. Read once: a hostile document may name very many that do not exist."""
+    from importlib.metadata import entry_points  # it imports email and zipfile, which takes 15 ms
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in entry_points(group=f"zarrscope.{group}"):

@@ -43,8 +43,8 @@ class Entry(NamedTuple):
 
 
 class ScannedChild(NamedTuple):
-    """One prefix found by survey: its name relative to the surveyed one, without a slash; which of the names looked for
-    it holds, None for none of them; the value where that was asked for, or why it could not be looked into."""
+    """One prefix found by `scan_children`: its name relative to the scanned one, without a slash; the first of the
+    wanted names that it holds, None for none; and that value if it was asked for, or the error."""
 
     name: str
     document: str | None
@@ -59,12 +59,12 @@ class Version:
 
     @classmethod
     def of(cls, value: bytes) -> Version:
-        from hashlib import sha256  # with OpenSSL behind it: whoever only reads does without
+        from hashlib import sha256  # it loads OpenSSL, which readers do not need
 
         return cls(f"{sha256(value).hexdigest()}.{len(value)}")
 
     def may_have(self, size: int) -> bool:
-        """Whether a value of so many bytes may be this one (`of`): what is longer need not be read to tell."""
+        """Whether a value of this length may have this version: one of another length need not be read."""
         digest, _, length = self.token.rpartition(".")
         return not digest or length == str(size)
 

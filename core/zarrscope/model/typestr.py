@@ -128,7 +128,7 @@ def typestr(dtype: DataType, endian: str | None = None) -> JSON:
         return "|O"
     kind = dtype.numpy
     if is_small(dtype):
-        return dtype.name  # as tensorstore does; nobody else has them in v2
+        return dtype.name  # as tensorstore does; no other writer has these types in v2
     if kind is None:
         raise Unsupported(
             f"Zarr v2 has no data type {dtype.name}",

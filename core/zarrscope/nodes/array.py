@@ -164,7 +164,8 @@ class Array:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of what is read at once: the inner chunk of an addressable shard, else the grid's chunk."""
+        """The shape of the smallest part that is read by itself: the inner chunk where there are shards that can be
+        read in parts, else the grid's chunk."""
         return self._stored.locator.chunk_shape
 
     @property
@@ -248,7 +249,7 @@ class Array:
         return out[()] if selection.scalar else out
 
     def _need_sound(self) -> None:
-        """Raises what is wrong with the documents, before anything is held against a shape that they may not tell."""
+        """Raises what is wrong with the documents, before an index is compared with a shape that may be a stand-in."""
         if self.metadata.defects:
             raise self._stored.located(self.metadata.defects[0].error)
 
@@ -369,7 +370,7 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = dict(self.attributes)
-        # A store that knows how to be opened again brings its settings along (stores/remote.py).
+        # A remote store pickles with its settings, and is opened again with them (stores/remote.py).
         knows = any("__reduce__" in kind.__dict__ for kind in type(self.store).__mro__[:-1])
         store = self.store if knows else self.store.url
         links = self.store.allow_outside

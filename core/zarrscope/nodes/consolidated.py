@@ -36,8 +36,8 @@ def follow(
     *,
     gone: tuple[Collection[str], Iterable[str]] = ((), ()),
 ) -> None:
-    """Brings the copies in step, after the documents: those changed (None: erased), and all at the keys and beneath the
-    prefixes that are `gone`. A failure leaves a warning that says so."""
+    """Updates the copies after their documents were changed (None: erased), and removes those at the keys and beneath the
+    prefixes in `gone`. A failure leaves a warning."""
     gone = frozenset(gone[0]), tuple(gone[1])
     if hierarchy.consolidated_metadata is not None:
         erased = [key for key in hierarchy.consolidated_metadata.documents if key in gone[0] or key.startswith(gone[1])]
@@ -78,8 +78,8 @@ def _repeat(
     changes: Mapping[str, bytes | None],
     gone: tuple[Collection[str], tuple[str, ...]],
 ) -> None:
-    """Repeats what concerns them in the copies that the group at the prefix `within` holds. Raises Conflict,
-    Unreadable, BadMetadata.
+    """Makes the same changes in the copies that the group at the prefix `within` holds. Raises Conflict, Unreadable,
+    BadMetadata.
 
     The document that holds them is parsed once, where that was not done when it was opened, and read through once more.
     """
@@ -162,7 +162,7 @@ def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mappi
         for name, value in copies.items():
             pointer = pointer_of([*above, name])
             if isinstance(value, Document):
-                document = document.set_text(pointer, value.text.strip())  # as it is spelled there, whatever it is
+                document = document.set_text(pointer, value.text.strip())  # with the spelling of the document
             elif value is not None:
                 document = document.set(pointer, value)
             elif document.has(pointer):

@@ -163,14 +163,15 @@ class NodeContext:
         if copied and documents is copied:
             self._from_consolidated.add(path)
         node = self._told(self.parsed(path, documents), passed_over)
-        if node is None and kind == "array":  # it is none any more
+        if node is None and kind == "array":  # the node is no array any more
             return self.node_at(path)
         if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
             return None
         return node if node is not None else self.implicit_group(path)
 
     def _is_misspelled(self, keys: Sequence[str]) -> bool:
-        """Whether the system takes these keys for those of a node of another name, in other case or another form."""
+        """Whether the file system ignores case or Unicode form, and these keys lead to a node with another spelling of
+        the name."""
         return any(self.store.files.spelled(key) != key for key in keys)
 
     def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
@@ -183,7 +184,8 @@ class NodeContext:
         return dict(documents_at(self.store, keys, cancelled))
 
     def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
-        """The node, with what has to be told of documents that access was denied to. Raises Denied for no node."""
+        """The node, with warnings about documents to which access was denied. Raises Denied where that leaves no
+        node."""
         if not passed_over:
             return node
         if node is None:
@@ -201,7 +203,7 @@ class NodeContext:
         return replace(node, warnings=(*node.warnings, *told))
 
     def _fetched(self, keys: Sequence[str], passed_over: list[Unreadable]) -> dict[str, bytes]:
-        """The documents that are there, and what access was denied to. The first other failure is raised."""
+        """The documents that exist, and the keys to which access was denied. The first other failure is raised."""
         found: dict[str, bytes] = {}
         for key, answer in self.answers(keys).items():
             if isinstance(answer, Denied | TooLarge):
@@ -218,7 +220,7 @@ class NodeContext:
             copies = self.consolidated_metadata.documents if self.consolidated_metadata is not None else {}
             wanted: list[str] = []
             for path in paths:
-                with suppress(Refused):  # whoever opens it tells
+                with suppress(Refused):  # opening the node raises it
                     keys = self.keys_of(clean_path(path))
                     wanted += keys if not any(key in copies for key in keys) else ()
             self.answers(wanted)
@@ -230,7 +232,7 @@ class NodeContext:
         return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
 
     def held(self, key: str, value: bytes) -> ParsedBytes:
-        """The document `value` as it was parsed when the hierarchy was opened, if it is the same still."""
+        """The parsed form of `value` that opening the hierarchy left, if the bytes are still the same."""
         known = self._parsed.get(key)
         return known if known is not None and known == value else ParsedBytes(value)
 
@@ -241,10 +243,10 @@ class NodeContext:
             self._document_cache.clear()
 
     def drop_stale_copies(self, path: str) -> bool:
-        """Uses no consolidated metadata any more where they lag behind the documents of the node at `path`.
+        """Stops using consolidated metadata if it is older than the documents of the node at `path`.
 
-        A program that extends an array rarely writes them anew. Costs one request for each document of the node, and
-        none where they are not used. Raises Unreadable, BadMetadata.
+        A program that extends an array rarely updates it. Costs one request for each document of the node, and none if
+        no consolidated metadata is in use. Raises Unreadable, BadMetadata.
         """
         if self.consolidated_metadata is None or self.prefers_own:
             return False
@@ -257,7 +259,8 @@ class NodeContext:
 
     @property
     def prefers_own(self) -> bool:
-        """A document of one's own costs no round trip here, and is never out of date."""
+        """Whether nodes' own documents are read first: on a local disk they cost no round trip, and they are never
+        stale."""
         return self.store.listable and not self.store.remote
 
     def keys_of(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
@@ -283,7 +286,8 @@ class NodeContext:
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
-        """The group that has no document but nodes beneath it; None when there are none. `listed`: its prefix is."""
+        """The implicit group at `path`: no document, but nodes beneath it; None when there are none. `listed`: its
+        prefix was seen in a listing."""
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
             return Node(path, group, {})
@@ -316,7 +320,7 @@ class NodeContext:
         return False
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
-        """The children without a group that holds nothing but the consolidated copy."""
+        """The children, without a group that exists only to hold the consolidated copy."""
         alone = self.dialect.consolidated_group
         if alone is None or self.consolidated_metadata is None or alone.rpartition("/")[0] != path.rstrip("/"):
             return found

@@ -163,7 +163,7 @@ def as_fill(value: Any, dtype: DataType) -> Fill:
     if dtype.numpy.fields is not None and not isinstance(value, np.void | tuple):
         return replace(undefined(dtype), defined=True)
     if dtype.numpy.kind in "SUV" and type(value) is int and value == 0:
-        return replace(undefined(dtype), defined=True)  # not the text "0"
+        return replace(undefined(dtype), defined=True)  # numpy would make it the text "0"
     try:
         if isinstance(value, str) and dtype.numpy.kind in "iufcb":
             raise ValueError("a text")

@@ -1,4 +1,5 @@
-"""Children of a group in a store that cannot list: what OME-Zarr metadata name, and what a web server's index names."""
+"""Children of a group in a store that cannot list: those named by OME-Zarr metadata, or by the index page of a web
+server."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def _declared_beneath(hierarchy: NodeContext, path: str) -> Iterator[str]:
         for declared in declared_paths(attributes):
             try:
                 full = clean_path(join_path(above, declared))
-            except Refused:  # leads out of the group: nobody's node (F.10)
+            except Refused:  # the path leads out of the group: no node of it (F.10)
                 continue
             if full.startswith(path.rstrip("/") + "/") and full != path:
                 names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None

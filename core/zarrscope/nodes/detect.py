@@ -87,7 +87,8 @@ def fetch(
 
 
 def need_telling(store: Store) -> None:
-    """Raises Denied where nobody can tell what `store` holds from what it denies: a copy would lack it in silence."""
+    """Raises Denied if the store gives one answer for denied and for absent values: a copy would silently lack the
+    denied ones."""
     if not store.tells_absence and not store.assumes:
         raise Denied(
             "The source does not tell what is missing from what may not be read, so a copy might lack something",
@@ -99,12 +100,12 @@ def need_telling(store: Store) -> None:
 
 
 def is_untold(error: Unreadable) -> bool:
-    """Whether it may be that nothing is there."""
+    """Whether the value may be absent rather than denied."""
     return isinstance(error, Denied) and error.untold
 
 
 def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
-    """The warning for documents that were passed over."""
+    """The warning about documents that could not be read and were skipped."""
     warnings: list[str] = []
     for error in [error for error in passed_over if not is_untold(error)][:5]:
         warnings.append(f"{error.key} was passed over: {error.message.rstrip('.')}")
@@ -150,7 +151,7 @@ def _detected_in(
 
 
 class PlainFolder:
-    """The root where no hierarchy begins, though some lie beneath: each node speaks its own dialect, v3 or v2."""
+    """A folder that is no hierarchy itself but holds some: each node beneath has its own dialect, v3 or v2."""
 
     @staticmethod
     def dialects() -> tuple[Dialect, ...]:
@@ -233,12 +234,12 @@ def found_in(
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
     if any(key in documents for key in LATE_PROBES):
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
-    ask(elsewhere)  # drafts keep the root's documents apart from what tells the dialect
+    ask(elsewhere)  # drafts keep the root's documents under other keys than the one that tells the dialect
     return Found(detected, documents, frozenset({*asked, *documents}))
 
 
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
-    """Whether the first documents tell the dialect, and nothing else of the root is worth a request."""
+    """Whether the first documents tell the dialect and all that is needed of the root."""
     try:
         detected = remembered.detected(documents, lenient)
         if detected is None:

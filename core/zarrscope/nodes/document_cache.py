@@ -101,7 +101,7 @@ class DocumentCache:
 
 
 def _lasts(error: ZarrscopeError) -> TypeGuard[Denied]:
-    """The server answers so of all that is not there: to ask again for each look would be a request in vain."""
+    """Whether this denial is the server's answer for every absent value, so that asking again is useless."""
     return isinstance(error, Denied) and error.untold
 
 

@@ -103,7 +103,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
     """Raises Conflict where keys lie at which an array at `path` would have its chunks, or nodes beneath it."""
     if not hierarchy.store.listable or path == "/":
         return
-    own = hierarchy.dialect.documents(path)  # attributes alone are what a creation left that was killed: see _store_new
+    own = hierarchy.dialect.documents(path)  # attributes without a node are left by a killed creation: see _store_new
     for prefix in hierarchy.dialect.erase(path, "array").prefixes:
         entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
         if entry is not None:
@@ -135,7 +135,7 @@ def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Map
             left = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
             if key != first or len(documents) == 1 or left is None:
                 raise
-            # There is no node, and we hold the lock: a creation was killed after it had written the attributes.
+            # There is no node and we hold the lock, so a killed creation left these attributes.
             hierarchy.store.set(key, value, expect=left[1])
     follow(hierarchy, {**documents})
 
@@ -171,7 +171,7 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
             store=hierarchy.url,
             key=document.key,
         )
-    # What was odd before may stay, and be mended; nothing becomes odd.
+    # Oddities that are already stored may stay or be mended; the edit must not add any.
     if after is not None and after.metadata.defects and not (before is not None and before.metadata.defects):
         raise after.metadata.defects[0].error.located(store=hierarchy.url)
     linked = hierarchy.store.files.links(document.key) > 1
@@ -204,7 +204,7 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
             key=hierarchy.dialect_of(node).documents(path, "array")[0],
             advice="Open it again, then resize it.",
         )
-    if metadata.problem is not None:  # of what is not understood, the chunk grid may be a part
+    if metadata.problem is not None:  # the chunk grid may be among what is not understood
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
     for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed):
         stored = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
@@ -222,8 +222,10 @@ def _resized(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(key, members and their new values) of each document that tells the shape."""
     try:
-        old, new = (dialect.write(path, each, {}) for each in (before, after))  # attributes may be large, and stay
-    except Unsupported:  # a codec of which nothing is known: the shape is told all the same
+        old, new = (
+            dialect.write(path, each, {}) for each in (before, after)
+        )  # attributes may be large, and stay as they are
+    except Unsupported:  # the codec is unknown, but the shape can be changed all the same
         yield dialect.documents(path, "array")[0], {"shape": [*after.shape]}
         return
     for key, value in new.items():
@@ -341,7 +343,7 @@ def need_spelling(hierarchy: NodeContext, path: str) -> None:
 def need_understanding(hierarchy: NodeContext, node: Node) -> None:
     """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
     for report in node.metadata.extensions:
-        of_all = bool(report.key)  # a document that is not the node's own demands it: for the whole hierarchy
+        of_all = bool(report.key)  # the extension comes from another document, and applies to the whole hierarchy
         if report.outcome is ExtensionOutcome.REFUSED and (report.passable or of_all):
             raise ReadOnly(
                 f"{node.path} demands the {report.point} {report.name!r}, which is not understood here",

@@ -229,7 +229,7 @@ class Group:
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
 
     def _need_listing(self) -> None:
-        """Raises where the group demands what keeps its children from being listed."""
+        """Raises if the group demands an extension without which its children cannot be listed."""
         if (problem := self.metadata.listing_problem) is not None:
             raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
 

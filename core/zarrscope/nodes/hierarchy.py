@@ -230,7 +230,7 @@ class Hierarchy(ChangingHierarchy):
     def demands_above(self, path: str) -> tuple[str, ...]:
         """Tells what groups above a node demand that zarrscope does not understand: it may change what is beneath.
 
-        It is to be told with a node that is opened by its path: from the groups themselves nothing beneath is listed.
+        Show it with a node that is opened by its path; the groups themselves refuse to list what is beneath.
 
         Parameters
         ----------

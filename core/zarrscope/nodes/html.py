@@ -123,7 +123,7 @@ def _array(array: _Array) -> Iterator[tuple[str, str]]:
             yield "Shards", _shape(array.shards)
         yield "Fill value", repr(array.fill_value)
     except ZarrscopeError:
-        pass  # the problem is told beneath
+        pass  # the summary shows the problem below
     codecs = [f"{c.spelled or c.name} {c.configuration if c.configuration else ''}".strip() for c in metadata.codecs]
     yield "Codecs", " → ".join(codecs)
 

@@ -1,7 +1,7 @@
-"""Lists and masks of positions: `array.oindex` along each axis for itself, `array.vindex` point by point.
+"""Indexing by lists and masks: `array.oindex` takes positions along each axis, `array.vindex` single points.
 
-The positions are grouped by the chunks that they lie in (model/scattered.py). Reading takes of each group the smallest
-box that holds it, one group after the other. Writing changes each chunk once.
+The positions are grouped by chunk (model/scattered.py). Reading reads, group after group, the smallest box that holds
+its positions. Writing changes each chunk once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class OrthogonalIndexer:
     """`oindex[[0, 5], :, mask]`: an integer, a slice, a list of integers or a mask for each axis.
 
-    Writing takes what numpy's broadcasting takes. Of an element that is named twice the last value stays.
+    Values are broadcast as in numpy. An element that is named twice keeps the last value.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class OrthogonalIndexer:
 class PointIndexer:
     """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together, or a mask of its shape.
 
-    Writing takes what numpy's broadcasting takes. Of an element that is named twice the last value stays.
+    Values are broadcast as in numpy. An element that is named twice keeps the last value.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:
 
 
 def _boxes(positions: NDArray[np.intp], edges: Edges) -> list[tuple[slice, Any, NDArray[np.intp]]]:
-    """Per chunk touched: the span to read, where in it the positions lie, and where in the result they go."""
+    """For each chunk touched: the slice to read, the positions within it, and their places in the result."""
     found = []
     for group in grouped(positions, edges):
         own = positions[group.members]

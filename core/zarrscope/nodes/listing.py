@@ -77,7 +77,7 @@ def _with_documents(
         documents = {key: each for key, each in held.items() if isinstance(each, bytes)}
         if documents:
             yield child.of(child.kind, partial(_look, hierarchy, path, child.name, documents))
-        else:  # a group without a document of its own, or one that cannot be read
+        else:  # an implicit group, or one whose document cannot be read
             yield Child(child.name, child.kind, error=error)
 
 
@@ -187,7 +187,7 @@ def _surveyed(
 
 
 def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
-    """A child without any of these documents: None, or a group that has nodes beneath it."""
+    """The implicit group of that name, for a child without any of these documents; None if it is no group."""
     where = join_path(path, name)
     prefix = hierarchy.dialect.listing(where)
     try:
@@ -206,7 +206,7 @@ def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
 def _with_kinds(
     hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
-    """The children that turn out to be nodes; kinds from their documents, fetched side by side."""
+    """Yields the children that are nodes, with the kinds that their documents tell, fetched side by side."""
     keys = {child.name: hierarchy.outline_of(join_path(path, child.name)) for child in batch if child.kind is None}
     copies = hierarchy.consolidated_metadata.documents if hierarchy.consolidated_metadata is not None else {}
     documents: dict[str, StoredDocument] = {
@@ -242,8 +242,8 @@ def _with_kinds(
 def _child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
 ) -> Child | None:
-    """The child that these documents make, None where they make none. What they say is left for later where the kind
-    shows at a glance; all its documents are read then where these are not the `whole` of them."""
+    """The child that these documents describe, None if they describe no node. If the kind is evident, the rest is
+    parsed on demand, after reading the remaining documents unless these are the `whole` set."""
     where = join_path(path, name)
     kind = _claimed(hierarchy, where, documents) if documents else None
     if kind is not None:
@@ -269,7 +269,7 @@ def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
 def _look(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
 ) -> Insight:
-    """The node or the error that a child's documents give. None: they are read now."""
+    """Parses a child's documents to the node or an error. With None it reads them first."""
     where = join_path(path, name)
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.parsed(where, documents)
@@ -281,7 +281,7 @@ def _look(
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:
-    """The oddities in the documents of a node that still opens."""
+    """What is wrong in the documents of a node that opens nonetheless."""
     return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
 
 
@@ -296,7 +296,7 @@ def _copied(hierarchy: NodeContext, copies: ConsolidatedMetadata, path: str) -> 
         keys = hierarchy.dialect.documents(where)
         documents = {key: copies.documents[key] for key in keys if key in copies.documents}
         made = _child(hierarchy, path, child.name, documents) if documents else None
-        if made is None and not documents:  # documents of nodes lie beneath, so it is a group
+        if made is None and not documents:  # nodes lie beneath, so it is an implicit group
             made = Child(child.name, "group", GroupMetadata(hierarchy.dialect.name, implicit=True))
         if made is not None:
             made.origin = "consolidated"
