@@ -36,8 +36,8 @@ def follow(
     *,
     gone: tuple[Collection[str], Iterable[str]] = ((), ()),
 ) -> None:
-    """Updates the copies after their documents were changed (None: erased), and removes those at the keys and beneath the
-    prefixes in `gone`. A failure leaves a warning."""
+    """Updates the copies after their documents were changed (None: erased), and removes those at the keys and beneath
+    the prefixes in `gone`. A failure leaves a warning."""
     gone = frozenset(gone[0]), tuple(gone[1])
     if hierarchy.consolidated_metadata is not None:
         erased = [key for key in hierarchy.consolidated_metadata.documents if key in gone[0] or key.startswith(gone[1])]

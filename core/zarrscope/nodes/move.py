@@ -121,7 +121,7 @@ class _Cancelled(Exception):
 
 
 class _Gone(Conflict):
-    """The node to move or copy does not exist any more."""
+    """The node to move or copy was erased meanwhile."""
 
 
 class _Carrying:
@@ -177,7 +177,7 @@ class _Carrying:
             )
 
     def _make_room(self, moving: bool) -> None:
-        """Looks that the node is still there, and nothing at the new place (or erases that); makes the groups above."""
+        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it."""
         self.dialect, self.kind = need_node(self.source, self.path)
         self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url
@@ -327,7 +327,7 @@ class _Carrying:
             if not self.keys:
                 raise self._gone()
         except BaseException as error:
-            if not isinstance(error, Conflict) or isinstance(error, _Gone):  # else others are at work there
+            if not isinstance(error, Conflict) or isinstance(error, _Gone):  # otherwise another process writes there
                 with suppress(ZarrscopeError):
                     erase_node(self.target, self.target.dialect, self.to, self.kind)
             raise
@@ -356,7 +356,8 @@ class _Carrying:
         shared().share(_batches(pairs, VALUES_AT_ONCE if source.remote else 1), work)
 
     def _store_documents(self, pairs: list[tuple[str, str]]) -> None:
-        """The deepest first, the node's own last; each atomically, and only where nothing is."""
+        """Stores the documents, the deepest first, the node's own last; each atomically, and only where nothing is
+        stored."""
         values = fetch(self.source.store, [key for key, _ in pairs])
         self._need_same(values)
         last = self.dialect.documents(self.path)
@@ -416,7 +417,7 @@ class _Carrying:
 
     # ------------------------------------------------------------------ which keys
     def _keys(self) -> Iterator[tuple[str, str]]:
-        """(old key, new key) of all that is stored; of all that may be, where the store cannot list."""
+        """Yields (old key, new key) for every stored key; where the store cannot list, for every key that may exist."""
         store = self.source.store
         copies = {holder_of(self.dialect)} - {*self.dialect.documents(self.path)} if self.path == "/" else ()
         own = {key for key, _ in self.pairs}
@@ -453,7 +454,8 @@ class _Carrying:
 
 
 class _Own:
-    """Which keys are documents of nodes: all where documents lie apart, else those that the path of a key names."""
+    """Tells documents of nodes from other keys: by prefix where documents are stored apart from chunks, else by the
+    name at the end of the key."""
 
     def __init__(self, dialect: Dialect, path: str) -> None:
         self._dialect = dialect
@@ -469,13 +471,13 @@ class _Own:
 
 
 def _alike(one: Dialect, other: Dialect) -> bool:
-    """Documents and chunks of both have the same form and the same keys."""
+    """Whether both hierarchies write documents and chunks in the same form under the same keys."""
     keys = [(each.name, each.documents("/a/b"), each.chunk_keys("/a/b", 2)) for each in (one, other)]
     return keys[0] == keys[1]
 
 
 def _overlap(source: Store, path: str, target: Store, to: str, prefixes: tuple[tuple[str, str], ...]) -> bool:
-    """One place lies within the other: by path in the same store, by folder in two that share files."""
+    """Whether one place lies within the other: by path in one store, by folder for two stores that share files."""
     if source.url == target.url:
         return f"{to}/".startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(f"{to}/")
     for prefix, other in prefixes:

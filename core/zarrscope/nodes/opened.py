@@ -66,11 +66,11 @@ class Opened:
         if not isinstance(now, ArrayMetadata) or _stored(now) != _stored(self.metadata):
             raise Conflict(f"Something else is at {self.path} since the array was opened", advice=advice, **place)
         smaller = len(now.shape) != len(shape) or any(n < m for n, m in zip(now.shape, shape, strict=True))
-        if smaller and not (self.copied and not writing):  # a copy may come to be seen before the document does
+        if smaller and not (self.copied and not writing):  # a consolidated copy may become visible before the document
             raise Conflict(f"The array {self.path} became smaller since it was opened", advice=advice, **place)
 
 
 def _stored(metadata: ArrayMetadata) -> tuple[object, ...]:
-    """How and where chunks are stored."""
+    """What must stay the same for the chunks to be this array's: data type, grid, keys, codecs, fill value."""
     keys = metadata.keys, metadata.alternative_keys
     return metadata.dtype, metadata.grid, keys, metadata.codecs, metadata.fill, metadata.transformers

@@ -239,7 +239,7 @@ def _initial_path(hierarchy: Hierarchy, path: str) -> str:
 
 
 def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
-    """The title of the dialect that is there in place of the one that the address says; "" where none is."""
+    """The title of the dialect that is found instead of the one that the address names; "" where none is."""
     from zarrscope.stores.address import store_at
 
     try:
@@ -250,7 +250,8 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
 
 
 def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
-    """The hierarchy that an object's node lies in; where none is about it, or another, the one that begins at it."""
+    """Opens the hierarchy around the node of an object, or, where no hierarchy around it has the node, the one that
+    begins at it."""
     if given.path == "/":
         return _opened(store, mode, *how)
     if mode in ("r", "r+"):

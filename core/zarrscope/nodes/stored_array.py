@@ -189,10 +189,11 @@ class StoredArray:
         if keys is not self.metadata.keys:
             self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
         self.set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
-        self._identity = identity  # the same chunks, for whoever cached them
+        self._identity = identity  # the array still shows the same chunks, so caches stay valid
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
-        """Before writing: a chunk written under other keys than those that are there would hide them."""
+        """Settles the key encoding before writing: a chunk written under other keys than the existing ones would hide
+        them."""
         if self.metadata.alternative_keys and selection.size:
             at = tuple(int(p[0]) for p in selection.positions)
             edges = [self.locator.edges(axis) for axis in range(self.ndim)]
@@ -210,7 +211,7 @@ class StoredArray:
         except BadChunk as error:
             failed = error
             if self.locator.tiers and self.store.remote and self.locator.forget(self.locator.key(chunk)):
-                for _, payload in self.locator.fetch([chunk]):  # the remembered shard index may have been out of date
+                for _, payload in self.locator.fetch([chunk]):  # the cached shard index may have been outdated
                     if payload is None:
                         return np.full(shape, self.fill_value, self.dtype)
                     if not isinstance(payload, ZarrscopeError) and payload != data:
@@ -235,7 +236,7 @@ class StoredArray:
         return self.located(error, self.locator.key(chunk))
 
     def check_size(self, shape: tuple[int, ...]) -> None:
-        """Refuses what is too large before its memory is asked for (spec F.2)."""
+        """Refuses a chunk that is too large, before allocating memory for it (spec F.2)."""
         from zarrscope.codecs.limits import MAX_CHUNK_BYTES
 
         size = prod(shape) * max(1, self.dtype.itemsize)
@@ -263,9 +264,9 @@ class StoredArray:
                 yield chunk, payload
 
     def _is_stale(self, chunk: ChunkIndex, forgotten: set[str]) -> bool:
-        """Whether a remembered shard index may have been out of date: it is forgotten once, whatever fails after."""
+        """Whether a cached shard index may have been outdated. It is dropped once; a second failure is final."""
         if not self.store.remote:
-            return False  # each is read anew
+            return False  # indexes of local shards are not cached
         key = self.locator.key(chunk)
         if key not in forgotten:
             if not self.locator.forget(key):
@@ -325,8 +326,8 @@ class StoredArray:
 
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
-        with context.store.lock():  # who grew it back meanwhile would write chunks that are then erased
-            outside = keys_outside(self, shape)  # whatever keeps us from knowing them shall change nothing
+        with context.store.lock():  # a writer who grows it again meanwhile would have its chunks erased
+            outside = keys_outside(self, shape)  # a failure to list them must come before any change
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
         self.set_metadata(metadata)
@@ -351,7 +352,7 @@ class StoredArray:
     def need_unchanged(self, *, writing: bool) -> None:
         """Raises NotFound or Conflict where the array was erased since it was opened, or another is there (opened.py).
 
-        Of one that no hierarchy opened nothing is known.
+        For an array without a hierarchy this cannot be checked.
         """
         if self.opened is not None:
             self.opened.check(self.documents, self.shape, writing=writing)

@@ -30,7 +30,8 @@ class DocumentEdit:
 
 
 def rehearse_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
-    """What `save_together` would do, for each edit. Raises what it would raise, as far as that can be known before."""
+    """Tells what `save_together` would do for each edit. Raises what it would raise, as far as can be known in
+    advance."""
     told = []
     for edit in edits:
         log: list[Operation] = []
@@ -73,7 +74,7 @@ def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
 
 
 def _take_back(done: list[tuple[DocumentEdit, Document]]) -> list[DocumentEdit]:
-    """Stores again what was stored before, the latest first; those for which that failed."""
+    """Restores the documents that were saved, in reverse order. Returns the edits for which that failed."""
     kept = []
     for edit, document in reversed(done):
         try:

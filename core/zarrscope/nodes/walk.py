@@ -90,6 +90,6 @@ class Tree:
                     if self.cancelled():
                         break
                     self._keys.add(key)
-            except Unreadable:  # one folder that cannot be read shall not hide all others
+            except Unreadable:  # one unreadable folder must not hide all others
                 self._by_level, self._keys = True, None
         return self._keys

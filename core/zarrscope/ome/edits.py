@@ -39,7 +39,7 @@ def edit(pointer: str, value: Any) -> Edit:
 
 
 def base_of(attributes: Mapping[str, Any]) -> str:
-    """Where the OME keys stand: "/ome" since 0.5, "" before."""
+    """The pointer to the OME keys: "/ome" since 0.5, "" before."""
     return "/ome" if block(attributes)[0] is not attributes else ""
 
 
@@ -79,7 +79,7 @@ def axes_at(attributes: Mapping[str, Any], index: int = 0) -> tuple[str, Sequenc
 
 
 def _intrinsic(entry: Mapping[str, Any], systems: Sequence[Any]) -> int:
-    """Which coordinate system the levels lead to; the first where they do not tell."""
+    """The index of the coordinate system that the levels are mapped to; the first where they name none."""
     names = [system.get("name") if isinstance(system, Mapping) else None for system in systems]
     datasets = entry.get("datasets")
     for dataset in datasets if isinstance(datasets, list) else ():
@@ -175,7 +175,7 @@ def set_channel(
 
 
 def _members(change: ChannelEdit) -> dict[str, Any]:
-    """The members that stand beside the window."""
+    """The new members of a channel, its window left out."""
     found: dict[str, Any] = {}
     if change.label is not None:
         found["label"] = change.label
@@ -251,7 +251,8 @@ def _added(
     change: ChannelEdit,
     limits: tuple[float, float] | None,
 ) -> list[Edit]:
-    """Channels that the metadata do not list yet: all of them are stated, for a reader counts them."""
+    """Adds channels that the metadata do not list yet: all up to the last, because readers identify channels by
+    position."""
     made = [item if isinstance(item, Mapping) else _new_channel(i, limits) for i, item in enumerate(listed)]
     made += [_new_channel(i, limits) for i in range(len(listed), total)]
     new = {**made[channel], **members}

@@ -165,7 +165,7 @@ def _entry(
         stated = entry.get("axes")
         strings = isinstance(stated, list) and any(isinstance(a, str) for a in stated)
         version = "0.3" if strings else "0.4" if stated else "0.1"
-    # In 0.6 these lead to other coordinate systems, one of which is the intrinsic one: they are no second step.
+    # In 0.6 these map the intrinsic coordinate system to others, so they are no second step of a level.
     outer = None if "coordinateSystems" in entry else entry.get("coordinateTransformations")
     datasets: list[Dataset] = []
     for item in listed[:MAX_DATASETS]:
@@ -311,12 +311,12 @@ def number(value: Any) -> float | None:
 
 
 def listed(value: Any) -> list[Any]:
-    """The value where it is a list; else an empty one."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: Any) -> str:
-    """The value where it is text; else ""."""
+    """The value if it is text, else ""."""
     return value if isinstance(value, str) else ""
 
 
@@ -399,7 +399,7 @@ def _image_label(
 
 
 def _label_properties(value: Any) -> Mapping[int, Mapping[str, Any]] | None:
-    """`properties` of `image-label` by label value; of a value that stands there twice, all that is said."""
+    """The `properties` of `image-label` by label value. Entries that repeat a value are merged."""
     stated = value.get("properties") if isinstance(value, Mapping) else None
     if not isinstance(stated, list):
         return None

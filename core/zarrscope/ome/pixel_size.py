@@ -2,8 +2,8 @@
 
 The specification: spec E.2; https://ngff.openmicroscopy.org. A level's scale is the pixel size times how much coarser
 the level is (its factor). To mend the pixel size is to recompute the scale of every level by its factor, and the
-translation with it: what a level lies apart from the finest one grows with the pixel, the place of the finest stays.
-A factor that contradicts the shapes of the arrays is replaced by the one that the shapes tell. Pure: nothing is opened.
+translation with it: a level's offset from the finest level grows with the pixel, and the finest level stays in place. A
+factor that contradicts the shapes of the arrays is replaced by the one that the shapes tell. Pure: nothing is opened.
 
     sizes = pixel_sizes(group.attributes, shape_of=shapes.get)
     [axis.name for axis in sizes.axes], sizes.sizes, sizes.factors
@@ -134,7 +134,7 @@ def _fraction(value: Any) -> Fraction:
 
 @dataclass(slots=True)
 class _Pyramid:
-    """An entry taken apart."""
+    """One entry of `multiscales`: its axes, levels and factors."""
 
     at: str
     axes: tuple[Axis, ...]
@@ -195,7 +195,8 @@ class _Pyramid:
 
 
 def _by_shapes(fine: int, coarse: int) -> Fraction:
-    """How much coarser: a whole number where rounding up or down by it gives that length."""
+    """How much coarser a level is by its shape: a whole number where dividing by it, rounded up or down, gives that
+    length."""
     if not fine or not coarse:
         return _ONE
     near = max(1, round(fine / coarse))
@@ -410,7 +411,7 @@ def spelled(value: Fraction, whole: bool = False) -> str:
 
 
 def _new_scale(found: _Pyramid, level: int, scales: Mapping[int, Fraction]) -> list[Edit]:
-    """A scale where the level states none. Axes of which no size is known have that of their factor."""
+    """The edits that add a scale to a level without one. An axis of unknown pixel size gets its factor as the scale."""
     steps = found.levels[level]
     numbers = [
         float(spelled(scales[axis] if axis in scales else found.factor(level, axis)[0])) for axis in range(found.rank)
@@ -425,7 +426,8 @@ def _new_scale(found: _Pyramid, level: int, scales: Mapping[int, Fraction]) -> l
 
 
 def _upgraded(attributes: Mapping[str, Any], found: _Pyramid) -> list[Edit]:
-    """What makes an image of 0.1 to 0.3 one of 0.4: axes that are objects, and the version where one is stated."""
+    """The edits that turn an image of 0.1 to 0.3 into 0.4: axes as objects, and the version number where one is
+    stated."""
     ome, base = block(attributes)[0], base_of(attributes)
     axes = [{"name": axis.name} | ({"type": axis.type} if axis.type else {}) for axis in found.axes]
     edits = [edit(f"{found.at}/axes", axes), edit(f"{found.at}/version", "0.4")]

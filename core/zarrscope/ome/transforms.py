@@ -132,7 +132,7 @@ def _end(value: Any) -> str | None:
 
 
 def _way(edges: _Graph, source: str, target: str) -> list[tuple[Mapping[str, Any], bool]]:
-    """The fewest transformations from one system to the other."""
+    """The shortest chain of transformations from one system to the other."""
     came: dict[str, tuple[str, Mapping[str, Any], bool] | None] = {source: None}
     queue = deque([source])
     while queue and target not in came:
@@ -379,7 +379,7 @@ _KEEPS = ("scale", "translation", "identity", "rotation", "mapAxis")
 
 
 def _rank_after(step: Mapping[str, Any], source: Rank) -> Rank:
-    """How many axes a transformation makes, whose parameters were checked; None where only arrays tell."""
+    """The number of axes that a (checked) transformation gives; None where only its parameter array tells."""
     kind = str(step["type"])
     own = step.get(kind)
     if kind in _KEEPS or kind == "affine":  # a vector, a matrix or an order, with one entry for each axis that is made

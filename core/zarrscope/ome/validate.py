@@ -37,8 +37,8 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, what is wrong there, and how
-    strongly the text demands otherwise."""
+    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, what is wrong there, and
+    whether the rule is a MUST or a SHOULD."""
 
     pointer: str
     message: str
@@ -476,7 +476,7 @@ def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str)
             if len(told) > _MOST_OF_MODELS:
                 more = len(told) - _MOST_OF_MODELS
                 found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings"))
-        except Exception as error:  # its models are made for metadata that are nearly right
+        except Exception as error:  # its models fail in unexpected ways on metadata that are badly wrong
             message = f"ome-zarr-models cannot judge this: {type(error).__name__}: {error}"
             found.append(Violation(f"/{name}", message, "should"))
     return found

@@ -24,7 +24,7 @@ def cores() -> int:
 
 
 def _quotas(controls: str, membership: str) -> Iterator[float]:
-    """Cores' worth of time that each group this process is in may use, the groups around it among them."""
+    """The quota, in cores, of each control group that contains this process."""
     for line in _text(membership).splitlines():
         _, _, rest = line.partition(":")
         names, _, path = rest.partition(":")
@@ -39,7 +39,7 @@ def _quotas(controls: str, membership: str) -> Iterator[float]:
             else:
                 numbers = _text(os.path.join(folder, "cpu.max")).split()
             if len(numbers) == 2 and all(number.strip().isdigit() for number in numbers) and int(numbers[1]):
-                yield int(numbers[0]) / int(numbers[1])  # without a limit it says "max", or −1
+                yield int(numbers[0]) / int(numbers[1])  # without a limit the file says "max", or −1
 
 
 def _text(path: str) -> str:

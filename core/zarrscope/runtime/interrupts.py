@@ -85,16 +85,16 @@ def _deliver(number: int, frame: FrameType | None) -> None:
 
 
 def begin() -> InterruptibleOperation | None:
-    """From here on an interrupt waits; None where that is so already, or cannot be. Give what it returns to `end`."""
+    """Begins to hold interrupts back. Returns what `end` takes; None if they already wait, or cannot be held here."""
     global _active
     if _ident() != _main:
         return None
     handler = _get_handler(_INTERRUPT)
     if handler is _default:
-        operation = _active = InterruptibleOperation(False)  # known before it can be asked for
+        operation = _active = InterruptibleOperation(False)  # assigned before a signal can look for it
         try:
             _set_handler(_INTERRUPT, _deliver)
-        except ValueError:  # a second interpreter in this process: no signals come here
+        except ValueError:  # a sub-interpreter receives no signals
             return None
         return operation
     if handler is _deliver and _active is None:
@@ -218,14 +218,15 @@ def current() -> InterruptibleOperation | None:
 
 
 def check() -> None:
-    """Here the operation can stop. Raises Interrupted, in the main thread once for each signal."""
+    """A point at which the operation can stop: raises Interrupted if a signal came, in the main thread once for each
+    signal."""
     operation = current()
     if operation is not None and operation.signal:
         stop(operation)
 
 
 def stop(operation: InterruptibleOperation) -> None:
-    """Raises Interrupted for an operation that a signal came for."""
+    """Raises Interrupted if a signal came for the operation."""
     if _ident() == _main:
         if operation.told:
             return
@@ -250,7 +251,7 @@ class adopt:
 
 
 def wait(happened: Callable[[float], T]) -> T:
-    """Calls `happened(seconds)`, which waits so long at most, until it gives something true. Raises Interrupted."""
+    """Calls `happened(seconds)`, which waits at most that long, until it returns true. Raises Interrupted."""
     while not (found := happened(LOOK_SECONDS)):
         check()
     return found

@@ -20,7 +20,7 @@ from zarrscope.runtime.tuning import KEPT_BYTES, KEPT_FROM
 
 
 def take(size: int) -> NDArray[np.uint8] | None:
-    """Memory for a result of so many bytes, of whatever content; None where it is to be had in the usual way only."""
+    """Pooled memory of `size` bytes with undefined content for a result; None where numpy should allocate it."""
     return _pool.take(size) if is_owned() and KEPT_FROM <= size <= KEPT_BYTES else None
 
 
@@ -36,7 +36,7 @@ class Pool:
         """The same thread may come again: a result may go while memory for another is looked for."""
 
     def take(self, size: int) -> NDArray[np.uint8] | None:
-        """`size` bytes of whatever content; None where they are to be had in the usual way only."""
+        """Lends `size` bytes with undefined content; None where the pool cannot, and numpy should allocate."""
         if not self.possible:
             return None
         chosen = None
@@ -57,7 +57,7 @@ class Pool:
     def give_back(self, memory: mmap.mmap, advice: int) -> None:
         try:
             memory.madvise(advice)
-        except OSError:  # not with this memory: it goes back to the system
+        except OSError:  # this memory cannot be marked as free, so it is unmapped
             return
         with self._guard:
             self.waiting.append(memory)
@@ -80,7 +80,7 @@ _pool = Pool()
 
 
 def give_back() -> None:
-    """Has the C library return freed memory to the system, in a process of our own.
+    """Makes the C library return freed memory to the system, if the process is an application's own.
 
     glibc keeps what threads freed, buffers of some hundred KiB among it, for itself: of 64 MiB of dropped chunks 80 MiB
     stayed. Takes some milliseconds.

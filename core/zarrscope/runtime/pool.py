@@ -60,7 +60,7 @@ class Pool:
 
     @uninterrupted
     def put(self, priority: int, job: Callable[[], None]) -> None:
-        """Queues `job`. Where no thread can be had at all, it is run here and now."""
+        """Queues `job`. If no thread can be started at all, runs it at once in this thread."""
         with self._wake:
             heapq.heappush(self._heap, (priority, next(self._order), job))
             start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
@@ -83,7 +83,7 @@ class Pool:
                     self._run(left)
 
     def _may_begin(self) -> bool:
-        """Whether the first of the heap may be begun by one more thread."""
+        """Whether one more thread may start the most urgent job."""
         if not self._heap:
             return False
         if self._heap[0][0] <= Priority.VISIBLE:
@@ -114,7 +114,7 @@ class Pool:
                 urgent = priority <= Priority.VISIBLE
                 self._count(urgent, 1)
             self._run(job)
-            del job  # what it holds must not live on while the thread waits
+            del job  # else the waiting thread would keep the job's data alive
 
     def _count(self, urgent: bool, by: int) -> None:
         if urgent:

@@ -73,7 +73,7 @@ class Ticket:
         return self._finished
 
     def cancel(self) -> None:
-        """No callback comes after this. Queued work is dropped, running work is told."""
+        """No callback comes after this. Queued work is dropped; running work sees `cancelled()` become true."""
         self._cancelled = True
 
     def is_cancelled(self) -> bool:
@@ -91,11 +91,11 @@ class Background:
         self._pressed = threading.Lock()
         self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
         held = self._holders.__len__
-        # What is fetched ahead shares the network, or Python's lock, with what comes to be waited for meanwhile.
+        # Prefetching shares the network and the GIL with requests that somebody waits for.
         self.fetch_pool = Pool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
         self.file_pool = Pool("files", min(FILE_THREADS, fetch_threads), 1, held)
-        # One core is left to whoever asks: it decodes too while it waits (`share`, ChunkLoader.read), or it is a user
-        # interface that has to answer.
+        # One core is left for the calling thread: it decodes too while it waits (`share`, ChunkLoader.read), or it is a
+        # user interface.
         self.decode_pool = Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, held)
         _backgrounds.add(self)
 
@@ -156,7 +156,7 @@ class _SharedLoop(Generic[T]):
         self._calm = threading.Condition(threading.Lock())
         self._error: BaseException | None = None
         operation = current()
-        # What cleans up after an interrupt is not stopped by that one.
+        # Cleaning up after an interrupt must not be stopped by the same interrupt.
         self._operation = None if operation is None or operation.told else operation
 
     def help(self) -> None:
@@ -168,7 +168,7 @@ class _SharedLoop(Generic[T]):
             with adopt(self._operation):
                 self._run()
         except Interrupted:
-            pass  # it is raised where it came
+            pass  # the error was stored and is raised by `finish`
         finally:
             with self._calm:
                 self._busy -= 1
@@ -176,7 +176,7 @@ class _SharedLoop(Generic[T]):
                     self._calm.notify_all()
 
     def finish(self) -> None:
-        """The caller's own share, then waiting for those who have begun."""
+        """Does the caller's own part of the work, then waits for the helpers that have begun."""
         try:
             self._run()
         finally:
@@ -263,7 +263,7 @@ class Owner:
             return False
         try:
             self._post(guarded)
-        except Exception:  # the window or loop behind it is gone
+        except Exception:  # the window or event loop was closed
             log().debug("A result could not be posted to its owner", exc_info=True)
             return False
         return True
@@ -354,14 +354,14 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        # Its methods are C: an interrupt comes before or after them.
+        # SimpleQueue is written in C, so an interrupt comes before or after its methods, never within.
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def __call__(self, call: Callable[[], None]) -> None:
         self._calls.put(call)
 
     def run(self) -> int:
-        """Runs what has come so far; how many calls that were."""
+        """Runs the calls that have come so far, and returns their number."""
         calls = self._calls.qsize()
         for _ in range(calls):
             self._calls.get()()

@@ -108,7 +108,8 @@ def split_address(text: str) -> Address:
 
 
 def absolute_address(text: str) -> str:
-    """The same address, from every folder: a path from the root on; of a link to a viewer, that of its volume.
+    """The address in a form that is valid from every folder: an absolute path; for a link to a viewer, the address of
+    its volume.
 
     What is no address stays as it is: whoever opens it says why.
     """
@@ -194,7 +195,7 @@ def _path_first(text: str) -> Address | None:
 
 
 def _path_remark(path: str) -> tuple[str, ...]:
-    """A sentence where a path that exists reads like an address, too."""
+    """A remark for an existing path that could also be read as an address."""
     from zarrscope.stores.address_text import cleaned, parts_of
 
     try:
@@ -207,7 +208,7 @@ def _path_remark(path: str) -> tuple[str, ...]:
 
 
 def _placed(place: Place) -> Address:
-    """An address without chains."""
+    """The store and node of an address that has no chained parts."""
     from zarrscope.stores.address_text import SCHEME
 
     if place.is_path:
@@ -253,7 +254,7 @@ def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
     place, inner = path, ""
     while not any(os.path.isfile(place + ending) for ending in kind.endings):
         above, name = os.path.split(place)
-        if above == place:  # there is no such store yet
+        if above == place:  # nothing exists there yet
             place, inner = path, ""
             break
         place, inner = above, _join(name, inner)
@@ -376,7 +377,7 @@ def _is_archive(url: str) -> bool:
 
 
 def _above(url: str) -> tuple[str, str] | None:
-    """The store one level up, and the name that leads back; None at the top."""
+    """The address of the store one level up, with the name that leads back down; None at the top."""
     scheme, inner, outer = _chain_parts(url)
     if outer:
         if not inner:

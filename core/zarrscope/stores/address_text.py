@@ -88,7 +88,7 @@ def cleaned(text: str) -> Cleaned:
     text, dialect = _bare(text), ""
     remarks: tuple[str, ...] = ()
     if text[:4].lower() == "http":
-        from zarrscope.stores.pasted_links import volume_in  # plain paths do without json and urllib
+        from zarrscope.stores.pasted_links import volume_in  # plain paths need neither json nor urllib
 
         if (found := volume_in(text)) is not None:
             text, remarks = _bare(found.address), (found.remark,)
@@ -180,7 +180,7 @@ def place_in(text: str, *, windows: bool = False) -> Place:
 
 
 def _expanded(text: str, windows: bool) -> str:
-    """With the home and the variables in place of their names, as a shell puts them."""
+    """Expands ~ and variables, as a shell does."""
     rules = ntpath if windows else posixpath
     if not text.startswith("~") and "$" not in text and not (windows and "%" in text):
         return text

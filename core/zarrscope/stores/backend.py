@@ -36,7 +36,7 @@ class Listed(NamedTuple):
 class Backend:
     """The inner side of a store: flags that say what this one can do, and methods that do it."""
 
-    url: str = PublicAddress()  # type: ignore[assignment]  # of what is set, only the public face is kept
+    url: str = PublicAddress()  # type: ignore[assignment]  # assigning keeps only the public form of the address
     listable: bool = True
     writable: bool = True
     remote: bool = False
@@ -53,7 +53,7 @@ class Backend:
 
     # ------------------------------------------------------------------ for stores to override
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
-        """Raises `too_large` where that is known before all was read; what is returned is compared with it besides."""
+        """Reads one value. It may raise `too_large` early; the caller compares the result with `limit` anyhow."""
         raise NotImplementedError  # each store has its own way
 
     def _get_many(
@@ -125,7 +125,8 @@ class Backend:
                 yield Entry(name, bool(slash))
 
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
-        """Names beneath a prefix of a store that cannot list, where something there names them; else None."""
+        """The names of folders beneath a prefix, for a store that cannot list but has an index page or the like; else
+        None."""
         return None
 
     def _scan_children(
@@ -219,7 +220,7 @@ class Backend:
         for i, answer in source._get_many([(key, None) for key, _ in pairs], never):
             if isinstance(answer, ZarrscopeError):
                 raise answer
-            if self._get(pairs[i][1], None) != answer:  # one by one: values may be large
+            if self._get(pairs[i][1], None) != answer:  # one at a time, because values may be large
                 yield pairs[i][1]
 
     def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
@@ -229,7 +230,7 @@ class Backend:
         raise Unsupported("This store cannot move a prefix at once", feature="moving a prefix", store=self.url)
 
     def _moved_away(self, prefix: str) -> None:
-        """Called when all beneath `prefix` was moved to another place."""
+        """Called after everything beneath `prefix` was moved away."""
 
     # ------------------------------------------------------------------ shared checks
     def _need_listing(self) -> None:

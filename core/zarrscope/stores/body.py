@@ -40,7 +40,8 @@ class NeedsWhole(Exception):
 
 
 async def read_body(response: Any, part: ByteRange | None, limit: int | None, network: Network) -> tuple[bytes, bytes]:
-    """The bytes that were asked for, of an answer of status 200, 206 or 416; and the first ones of all that came.
+    """Reads the requested bytes from a response of status 200, 206 or 416. Returns them, and the first bytes of the
+    body.
 
     Raises Unreadable (another part came, a value larger than `limit`, too slow, an unknown encoding), CutShort,
     NeedsWhole.
@@ -83,7 +84,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
         if len(body) > allowed:
             raise too_large(None, allowed)
         return body, reading.first
-    # A server without ranges: what comes before the part is passed over.
+    # The server ignored the range: skip what comes before the part.
     if length is not None:
         start, stop = part.span(length)
         if stop - start > allowed:
@@ -207,12 +208,12 @@ def _content_length(response: Any) -> int | None:
 
 
 def _beyond(response: Any, part: ByteRange | None) -> bytes:
-    """The answer to status 416: the value exists, but the range begins beyond its end."""
+    """The result for status 416: the value exists, but the range begins beyond its end, so no bytes."""
     if part is None:
         raise Unreadable("The server answered 416 when asked for the whole value")
     total = total_of(response)
     if total is None:
-        if not part.start:  # so it should be empty, if the server knows what it says
+        if not part.start:  # a range from 0 is beyond the end only of an empty value
             raise NeedsWhole
         return b""
     start, stop = part.span(total)
@@ -222,8 +223,8 @@ def _beyond(response: Any, part: ByteRange | None) -> bytes:
 
 
 def _length_of_part(response: Any, part: ByteRange) -> int | None:
-    """How many bytes the head announces, after comparing it with what was asked; None where it does not say which part
-    it is, and that does no harm. Raises Unreadable."""
+    """The number of bytes that the response's headers announce, after checking that they announce the requested part;
+    None if they name no part and it does not matter. Raises Unreadable."""
     text = response.headers.get("Content-Range", "").strip()
     found = _CONTENT_RANGE(text)
     if found is None:

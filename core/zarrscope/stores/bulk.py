@@ -46,7 +46,8 @@ class BulkOperations:
         return self._store._scans_children
 
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """The keys that may hold a value: it leaves out absent ones where that costs less than asking for each.
+        """Filters keys to those that may hold a value. Absent ones are left out only where that is cheaper than asking
+        for each.
 
         Parameters
         ----------

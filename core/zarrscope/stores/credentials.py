@@ -139,12 +139,12 @@ def _of_profile(name: str, told: Options, place: dict[str, Any]) -> Iterator[Log
             from obstore.auth.boto3 import Boto3CredentialProvider
 
             yield Login(f"the profile {name}", place, Boto3CredentialProvider(boto3.Session(profile_name=name)))
-        except Exception:  # not installed, or not logged in: the next way is tried
+        except Exception:  # boto3 is not installed, or finds no login: try the next credentials
             return
 
 
 def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
-    """What gives these keys, so that none of the environment's are mixed in."""
+    """A provider of exactly these keys, so that obstore mixes in none from the environment."""
     conceal(keys)
     told = {"access_key_id": keys.get("access_key_id", ""), "secret_access_key": keys.get("secret_access_key", "")}
 
@@ -261,7 +261,7 @@ def _connection(text: str) -> dict[str, Any]:
 
 
 def _machine(fact: str) -> str:
-    """What the firmware says of the machine: who made it, or runs it. "" where there is no telling."""
+    """The manufacturer or cloud provider that the firmware names; "" where unknown."""
     try:
         return Path(f"/sys/class/dmi/id/{fact}").read_text(encoding="ascii", errors="replace").strip()
     except OSError:

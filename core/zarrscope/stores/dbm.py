@@ -32,7 +32,7 @@ class DbmFile(MutableMapping[str, bytes]):
         self._open: Any = None
 
     def write(self) -> None:
-        """From now on it may be written."""
+        """Allows writing from now on."""
         with self._lock:
             if not self.writable:
                 self.close()
@@ -45,7 +45,7 @@ class DbmFile(MutableMapping[str, bytes]):
                 self._open = None
 
     def sync(self) -> None:
-        """What was stored is in the file."""
+        """Writes what was stored to the file."""
         with self._lock:
             if self.writable and hasattr(self._open, "sync"):
                 self._open.sync()
@@ -138,7 +138,7 @@ class DbmStore(MappingStore):
         self._file = _files.at(path)
         slash = "" if path.startswith("/") else "/"
         super().__init__(self._file, f"dbm://{slash}{path.replace(os.sep, '/')}")
-        self._lock = self._file._lock  # of all stores on the file
+        self._lock = self._file._lock  # all stores on the file share it
         self.writable = writable
         if writable:
             self._file.write()

@@ -43,7 +43,7 @@ class Operation:
 
     @property
     def destroys(self) -> bool:
-        """Takes away something that is stored."""
+        """Whether the operation erases something stored."""
         return self.act in ("erase", "erase_prefix") and self.keys > 0
 
 
@@ -277,7 +277,7 @@ class _State:
         yield from (key for key, value in values.items() if value is not None and key.startswith(prefix))
 
     def level(self, prefix: str) -> Iterator[Entry]:
-        """One level, as the store itself lists it wherever nothing was changed."""
+        """Lists one level: the store's own listing with the changes of this layer applied."""
         touched: dict[str, None] = {}
         """Names directly beneath at or under which something is not as below; those of prefixes end in a slash."""
         arrived = () if self.arrived is None else (self.arrived[2],)

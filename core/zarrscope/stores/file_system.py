@@ -45,7 +45,7 @@ class FileSystemStore(FsspecStore):
                         self._filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
                         self._filesystem.pipe_file(path, value)
                         break
-                    except FileNotFoundError:  # `_erase` just took the folder away
+                    except FileNotFoundError:  # `_erase` removed the folder meanwhile
                         if attempt + 1 == _ATTEMPTS:
                             raise
         return Version.of(value)
@@ -57,14 +57,14 @@ class FileSystemStore(FsspecStore):
                 self._erase_empty(key)
 
     def _erase_empty(self, key: str) -> None:
-        """Folders that hold nothing any more, where there are folders."""
+        """Removes folders that became empty, where the file system has folders."""
         above = key.rpartition("/")[0]
         while above:
             try:
                 if self._filesystem.ls(self._path(above), detail=False):
                     return
                 self._filesystem.rmdir(self._path(above))
-            except Exception:  # it is none, or somebody wrote into it
+            except Exception:  # it is no folder, or no longer empty
                 return
             above = above.rpartition("/")[0]
 

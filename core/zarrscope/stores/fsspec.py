@@ -82,7 +82,7 @@ class FsspecStore(RemoteStore):
         """Ranges from the end are not understood."""
 
     def _bounded(self, scheme: str) -> dict[str, Any]:
-        """Options that make the service's own client as patient as we are."""
+        """Options that give the service's own client our time limits and attempts."""
         if scheme not in ("s3", "s3a"):
             return {}
         silent = self.network.timeout
@@ -130,7 +130,7 @@ class FsspecStore(RemoteStore):
                 value = bytes(await cat(path, **_limits(asked)))
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
-            except Exception:  # beyond the end, or a range from the end that is not understood
+            except Exception:  # the range begins beyond the end, or counts from the end, which some do not support
                 self._asks_sizes = self._asks_sizes or asked.start is None
         if value is None:
             found = await info(path)
@@ -246,7 +246,7 @@ class FsspecStore(RemoteStore):
             except FileNotFoundError as missing:
                 raise self._no_bucket() from missing
             except Exception:
-                return  # it may not be looked at; whether it is there nobody says
+                return  # the bucket may not be inspected, so nothing is known about its existence
             self._bucket_seen = True
 
     # ------------------------------------------------------------------ failing
@@ -260,7 +260,7 @@ class FsspecStore(RemoteStore):
 
     @contextmanager
     def _naming(self, key: str) -> Iterator[None]:
-        """Failures of the file system as ours."""
+        """Translates errors of the file system into errors of this package."""
         try:
             if key and self._disconnected:
                 self._connect()

@@ -97,7 +97,8 @@ def _end(where: asyncio.AbstractEventLoop, session: Any) -> None:
 
 @dataclass(frozen=True)
 class _AbsentAnswer:
-    """How a server answers of a key that nobody has. `page`: with a web page, of that tag and size where it says so."""
+    """How a server answers for a key that does not exist. `page`: it sends a web page, with this e-tag and size if
+    stated."""
 
     status: int
     page: bool = False
@@ -106,7 +107,7 @@ class _AbsentAnswer:
 
 
 class _PageAnswer(NamedTuple):
-    """An answer to a question for a folder."""
+    """The response to a request for a folder."""
 
     status: int
     kind: str
@@ -191,7 +192,7 @@ class HTTPStore(RemoteStore):
 
     # ------------------------------------------------------------------ asking
     async def _once_more(self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T]) -> T | None:
-        """Asks, and asks again after faults that may pass."""
+        """Sends a request, and repeats it after temporary failures."""
         attempts, waited = self.network.attempts, 0.0
         attempt = 0
         while True:
@@ -241,7 +242,8 @@ class HTTPStore(RemoteStore):
 
     @asynccontextmanager
     async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[Any]:
-        """The answer. `beside`: others that have their place among those under way wait for this one."""
+        """Sends one request. `beside`: it runs outside the limit on requests at once, because requests within that
+        limit wait for it."""
         from yarl import URL
 
         connections = await _connections()
@@ -286,7 +288,7 @@ class HTTPStore(RemoteStore):
             page = self._bucket_page(folder, page.following) if page.following else None
 
     async def _page(self, url: str) -> _PageAnswer | None:
-        """An answer that may be an index; None where none came."""
+        """Requests a page that may be an index; None if there is none."""
         from yarl import URL
 
         connections = await _connections()
@@ -331,7 +333,7 @@ class HTTPStore(RemoteStore):
         of_nothing = await self._answer_of_nothing()
         catches_all = of_nothing is not None and of_nothing.page
         begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
-        if not begins:  # a part of a page, or a value of a server that calls everything a page
+        if not begins:  # it may be part of a page, or a value from a server that labels everything HTML
             if not catches_all:
                 return False
             tag = response.headers.get("ETag")
@@ -369,7 +371,7 @@ class HTTPStore(RemoteStore):
             return False
 
     async def _beginning(self, response: Any) -> bytes:
-        """The first bytes of an answer that is no value, as far as they come soon."""
+        """The first bytes of a response that is no value, as many as arrive soon."""
         found = b""
         with suppress(asyncio.TimeoutError, CutShort, self._client_error):
             async with asyncio.timeout(self.network.timeout):

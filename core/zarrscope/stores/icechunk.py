@@ -57,7 +57,7 @@ class IcechunkStore(ZarrPythonStore):
 
 
 async def _if_key(asked: Awaitable[T]) -> T | None:
-    """What is answered; None of a key that Zarr v3 does not have, which icechunk takes for an error."""
+    """The answer, or None for a key that Zarr v3 does not use: icechunk raises an error for those."""
     try:
         return await asked
     except ZarrscopeError:

@@ -14,7 +14,7 @@ _plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.AS
 
 def check_key(key: str) -> str:
     """`key` when a store may see it. Raises Refused (spec F.8, B "Valid keys")."""
-    if len(key) <= MAX_KEY_BYTES and _plain(key):  # nearly all are, and this is asked for every chunk
+    if len(key) <= MAX_KEY_BYTES and _plain(key):  # true of nearly all keys; this check runs for every chunk
         return key
     _check_segments(key, key.split("/"), "key")
     return key
@@ -42,7 +42,7 @@ def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
 
 
 def too_large(size: int | None, limit: int) -> TooLarge:
-    """What is raised of a value of `size` bytes, None when there is no telling, where `limit` can be used."""
+    """The error for a value of `size` bytes (None: unknown) that exceeds `limit`."""
     found = "more" if size is None else f"{size:,} bytes"
     return TooLarge(
         f"The value is too large: it has {found}, where {limit:,} bytes at most can be used",

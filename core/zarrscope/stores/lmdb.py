@@ -51,7 +51,7 @@ class Environment:
                     subdir=not os.path.isfile(self.path),
                     readonly=not writable,
                     lock=writable,
-                    sync=False,  # by `flush`: an interrupted write loses what came last, and breaks nothing
+                    sync=False,  # `flush` syncs; a crash loses the latest writes and corrupts nothing
                     meminit=False,
                 )
             return self._open
@@ -148,7 +148,7 @@ class LMDBStore(Store):
                     )
                     low = (
                         begins + name + b"0" if slash else key + b"\0"
-                    )  # "0" comes after "/": what is beneath is skipped
+                    )  # "0" follows "/" in order, so this skips all keys beneath
                     found = cursor.set_range(low)
             if not page:
                 return
@@ -178,7 +178,7 @@ class LMDBStore(Store):
     def _flush(self) -> None:
         if self.writable:
             with self._transaction():
-                pass  # it opens, or says why not
+                pass  # opening raises the reason
             self._environment.opened().sync(True)
 
     def _erase(self, key: str) -> None:

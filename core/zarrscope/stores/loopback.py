@@ -46,7 +46,7 @@ class LoopbackServer:
         self._thread.start()
 
     def address(self, path: str) -> str:
-        """Of a node of the store's hierarchy."""
+        """The address of a node of the store's hierarchy."""
         return "/".join([self.url, *(quote(part) for part in path.split("/") if part)])
 
     def opened(self, connection: socket.socket) -> None:
@@ -55,7 +55,7 @@ class LoopbackServer:
             self._connections.add(connection)
 
     def ended(self, connection: socket.socket) -> None:
-        """It has hung up."""
+        """A browser has disconnected."""
         with self._guard:
             self._connections.discard(connection)
 
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def finish(self) -> None:
         self.owner.ended(self.connection)
-        with suppress(OSError):  # whoever asked has gone
+        with suppress(OSError):  # the client has disconnected
             super().finish()
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -58,7 +58,7 @@ class MappingStore(Store):
         for key in keys:
             try:
                 yield check_key(key)
-            except (Refused, TypeError):  # a name of something else, which no hierarchy has
+            except (Refused, TypeError):  # a key that no hierarchy uses
                 continue
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:

@@ -132,7 +132,7 @@ class ObjectStore(RemoteStore):
             ) from cause(error)
 
     async def _asked(self, act: Callable[[Any], Awaitable[T]], key: str) -> T:
-        """What `act` gives of the client, with the first credentials that the service takes.
+        """The result of `act(client)`, with the first credentials that the service accepts.
 
         Raises FileNotFoundError of what is not there; Denied, Unreadable.
         """
@@ -153,7 +153,7 @@ class ObjectStore(RemoteStore):
                         self._login = tried + 1
                     continue
                 if isinstance(failed, Denied) and not self._settled:
-                    self._login = 0  # none may: what the first was told says most
+                    self._login = 0  # no credentials work: the first refusal says most
                     self._settled = True
                 raise failed from cause(error)
             self._settled = True
@@ -213,7 +213,7 @@ class ObjectStore(RemoteStore):
         except Unreadable as failed:
             if part is None or not is_about_range(failed):
                 raise
-            # Beyond the end, a range from the end that the service does not understand, or no ranges at all.
+            # The range begins beyond the end, or the service does not support it.
             size = await self._size(key)
             if size is None:
                 return None
@@ -373,7 +373,7 @@ class ObjectStore(RemoteStore):
     async def _put_if(self, key: str, value: bytes, expect: Version | None) -> Version:
         mode: Any = "overwrite"
         if expect is not None:
-            # The service compares, too; but there are services that take the condition and ignore it.
+            # Most services compare themselves; some accept the condition and ignore it.
             await self._compare(key, expect)
             mode = "create" if expect == ABSENT else _conditions(expect)
         multipart = len(value) > _WHOLE and expect is None

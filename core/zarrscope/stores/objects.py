@@ -37,7 +37,8 @@ class Given(NamedTuple):
 
 
 def place_of(value: Any, mode: Mode) -> Given:
-    """Where an object leads. Raises Refused for what leads nowhere, Unsupported for what cannot be opened as it is.
+    """The store or address that an object stands for. Raises Refused for an object that stands for none, Unsupported
+    for one that cannot be opened.
 
     With mode "r" the store refuses writing; with another it is written where the object can be.
     """
@@ -220,7 +221,7 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
 
 
 def _store_key(array: Any) -> str:
-    """The same for stores over the same place: xarray may open one for each variable."""
+    """A key that is equal for stores over the same place: xarray may open one store for each variable."""
     store = getattr(array, "store_path", array).store
     return str(getattr(store, "root", "") or getattr(store, "path", "") or id(store))
 
@@ -234,7 +235,7 @@ def _arrays_of(data: Any) -> Iterator[Any]:
         if _is(data, "dask", "Array"):
             for layer in data.dask.layers.values():
                 for name, task in layer.items():
-                    if isinstance(name, str):  # what blocks are cut from has a name; a block has numbers besides
+                    if isinstance(name, str):  # a source array has a name as its key; blocks have tuples
                         yield from _arrays_of(getattr(task, "value", task))
             return
         inner = getattr(data, "_array", None)

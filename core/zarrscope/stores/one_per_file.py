@@ -1,4 +1,4 @@
-"""One object of this process for each file, however many stores are opened on it."""
+"""Shares one object per file (a connection, a lock) among all stores of this process that are opened on that file."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _check_page(link: SplitResult) -> None:
 
 # ---------------------------------------------------------------------- BioFile Finder
 def _finder(given: list[tuple[str, str]]) -> Volume:
-    """Of a filter on one path; else it names a table of files."""
+    """The path that BioFile Finder filters by; raises Refused for a table of files."""
     tables = []
     for name, value in given:
         found = _json(value)
@@ -130,7 +130,7 @@ def _neuroglancer(fragment: str) -> Volume:
 
 
 def _layers(layers: Any) -> Iterator[tuple[str, Any]]:
-    """(name, layer); old links have a mapping."""
+    """Yields (name, layer) from a list of layers, or from the mapping of older links."""
     if isinstance(layers, dict):
         yield from ((str(name), each) for name, each in layers.items())
     elif isinstance(layers, list):
@@ -146,7 +146,7 @@ def _sources(layer: Any) -> Iterator[str]:
 
 
 def _is_volume(source: str) -> bool:
-    """Whether a source is of a format that we open: said so, or not said at all."""
+    """Whether a source has a format that we open, or names none."""
     return bool(_FORMAT.match(source)) or (bool(_ELSEWHERE.match(source)) and "|" not in source)
 
 

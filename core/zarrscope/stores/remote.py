@@ -104,7 +104,7 @@ class RemoteStore(Store):
         raise NotImplementedError  # each service has its own requests
 
     async def _ask_for_nothing(self, key: str) -> Any:
-        """What the store answers of `key`, which nobody has; None when that could not be found out."""
+        """The store's answer for `key`, which does not exist; None if it gave no answer."""
         raise NotImplementedError  # each service has its own requests
 
     def size(self, key: str) -> int | None:
@@ -129,7 +129,7 @@ class RemoteStore(Store):
         return self._of_nothing is None or not self._hides(self._of_nothing)
 
     def _hides(self, of_nothing: Any) -> bool:
-        """Whether what `_ask_for_nothing` gave does not say that nothing is there."""
+        """Whether the answer of `_ask_for_nothing` fails to say that the value is absent."""
         raise NotImplementedError  # each service has its own requests
 
     @property
@@ -142,7 +142,7 @@ class RemoteStore(Store):
         return self._taken
 
     async def _answer_of_nothing(self) -> Any:
-        """What the store answers of a key that nobody has, asked once."""
+        """The store's answer for a key that does not exist; asked once, then kept."""
         if self._of_nothing is None:
             if self._asking is None or self._asking.is_over():
                 self._asking = _Shared(self._asked_for_nothing())
@@ -187,13 +187,13 @@ class RemoteStore(Store):
         return self._width
 
     def _narrow(self, width: int) -> None:
-        """Half as many from now on: the server was asked too much when that many were under way."""
+        """Halves the number of parallel requests, after the server said that it gets too many."""
         if width == self._width:
             self._width = max(FEWEST_IN_FLIGHT, width // 2)
             self._well = 0
 
     def _widen(self) -> None:
-        """A request went well: after enough of them, twice as many again."""
+        """Counts a successful request; after enough of them, doubles the number of parallel requests again."""
         if self._width < IN_FLIGHT:
             self._well += 1
             if self._well >= 8 * self._width:
@@ -203,7 +203,7 @@ class RemoteStore(Store):
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             while True:
-                # With a time-out, for without one nothing interrupts the wait on Windows.
+                # With a time-out, because on Windows nothing interrupts a wait without one.
                 done, _ = concurrent.futures.wait([future], LOOK_SECONDS)
                 if done:
                     return future.result()
@@ -257,7 +257,7 @@ class RemoteStore(Store):
 
 
 class _Shared:
-    """One piece of work for all who wait for it on one loop. It goes on when one of them is cancelled."""
+    """Work that several tasks on one loop await. It goes on when one of them is cancelled."""
 
     def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
         self.begun = False

@@ -68,12 +68,13 @@ class Store(ReadableStore):
 
     @property
     def tells_absence(self) -> bool:
-        """Whether it says of what is not there that it is not there, as far as is known by now."""
+        """Whether the store reports absent values as absent, as far as is known by now."""
         return True
 
     @property
     def assumes(self) -> bool:
-        """Whether what is not given out counts as absent, where nobody can tell (Network.missing_is_fill)."""
+        """Whether denied values count as absent where the store does not tell one from the other
+        (Network.missing_is_fill)."""
         return False
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """A store, as far as reading values goes."""
+    """The part of a store that a Reader needs."""
 
     url: str
 
@@ -26,7 +26,7 @@ class Readable(Protocol):
 
 
 class Reader:
-    """Any store's values, asked for by `get`: one request for each `whole` and `part`."""
+    """A Reader for any store: each `whole` and each `part` is one request by `get`."""
 
     @property
     def size(self) -> int | None:
@@ -70,7 +70,7 @@ class Reader:
         return None
 
     def take(self, key: str, kept: object) -> None:
-        """Goes to the very value that another Reader kept (`keep`), whatever was stored at `key` since then."""
+        """Selects the value that another Reader kept (`keep`), even if another one was stored at `key` since."""
         self.seek(key)
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ class _Links(HTMLParser):
 
 
 def _in_html(text: str, url: str) -> list[str] | None:
-    """None also where no link leads one level down: a page that is no index, or an empty folder."""
+    """The folders that an HTML page links to; None if no link leads one level down: no index, or an empty folder."""
     parser = _Links()
     parser.feed(text)
     here = urlsplit(url)
@@ -124,7 +124,7 @@ def bucket_listing(url: str, following: str = "") -> str:
 
 
 def bucket_page(body: bytes) -> BucketPage | None:
-    """What an answer of a bucket's service lists; None where it lists nothing."""
+    """Parses the listing in a bucket service's response; None if it is no listing."""
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
         return None
     try:

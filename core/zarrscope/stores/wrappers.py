@@ -94,7 +94,7 @@ class Wrapper(Store):
         return self.store._list_prefix(prefix)
 
     def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
-        if type(self)._list_prefix is not Wrapper._list_prefix:  # its keys are others
+        if type(self)._list_prefix is not Wrapper._list_prefix:  # the wrapper changes keys
             return super()._list_with_folders(prefix)
         self.before("list_prefix", prefix)
         return self.store._list_with_folders(prefix)
@@ -114,7 +114,7 @@ class Wrapper(Store):
         return version
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        if type(self)._set is not Wrapper._set:  # a transformer that does something to values does it here, too
+        if type(self)._set is not Wrapper._set:  # a transformer of values must transform these too
             super()._put(key, parts)
             return
         self.before("set", key)
@@ -184,7 +184,7 @@ class PrefixStore(Wrapper):
         self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
 
     def _named(self, error: ZarrscopeError) -> ZarrscopeError:
-        """The error with its key as users of this store spell it, without the prefix."""
+        """The error with its key as seen through this store, without the prefix."""
         if error.key is not None and error.key.startswith(self.prefix):
             error.key = error.key[len(self.prefix) :]
             error.store = self.url
@@ -294,7 +294,7 @@ class Counting(Wrapper):
         self.reset()
 
     def reset(self) -> None:
-        """Counts from zero again."""
+        """Resets all counts to zero."""
         self.requests: Counter[str] = Counter()
         self.keys: Counter[tuple[str, str]] = Counter()
         self.read = 0
@@ -351,7 +351,7 @@ class Gate(Wrapper):
             self._changed.notify_all()
 
     def hold(self) -> None:
-        """Holds back again what comes from now on."""
+        """Holds back operations again from now on."""
         with self._changed:
             self._open = False
             self._permits = 0

@@ -73,7 +73,7 @@ class ZarrPythonStore(RemoteStore):
             raise
         except (*_ABSENT, PermissionError):
             raise
-        except Exception:  # some fail at what lies beyond the end
+        except Exception:  # some stores fail for a range beyond the end
             if part is None:
                 raise
             value = b""
@@ -81,7 +81,7 @@ class ZarrPythonStore(RemoteStore):
             return value
         if part.start is not None and value:
             return value if part.length is None else value[: part.length]
-        # Nothing came, or fewer bytes from the end than were asked for: which ones, stores differ about.
+        # Stores differ in what they return for a range that exceeds the value: read it again by its size.
         size = await self._size(key)
         if size is None:
             return None
@@ -154,7 +154,7 @@ class ZarrPythonStore(RemoteStore):
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
             if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
-                return  # some list a value as if it lay beneath itself
+                return  # some stores list a key beneath itself
             seen.update(batch)
             held: set[str] = set()
             for i, answer in self._get_many([(prefix + name, ByteRange(0, 1)) for name in batch], lambda: False):
@@ -175,7 +175,7 @@ class ZarrPythonStore(RemoteStore):
 
     def _erase(self, key: str) -> None:
         with self._lock_key(key):
-            if self._wait(self._size(key)) is not None:  # of a folder some would erase all that is in it
+            if self._wait(self._size(key)) is not None:  # some stores erase a whole folder of that name
                 self._act(self._theirs.delete(key), key)
 
     def _act(self, work: Any, key: str) -> None:

@@ -23,7 +23,7 @@ from zarrscope.runtime.tuning import VIEW_BYTES
 
 
 class ChunkState(Enum):
-    """What became of a chunk that was asked for."""
+    """The state of a requested chunk: present, not stored, or failed."""
 
     PRESENT = "present"
     FILL = "fill"
@@ -116,8 +116,7 @@ class ChunkCache:
 
 
 def held(data: NDArray[Any]) -> int:
-    """How many bytes live as long as `data` does: all of the buffer that it is a view of, and what references in it
-    lead to."""
+    """The bytes that `data` keeps alive: the whole buffer that it is a view of, and the objects that it refers to."""
     size = buffer_bytes(data)
     if data.dtype.hasobject:
         size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in data.flat)

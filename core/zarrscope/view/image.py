@@ -118,7 +118,7 @@ class Image:
             return _open_plain(self.plain)
         assert self.multiscale is not None  # an image is one or the other
         assert self.hierarchy is not None
-        with parsed_once():  # each level that is missing asks the groups above what is there instead
+        with parsed_once():  # each missing level looks in the groups above for what is there instead
             return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     def node_at(self, path: str) -> Group | Array:
@@ -192,14 +192,14 @@ class Image:
         if self.multiscale is None and axis is not None and self.axes[axis].unit == "rgb":
             whole = (0.0, 255.0)
             seen = [Channel(n, c, whole, whole) for n, c in zip(("red", "green", "blue"), RGB, strict=True)]
-            # Opacity is no light: who only adds channels up leaves it out.
+            # Opacity is no light, so it is left out where channels are added up.
             opacity = [Channel(ALPHA, WHITE, whole, whole, active=False)] * (self.shape[axis] - len(seen))
             return (*seen, *opacity)
         defaults = (WHITE,) if count == 1 else PALETTE
         declared = self._declared_range
         found = []
         for i in range(count):
-            # Of many channels without a word about them only some are shown: all together would be white.
+            # Of many channels without display settings only some are shown: all together would be white.
             label = f"channel {i}" if count > 1 else self.name or "values"
             channel = stated[i] if i < len(stated) else Channel(label, active=i < len(PALETTE))
             color = channel.color or defaults[i % len(defaults)]
@@ -210,7 +210,7 @@ class Image:
     def _declared_range(self) -> tuple[float, float] | None:
         try:
             low, high = self.levels[0].array.metadata.declared_range or (0.0, 0.0)
-        except ZarrscopeError:  # whoever needs the levels tells it
+        except ZarrscopeError:  # the error is raised when the levels are needed
             return None
         return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
 
@@ -431,8 +431,8 @@ def _open_levels(
 
 
 def _factor(stated: float, ratio: float) -> float:
-    """How much coarser a level is: what the scales say where the shapes bear it out (odd lengths round), else the
-    shapes, which are what indices run over."""
+    """How much coarser a level is: the ratio of the scales if it agrees with the shapes (odd lengths are rounded), else
+    that of the shapes."""
     return stated if stated > 0 and abs(stated - ratio) <= 0.34 * ratio else ratio
 
 

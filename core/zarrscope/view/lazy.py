@@ -43,7 +43,7 @@ class LazyView(Computing):
         shown: Shown | None = None,
         layout: tuple[int | None, ...] | None = None,
     ) -> None:
-        # napari's projections take what comes from a module "zarr…" for an array of zarr-python.
+        # napari treats any object from a module named "zarr…" as an array of zarr-python.
         self.__module__ = "lazy view"
         self._array = array
         self._axes: tuple[Axis, ...] = tuple(range(n) for n in array.shape) if axes is None else axes
@@ -102,7 +102,7 @@ class LazyView(Computing):
             place, axis = next(remaining)
             chosen = _chosen(item, place, range(1) if axis is None else self._indices(axis))
             if axis is None:
-                if not isinstance(chosen, int) and len(chosen) != 1:  # nothing, or the one element several times
+                if not isinstance(chosen, int) and len(chosen) != 1:  # an empty list, or the one element several times
                     return self.lazy()[tuple(items)]
                 layout += [] if isinstance(chosen, int) else [None]
             else:
@@ -201,7 +201,7 @@ class LazyView(Computing):
         raise TypeError(f"{self!r} is only to be looked at: np.asarray(view) can be changed")
 
     def __deepcopy__(self, _: object) -> LazyView:
-        """Nothing in it ever changes."""
+        """Returns the view itself, because it is immutable."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -239,7 +239,7 @@ def _converted(shown: Shown | None, dtype: np.dtype[Any], values: np.ndarray[Any
 
 # ---------------------------------------------------------------------- indices
 def _is_mask(item: Any) -> bool:
-    """A mask of several axes or of none, or an index that is not read yet."""
+    """Whether this is a mask over several axes or none, or an index array that is itself lazy."""
     if is_lazy(item) or isinstance(item, bool | np.bool_):
         return True
     return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1
@@ -272,7 +272,7 @@ def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axis:
-    """What an item takes of the indices of an axis."""
+    """Applies one item of an index to the indices of an axis."""
     if isinstance(item, slice):
         return indices[item]
     if _is_list(item):

@@ -185,7 +185,7 @@ class ChunkLoader:
                 self._submit_decoding(entry)
         remote = bool(entries) and entries[0].array.store.remote
         background = self.background
-        # What is ahead and lies on this machine is decoded by the thread that reads it, on the cores that are to spare.
+        # Prefetched chunks of local stores are decoded by the thread that reads them, on spare cores.
         local = background.file_pool if priority <= VISIBLE else background.decode_pool
         pool = background.fetch_pool if remote else local
         together = 1 if not remote else REMOTE_KEYS if priority <= VISIBLE else REMOTE_KEYS_AHEAD
@@ -252,7 +252,7 @@ class ChunkLoader:
             failure = error
         except Exception as error:
             failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
-        except Interrupted as error:  # others may want it all the same
+        except Interrupted as error:  # other requests may still want it
             given_up, interrupted = True, error
         for entry in absent or ():
             if failure is None and interrupted is None:
@@ -265,7 +265,7 @@ class ChunkLoader:
             if failure is not None:
                 self._finish(entry, ChunkResult(entry.index, FAILED, error=failure))
                 continue
-            with self._lock:  # the fetch was cancelled; somebody may have come to want it since
+            with self._lock:  # the fetch was cancelled; a later request may want the chunk
                 entry.stage = Stage.QUEUED
                 if not entry.wanted_by:
                     self._forget(entry)
@@ -297,7 +297,7 @@ class ChunkLoader:
         with self._lock:
             entry.stage, entry.result = Stage.DONE, result
             self._forget(entry)
-            if result.state is not FAILED and not entry.stale:  # what failed may work the next time
+            if result.state is not FAILED and not entry.stale:  # failures are not cached: the next attempt may succeed
                 self.cache.put(entry.array._stored.identity, result)
             for ticket in entry.watchers:
                 ticket.entries.discard(entry)
@@ -322,7 +322,8 @@ class ChunkLoader:
             ticket.arrived.clear()
 
     def _leave(self, entry: PendingChunk) -> None:
-        """Under the lock: one less wants it. The last one takes its bytes away, so that no thread decodes them."""
+        """Called under the lock: one request fewer wants the chunk. The last one drops its bytes, so that no thread
+        decodes them."""
         entry.wanted_by -= 1
         if not entry.wanted_by and entry.stage in (Stage.QUEUED, Stage.FETCHED):
             entry.payload = None
@@ -419,13 +420,13 @@ class ChunkLoader:
 
     @uninterrupted
     def opened(self, url: str) -> None:
-        """Somebody shows what lies in the store `url`. Balance it with `closed`."""
+        """A viewer shows the store `url`. Each call needs a matching `closed`."""
         with self._lock:
             self._viewers[url] += 1
 
     @uninterrupted
     def closed(self, url: str) -> None:
-        """The last one to close a store takes its chunks along, and the system gets their memory back."""
+        """When the last viewer closes a store, its chunks are dropped, and their memory returns to the system."""
         with self._lock:
             self._viewers[url] -= 1
             if self._viewers[url] > 0:

@@ -1,4 +1,4 @@
-"""What is under way in a chunk loader: chunks that are fetched and decoded, and the tickets that wait for them."""
+"""Work in progress of a chunk loader: chunks being fetched or decoded, and the tickets that wait for them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ChunkTicket(Ticket):
             self.left -= 1
             try:
                 self.on_chunk(result)
-            except Exception:  # the other chunks are to come all the same
+            except Exception:  # an error in one callback must not hold back the other chunks
                 log.exception("A callback for a chunk failed")
         if not self.left and not self._cancelled and not self._finished:
             self._finished = True

@@ -137,7 +137,7 @@ def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dt
             scaled = scaled * scaled.dtype.type((STEPS - 1) / span)
         else:
             scaled = np.where(scaled >= 0, scaled.dtype.type(STEPS), scaled.dtype.type(-1))
-        # fmin and fmax, unlike clip, take the number where the other is NaN.
+        # fmin and fmax, unlike clip, return the number if the other operand is NaN.
         np.fmin(np.fmax(scaled, 0, out=scaled), STEPS - 1, out=scaled)
         return _step_table(display), np.rint(scaled, out=scaled).astype(np.uint16)
 
@@ -341,7 +341,7 @@ def _finite_values(sample: Plane) -> Plane:
 
 # ---------------------------------------------------------------------- what stands where there is no data
 def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The mask of the pattern that marks a tile without data: bool (height, width).
+    """A mask, bool (height, width), of the pattern that marks a tile without data.
 
     (y, x), the place of its corner in the picture, keeps neighbouring tiles in step.
     "fill": faint dots (nothing is stored) · "failed": crosshatch · "undecodable": diagonal hatch.

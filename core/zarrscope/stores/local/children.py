@@ -55,7 +55,7 @@ def _look_into(
     read: bool,
     limit: int | None,
 ) -> ScannedChild:
-    """`at`: the folder that it lies in, open."""
+    """Looks into one folder. `at`: a descriptor of its parent."""
     path = entry.path if at is None else entry.name
     value: ZarrscopeError | None = None
     for name in names:
@@ -76,7 +76,8 @@ def _look_into(
 
 
 def _glimpse(store: Folder, path: str, at: int | None, read: bool, limit: int | None) -> bytes | bool | None:
-    """The value of a plain file (True where it is not to be read), False where there is none, None: ask `get`."""
+    """The value of a plain file (True if it should not be read); False if there is none; None if `get` has to
+    decide."""
     try:
         if not read:
             found = os.stat(path, dir_fd=at, follow_symlinks=False)

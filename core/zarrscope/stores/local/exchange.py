@@ -63,7 +63,7 @@ def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: 
             return
         if not found or time.monotonic() > deadline:
             raise Changed
-        time.sleep(0.01)  # it is as it was, and somebody has it open: he may only close it
+        time.sleep(0.01)  # it is unchanged but open somewhere: wait, for the other process may just close it
     if not _same(old, os.stat(path)):
         raise Changed
     rename_over(unfinished, path)
@@ -76,7 +76,8 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
     except OSError:
         return False, False
     try:
-        # Asked first: who had it open by then may have written before we read, and nobody else comes to it any more.
+        # Checked before reading: a process that had it open may have written before we read; no other can open it any
+        # more.
         busy = bool(open_for_writing(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:
@@ -90,11 +91,12 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
 def _put_back(unfinished: str, path: str, ours: os.stat_result) -> None:
     """Puts the file that was taken out back, unless a newer one is there."""
     swap = exchange()
-    there = ours  # at `path`, as long as nobody else has stored anything
+    there = ours  # `path` holds our file, as long as nobody else has stored anything
     aside = os.stat(unfinished, follow_symlinks=False)
     if swap is None or os.path.samestat(aside, ours):
-        return  # they did not change places
-    while not swap(os.fsencode(unfinished), os.fsencode(path)):  # else erased: what came out is what was erased
+        return  # the files were not exchanged
+    # A swap that fails means that the file was erased meanwhile, so the file that was taken out counts as erased.
+    while not swap(os.fsencode(unfinished), os.fsencode(path)):
         came = os.stat(unfinished, follow_symlinks=False)
         if os.path.samestat(came, there):
             return

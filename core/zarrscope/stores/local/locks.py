@@ -114,7 +114,7 @@ def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | Non
             if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
-            # It may have been removed and made anew while we waited: then we hold the lock of nothing.
+            # If the folder was removed and created again while we waited, our lock is on a folder that is gone.
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
         except BaseException:
@@ -182,7 +182,7 @@ def _release(handle: int | None) -> None:
     if sys.platform == "win32":
         os.lseek(handle, 0, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-    else:  # closing would do, were there no copy in a child that was forked meanwhile
+    else:  # closing alone would not unlock, if a forked child holds a copy of the descriptor
         fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)
 
@@ -197,7 +197,7 @@ def mark(handle: int) -> None:
 
 
 def unused(path: str) -> bool | None:
-    """Whether nobody at work has the file marked; None where that cannot be known."""
+    """Whether no running process has the file marked; None where that cannot be known."""
     if sys.platform == "win32":
         return None
     try:

@@ -69,7 +69,7 @@ class FileReader(Reader):
                 os.close(file)
             elif file == -errno.ENOENT:
                 return
-        # A link, a folder, what may not be read …: what to make of it is known there.
+        # A link, a folder, a file that may not be read: LocalStore decides what that means.
         opened = self._store._opened(key)
         if opened is not None:
             self._file, self.size = opened

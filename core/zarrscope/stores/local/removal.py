@@ -43,11 +43,11 @@ def remove_folder(folder: str, root: str, *, sync: bool) -> None:
     try:
         os.mkdir(aside)
         patiently(lambda: os.rename(folder, os.path.join(aside, "removed")))
-    except OSError as error:  # it may not be renamed, or lies on another disk: file by file then
+    except OSError as error:  # renaming is not allowed, or crosses file systems: remove file by file
         with suppress(OSError):
             os.rmdir(aside)
         if sys.platform == "win32" and isinstance(error, PermissionError):
-            raise  # a file in it is open: to remove those around it would leave a part
+            raise  # a file in it is open: removing the others would leave a part of the folder
         remove_beneath(folder)
         with suppress(OSError):
             os.rmdir(folder)

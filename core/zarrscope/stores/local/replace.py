@@ -22,7 +22,7 @@ if sys.platform != "win32":
 
 
 def make_folders(folder: str) -> list[str]:
-    """Makes `folder` and those above it; the existing folders in which something new appeared."""
+    """Makes `folder` and those above it. Returns the existing folders that got a new entry."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -80,7 +80,7 @@ def rename_over(unfinished: str, path: str) -> None:
 def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: True) -> None:
     """Tries again for two seconds what Windows refuses while a reader has the file open, as readers are quick.
 
-    It gives up at once where `may_come` says that waiting is in vain.
+    Gives up at once where `may_come` says that waiting is useless.
     """
     pause = 0.001
     while True:

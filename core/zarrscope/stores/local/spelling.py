@@ -37,7 +37,7 @@ def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
     """Raises Refused where the last `names` names of `path`, as far as they are there, are spelled otherwise."""
     if _is_right(path, names, store, key):
         return
-    while names > 1:  # the file is new: it lies in the folder that is there
+    while names > 1:  # the file is new, so check the folder that exists
         path, names = os.path.dirname(path), names - 1
         if path in _right:
             return
@@ -47,7 +47,7 @@ def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
 
 
 def _is_right(path: str, names: int, store: str, key: str) -> bool:
-    """Whether it is there, and spelled like this."""
+    """Whether a file exists with exactly this spelling."""
     try:
         there = _true_path(path)
     except OSError:
@@ -64,8 +64,8 @@ def _is_right(path: str, names: int, store: str, key: str) -> bool:
 
 
 def _names(path: str, count: int) -> list[str]:
-    """Of whatever Unicode form: macOS gives back another one than it was given."""
-    import unicodedata  # systems that tell names apart do without
+    """The names in a folder in one Unicode form: macOS returns another form than it was given."""
+    import unicodedata  # only needed where the file system ignores spelling
 
     return [unicodedata.normalize("NFC", name) for name in path.split(os.sep)[-count:]]
 
@@ -78,7 +78,7 @@ def _true_path(path: str) -> str:
             return os.fsdecode(fcntl.fcntl(handle, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
         finally:
             os.close(handle)
-    os.lstat(path)  # realpath says nothing where there is nothing
+    os.lstat(path)  # realpath does not fail for a missing file, lstat does
     return os.path.realpath(path)
 
 

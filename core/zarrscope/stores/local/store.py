@@ -201,7 +201,7 @@ class LocalStore(Store):
         try:
             handle = os.open(path, OPEN | (0 if self.allow_outside else NO_FOLLOW))
         except OSError as error:
-            # Where a link is not followed, one is there but "not found" is none.
+            # A link that is not followed exists, so it does not count as absent.
             if self.allow_outside or (NO_FOLLOW and error.errno == errno.ENOENT) or not is_link(path):
                 raise
             self._check_link(path, key)
@@ -264,7 +264,7 @@ class LocalStore(Store):
                     continue
                 raise self._failure(error, prefix, "read") from error
             here = (found.st_dev, found.st_ino)
-            if here in above:  # a link leads back to a folder that we are within
+            if here in above:  # the link leads back to a folder above, a cycle
                 continue
             for entry in self._scan(folder, prefix):
                 key = prefix + entry.name
@@ -326,7 +326,7 @@ class LocalStore(Store):
             try:
                 yield
             finally:
-                if made:  # where nothing was stored after all, no folder stays
+                if made:  # if nothing was stored, remove the folders that were made
                     folder = self._base
                     with suppress(OSError):
                         for _ in made:
@@ -343,7 +343,7 @@ class LocalStore(Store):
             except ZarrscopeError:
                 raise
             except OSError as error:
-                # Somebody whose turn ended removed the folder again that he had made.
+                # Another process removed the folder when it released its lock.
                 if not isinstance(error, FileNotFoundError) or attempt == 19:
                     raise self._failure(error, "", "written") from error
         raise AssertionError("unreachable")
@@ -434,7 +434,7 @@ class LocalStore(Store):
         except Conflict as error:
             if any(True for _ in self.list_prefix(to)):
                 raise
-            # What a killed writer left there, or somebody just begins: to copy the values does not mind it.
+            # Temporary files of a killed or an active writer do not disturb a copy value by value.
             raise Unsupported(
                 "Something unfinished lies there", feature="moving a folder", store=self.url, key=to
             ) from error

@@ -43,7 +43,7 @@ def is_temporary(name: str) -> bool:
 
 
 def new_name(folder: str) -> str:
-    """A path in `folder` that nobody has: by chance one for each process, within it by counting."""
+    """An unused path in `folder`: a random part for the process, and a counter within it."""
     return f"{folder}{os.sep}.zs-{_series}{next(_counted) & 0xFFFFFF:06x}.partial"
 
 
@@ -73,7 +73,7 @@ def is_stale_temporary(path: str) -> bool:
         return False
     age = time.time() - found.st_mtime
     if stat.S_ISDIR(found.st_mode):
-        return age > GRACE  # somebody may be removing it still: two who do that do no harm
+        return age > GRACE  # another process may still be removing it; that does no harm
     return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
 
 
@@ -104,7 +104,7 @@ def sweep(folder: str, *, now: bool = False) -> None:
 
 
 def only_temporaries(folder: str) -> bool:
-    """Removes what killed writers left, if `folder` holds nothing else; True when something was removed."""
+    """If `folder` holds nothing but leftovers of killed writers, removes them; True when something was removed."""
     removed = False
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

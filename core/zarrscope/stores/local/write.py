@@ -104,7 +104,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
         place = os.fsencode(folder)
         handle = make(place)
         if handle == -errno.ENOENT:
-            store._path(key)  # nothing is made where links lead
+            store._path(key)  # raises before a folder is made where a link leads
             make_folders(folder)
             handle = make(place)
         if handle < 0:
@@ -112,7 +112,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
             return False
         try:
             write(handle, parts)
-            # No lock for a name that nothing has: those who hold one compare with what they found there.
+            # A new name needs no lock: holders of the lock compare with what they found under it.
             error = give(handle, os.fsencode(path))
             if error != errno.EEXIST or is_link(path):
                 return not error
@@ -164,7 +164,7 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
     # Writers who expect nothing may share the folder: only those who compare first must be alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
         for _ in range(ATTEMPTS):
-            if is_link(path):  # it leads out: `_target` follows the others
+            if is_link(path):  # a link out of the folder; `_target` followed all others
                 _expected(store, key, expect)
                 rename_over(unfinished, path)
                 return
@@ -181,7 +181,7 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
                     replace_expected(unfinished, path, old, found, exchanges=store._exchanges)
                 except Changed:
                     continue
-            else:  # it came while we looked
+            else:  # the file appeared meanwhile
                 continue
             return
     raise Conflict(

@@ -50,7 +50,7 @@ class _Connection:
         try:
             self._process = subprocess.Popen(
                 [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for us, who end it in order
+                start_new_session=True,  # Ctrl-C reaches only us, and we end it in an orderly way
             )  # fmt: skip
         except OSError as error:
             raise Unsupported(
@@ -67,7 +67,7 @@ class _Connection:
         threading.Thread(target=self._receive, name="zarrscope-ssh", daemon=True).start()
         try:
             self._greet()
-        except BaseException:  # a cancelled one too: nothing is left running, no pipe open
+        except BaseException:  # also when cancelled: leave no process and no open pipe
             self.end()
             raise
 
@@ -183,7 +183,7 @@ class _Connection:
         return number
 
     def forget(self, number: int) -> None:
-        """Nobody waits for answers to that request any more."""
+        """Drops the answers to a request that nobody awaits any more."""
         self._waiting.pop(number, None)
 
     def end(self) -> None:
@@ -213,7 +213,7 @@ def _wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool
 
 
 def _skip_to(file: Any, mark: bytes) -> bool:
-    """Reads past `mark`; whether it came. Before it stands what a login script prints."""
+    """Reads past `mark`, and past the output of login scripts before it. False if it did not come."""
     seen = b""
     while not seen.endswith(mark):
         more = file.read(1)
@@ -225,7 +225,7 @@ def _skip_to(file: Any, mark: bytes) -> bool:
 
 _connections: dict[tuple[str, ...], _Connection] = {}
 _users: dict[tuple[str, ...], int] = {}
-_guard = threading.RLock()  # a store that is collected meanwhile closes itself in the same thread
+_guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
 """`numbers`: the locks that this thread holds on far sides, the last one innermost."""
 
@@ -294,14 +294,14 @@ class SSHStore(Store):
             last.end()
 
     def __del__(self) -> None:
-        # Never waits: whoever holds the lock may be starting the thread that collects this store.
+        # Never waits: the thread that holds the lock may be the one in which this store is collected.
         try:
             if self._joined and _guard.acquire(blocking=False):
                 try:
                     self.close()
                 finally:
                     _guard.release()
-        except Exception:  # the interpreter ends
+        except Exception:  # the interpreter is shutting down
             pass
 
     def _connection(self) -> _Connection:

@@ -66,7 +66,7 @@ class _Serving:
                     under = self._locks.get(frame.head.get("under", 0))
                     if under is not None:
                         under.put((number, frame))
-                    elif op == "lock":  # it may wait for long
+                    elif op == "lock":  # waiting for a lock may take long
                         threading.Thread(target=self._answer, args=(number, frame), daemon=True).start()
                     else:
                         pool.submit(self._answer, number, frame)
@@ -97,7 +97,7 @@ class _Serving:
             with self._writing:
                 write_frame(self._sink, head, body)
                 self._sink.flush()
-        except OSError:  # nobody listens any more; the input ends as well
+        except OSError:  # the client has disconnected, so the input ends too
             pass
 
     def _operation(self, frame: Frame) -> Callable[[Frame, int], Answers]:
@@ -187,7 +187,7 @@ class _Serving:
 
     def _op_lock(self, frame: Frame, number: int) -> Answers:
         todo = self._locks.get(number)
-        if todo is None:  # given back before it was had
+        if todo is None:  # the lock was released before it was acquired
             return
         with self._store(frame).lock(frame.head["key"]):
             yield Frame({"held": True})

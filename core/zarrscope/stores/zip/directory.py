@@ -47,7 +47,7 @@ class Member(NamedTuple):
 
     @property
     def likely_begin(self) -> int:
-        """Where its bytes begin if its local header is as long as its record here says."""
+        """Where its bytes begin if its local header has the length that the directory suggests."""
         return self.offset + LOCAL_RECORD.size + self.raw_name + self.extra
 
 
@@ -101,7 +101,7 @@ def _last(ranges: Ranges, tail: bytes, from_: int, *, nested: bool) -> Directory
 
 
 def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | None:
-    """The directory whose end record is at `at` of `tail`; None when there is none of it."""
+    """The directory whose end record is at offset `at` of `tail`; None if there is no valid one."""
     if len(tail) - at < END_RECORD.size:
         return None
     _, disk, first_disk, _, _, size, offset, comment_size = END_RECORD.unpack_from(tail, at)
@@ -129,7 +129,7 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
 
 
 def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
-    """None when these are no records of a directory."""
+    """The entries that these records describe; None if they are no records of a directory."""
     found = []
     at, size = 0, len(data)
     header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from
@@ -156,7 +156,7 @@ def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
         try:
             name = raw.decode() if flags & IN_UTF8 or raw.isascii() else raw.decode("cp437")
         except UnicodeDecodeError:
-            name = raw.decode("utf-8", "replace") + "\0"  # no key: it is listed among those that are refused
+            name = raw.decode("utf-8", "replace") + "\0"  # a NUL makes it no valid key, so it is listed as refused
         record = data[at:stop]
         found.append(Member(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
         at = stop
@@ -164,7 +164,7 @@ def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
 
 
 def _numbers(extra: bytes) -> Iterator[int] | None:
-    """The numbers of eight bytes in the extra field for those that are too large for four."""
+    """The 64-bit numbers in the extra field, for sizes and offsets that need more than 32 bits."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

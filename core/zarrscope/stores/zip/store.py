@@ -86,8 +86,8 @@ class ZipStore(Store):
 
     # ------------------------------------------------------------------ the archive
     def _indexed(self) -> Index:
-        """The directory as it is now: of a local archive that was changed or replaced since, the new one, if it is
-        whole; else what was there is read on."""
+        """The current directory. If a local archive was changed or replaced, its new directory, or the former one while
+        the new one is incomplete."""
         with self._lock:
             if self._index is None:
                 self._index = self._read_index(self._ranges or self._open())
@@ -152,10 +152,10 @@ class ZipStore(Store):
     def _answers(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """The answers, all that is needed for them read at once, then what turns out to be needed besides."""
+        """Answers requests: reads everything known to be needed at once, then what turned out to be needed as well."""
         if cancelled():
             return
-        pending = self._pending  # looked at first: what leaves it is in the directory by then
+        pending = self._pending  # read before the directory: values that leave it are in the directory by then
         index = self._indexed()
         waiting: list[tuple[int, Steps, list[Span]]] = []
         for i, (key, part) in enumerate(requests):
@@ -203,7 +203,7 @@ class ZipStore(Store):
             waiting = again
 
     def _step(self, steps: Steps, pieces: list[bytes] | None, key: str) -> tuple[Answer, list[Span] | None]:
-        """(the value or the error, None) or (None, what is needed next)."""
+        """One step of an answer: (value or error, None), or (None, the spans to read next)."""
         try:
             return None, next(steps) if pieces is None else steps.send(pieces)
         except StopIteration as done:
@@ -247,7 +247,8 @@ class ZipStore(Store):
         return Version.of(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        """Kept until it is worth a new directory: that of a long archive takes more room than a chunk."""
+        """Keeps the value in memory until enough have come, because each append writes a new directory, which for a
+        long archive is larger than a chunk."""
         value = b"".join(parts)
         with self._writing:
             if not self._pending:
@@ -313,10 +314,10 @@ class ZipStore(Store):
             raise failure(error, "written", store=self.url, key=key) from error
 
     def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> Index:
-        """The archive as it is at this moment, after looking whether it is what is expected."""
+        """The current archive, after checking that it holds what the writer expects."""
         with self._lock:
             if self._index is not None and self._stat() != self._index.ranges.state:
-                self._index = None  # a damaged archive is not added to
+                self._index = None  # nothing is appended to a damaged archive
         index = self._indexed()
         if expect is not None:
             value = self._get(key, None)
@@ -331,7 +332,7 @@ class ZipStore(Store):
 
     def _append(self, path: str, index: Index, added: Mapping[str, bytes], removed: Set[str], lasting: bool) -> None:
         handle = os.open(path, READ_WRITE)
-        self._appending = True  # until it is done, readers here need not look for what is new
+        self._appending = True  # meanwhile readers in this process need not check for changes
         try:
             if state_of(os.fstat(handle)) != index.ranges.state:
                 raise changed()

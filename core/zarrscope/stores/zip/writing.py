@@ -137,8 +137,8 @@ def _append(
 
 
 def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int) -> tuple[int, int]:
-    """Writes `pieces`, which reach up to `target`, never further than STEP beyond the end record of a copy of the old
-    directory. Where the last copy's end record is, and where that ends."""
+    """Writes `pieces`, which end at `target`, with copies of the old directory between them, at most STEP apart.
+    Returns where the last copy's end record begins and ends."""
     count, length = len(old.members), len(old.data)
     size = length + 128 + len(old.comment)
     written, last, stop = old.stop, old.end, old.stop
@@ -155,7 +155,7 @@ def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int
 
 
 def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: int) -> None:
-    """Writes what lies between `from_` and `to` of pieces that lie one after the other from `start` on."""
+    """Writes the bytes from `from_` to `to` of pieces that follow one another from `start`."""
     for piece in pieces:
         stop = start + len(piece)
         if from_ < stop and start < to:
@@ -165,7 +165,7 @@ def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: i
 
 
 def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory) -> int:
-    """The next place for a directory of which the mark of its end record lies within one sector of a disk."""
+    """The next offset at which the mark of a directory's end record falls within one disk sector."""
     tail = end_records(count, length, start, comment, shift=old.shift, always_64=old.is_64)
     mark = start + length + tail.rindex(END, 0, len(tail) - len(comment))
     return start + -mark % 4
@@ -265,7 +265,7 @@ def create(path: str, ome: bool) -> None:
 
 @contextmanager
 def locked_folder(folder: str) -> Iterator[None]:
-    """Holds the lock of the folder of an archive, which is made where it is missing."""
+    """Holds the lock of the folder of an archive, and makes the folder if it is missing."""
     make_folders(folder)
     with folder_lock(folder):
         yield
@@ -279,7 +279,7 @@ _waiting: WeakSet[Settling] = WeakSet()
 
 
 def settle_at_exit(store: Settling) -> None:
-    """Lets what was put into the store be written when the process ends."""
+    """Registers the store, so that values that were put are written when the process ends."""
     _waiting.add(store)
 
 
@@ -293,4 +293,4 @@ def _settle_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting.clear)  # the parent writes it
+    os.register_at_fork(after_in_child=_waiting.clear)  # the parent process writes them
