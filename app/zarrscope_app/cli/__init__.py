@@ -122,10 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and leaves the process with its exit code."""
     own_process()
     make_inert()
-    # What they interrupt cleans up, and says so by its exit code.
+    # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
     install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
     code = run(arguments)
-    if code > 128 or "zarrscope_app.tui.app" in sys.modules:  # somebody waits for his prompt
+    if code > 128 or "zarrscope_app.tui.app" in sys.modules:  # a person waits for the prompt
         end_process(code)
     sys.exit(code)
 
@@ -153,7 +153,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def interrupted(error: BaseException) -> int:
-    """Says so where somebody may read it; 128 and the number of the signal."""
+    """Reports the interruption on stderr. Returns 128 plus the number of the signal."""
     number = getattr(error if isinstance(error, KeyboardInterrupt) else error.__cause__, "signal", signal.SIGINT)
     with suppress(OSError):  # the terminal may be gone
         say("Interrupted.")

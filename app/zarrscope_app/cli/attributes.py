@@ -59,7 +59,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
 
 
 def _outdented(text: str) -> str:
-    """A value as it is spelled in the middle of a document, moved to the left edge."""
+    """Removes the indentation that a value has within a document."""
     first, *rest = text.split("\n")
     indent = len(rest[-1]) - len(rest[-1].lstrip()) if rest else 0
     return "\n".join([first, *(line[min(indent, len(line) - len(line.lstrip())) :] for line in rest)])
@@ -108,7 +108,7 @@ def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: 
 
 
 def _set(document: Document, base: str, where: str, value: str) -> Document:
-    """A node without any attributes may lack the object that would hold them, or have null there."""
+    """Sets the value. A node without attributes may lack the object that holds them, or have null there."""
     return (document.with_object(base) if base and where else document).set_text(base + where, value)
 
 

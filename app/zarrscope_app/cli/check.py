@@ -136,7 +136,8 @@ def _form(finding: Finding) -> dict[str, Any]:
 
 @contextmanager
 def _shown_progress() -> Iterator[tuple[Any, Any]]:
-    """One line on stderr that is written over, when that is a terminal; (show progress, clear the line)."""
+    """Progress on one line of stderr, rewritten in place, if stderr is a terminal. Returns (show progress, clear the
+    line)."""
     if not sys.stderr.isatty():
         yield (lambda progress: None), (lambda: None)
         return
@@ -159,7 +160,7 @@ def _shown_progress() -> Iterator[tuple[Any, Any]]:
 
 
 def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) -> dict[str, Any]:
-    """What a check that goes on must have in common with the one that was stopped."""
+    """The arguments that must be equal for a journal to be resumed."""
     told = {"url": without_numbers(url), "path": path, "chunks": chunks, "all": expect_all}
     return {**told, "follow_links": True} if links else told
 
@@ -167,8 +168,8 @@ def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) 
 class _Journal:
     """The state of a check in a file: a line of JSON tells what is checked, then one per step with its findings.
 
-    A step is appended at one go before its findings are shown; a last line cut short by a kill is passed over, and its
-    step is done again.
+    A step is appended in one write before its findings are shown. If a kill cut the last line short, it is ignored and
+    its step is repeated.
     """
 
     def __init__(self, name: str | None, what: dict[str, Any]) -> None:
@@ -195,7 +196,7 @@ class _Journal:
             self._file.close()
 
     def _read(self) -> int:
-        """Takes over what an earlier check did; how many bytes of it are whole."""
+        """Loads the steps of an earlier check. Returns the length of its complete lines in bytes."""
         from zarrscope.check.finding import Finding
 
         assert self.path is not None

@@ -89,7 +89,7 @@ def _named(array: Array, inventory: Inventory, which: str, most: int) -> list[di
 
 
 def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
-    """What both verbs say of an array."""
+    """The facts about an array that both verbs print."""
     spread = inventory.spread()
     known, nbytes = inventory.known, inventory.nbytes
     return {

@@ -48,7 +48,7 @@ class DefaultGroup(click.Group):
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # Whoever reads our output has seen enough. Python flushes stdout once more on leaving: give it another one.
+            # The reader has closed the pipe. Python flushes stdout again at exit, so replace it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(0) from None
 
@@ -61,7 +61,8 @@ class DefaultGroup(click.Group):
         return super().resolve_command(context, args)
 
     def _check_typo(self, context: click.Context, word: str) -> None:
-        """`zarrscope tre x` is no request to open "tre"."""
+        """Raises a usage error for `zarrscope tre x`, which is more likely a typing error than a request to open
+        "tre"."""
         import difflib
 
         close = difflib.get_close_matches(word, self.commands, 1, 0.7)
@@ -70,7 +71,7 @@ class DefaultGroup(click.Group):
 
 
 def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say how to open what is not understood; `opened` takes them as they are."""
+    """Adds the options that say how to open what is not understood; `opened` accepts them."""
     fallbacks = click.option(
         "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
     )
@@ -137,7 +138,7 @@ def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _put_into_addresses(given: dict[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Every address of a bucket gets the options. Raises Refused where there is none."""
+    """Adds the options to every bucket address. Raises Refused if no argument is one."""
     from zarrscope.errors import Refused
     from zarrscope.stores.address import address_with
 
@@ -204,7 +205,9 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
 def say(message: str) -> None:
     """Writes a message to stderr."""
     from zarrscope.errors.confidential import scrub
-    from zarrscope.errors.visible import visible  # not by way of the presenters: loading them takes half a second
+    from zarrscope.errors.visible import (
+        visible,
+    )  # imported directly, because loading the presenters takes half a second
 
     click.echo(f"zarrscope: {visible(scrub(message))}", err=True)
 

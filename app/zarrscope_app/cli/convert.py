@@ -237,7 +237,7 @@ def convert(
 
 
 def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> bool:
-    """Shows the plan. Raises Failed where it would lose something and nobody allowed that."""
+    """Shows the plan. Raises Failed if it would lose something without --allow-losses."""
     refused = bool(plan.losses) and not allow_losses
     if not as_json:
         _show_plan(plan)
@@ -265,7 +265,7 @@ def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -
 
 
 def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, scheduler: str | Path | None) -> None:
-    """Shows and carries out what happens in place."""
+    """Shows the plan of a rebuild in place, and carries it out."""
     from zarrscope import convert as engine
     from zarrscope_app.presenters import strings
 
@@ -288,7 +288,7 @@ def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, schedul
 
 
 def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
-    """Does the work, with a bar where somebody looks, and tells what was done."""
+    """Runs the conversion, with a progress bar on a terminal, and prints the result."""
     bar = _Bar() if sys.stderr.isatty() else None
     try:
         result = work(bar)
@@ -309,7 +309,7 @@ def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
 
 
 def _compared(result: Any, plan: dict[str, Any]) -> str:
-    """What may be said of elements: nothing of those that were not read."""
+    """The sentence about the comparison; it claims nothing about elements that were not read."""
     if not result.verified:
         return "not compared."
     if all(node["how"] == "group" for node in plan["nodes"]):
@@ -360,7 +360,7 @@ def _show_nodes(nodes: Sequence[Any]) -> None:
 
 
 class _Bar:
-    """One line on a terminal that says how far it is; rewritten when the percentage changes."""
+    """A progress line on a terminal, rewritten when the percentage changes."""
 
     def __init__(self) -> None:
         self._last = ""

@@ -37,7 +37,8 @@ class Drawing:
         self.level = image.levels[level]
 
     def _complete(self, chosen: tuple[Any, ...]) -> list[Any]:
-        """One index or slice per axis: as chosen, else all of the shown axes and channels, else the default index."""
+        """Completes the selection to one index or slice per axis: all of the shown axes and channels, the default index
+        of the others."""
         image = self.image
         rank = len(image.axes)
         given = list(chosen)
@@ -89,7 +90,7 @@ class Drawing:
             numbers = [part % count] if isinstance(part, int) else list(range(count)[part])
         if not numbers:
             raise click.UsageError("The selection leaves no channel to draw.")
-        # What was asked for is drawn, also when the file has it switched off.
+        # A channel that the selection names is drawn even if the file switches it off.
         asked = axis is not None and self.index[axis] != slice(None)
         planes, displays = [], []
         for number in numbers:
@@ -134,7 +135,7 @@ class Drawing:
         return plane[:: steps[0], :: steps[1]]
 
     def _with_labels(self, picture: Picture) -> Picture:
-        """The first label image over the picture: its level nearest in size, stretched to fit."""
+        """Draws the first label image over the picture, from the level nearest in size."""
         if not self.image.labels:
             raise Failed("This image has no labels.")
         path = self.image.labels[0]
@@ -159,7 +160,7 @@ class Drawing:
         return overlay(picture, label_colors(plane[rows][:, columns], found.label_colors, outline=True), 0.9)
 
     def _fitted(self, picture: Picture) -> Picture:
-        """At most `size` pixels a side: blocks of pixels averaged, where no coarser level was there to take."""
+        """Shrinks the picture to at most `size` pixels a side by averaging blocks, where there is no coarser level."""
         step = -(-max(picture.shape[:2]) // self.size)
         if step <= 1:
             return picture

@@ -1,4 +1,4 @@
-"""How a process of ours ends: soon, whatever its threads still wait for (a server, a name server, a frozen terminal).
+"""Ends our process promptly, even while threads wait for a server, a name server or a frozen terminal.
 
 Python joins threads that are no daemons before it ends, among them those that asyncio resolves names in, and takes its
 modules apart, which is a second on a busy machine when the libraries of a bucket are loaded. Whoever pressed Ctrl-C
@@ -27,10 +27,10 @@ def end_process(code: int) -> NoReturn:
         os._exit(code)
 
     try:
-        with suppress(RuntimeError):  # no thread can be had
+        with suppress(RuntimeError):  # no thread can be started
             threading.Thread(target=insist, name="zarrscope-exit", daemon=True).start()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads
+            with suppress(OSError, ValueError, AttributeError):  # the stream is closed, or its reader is gone
                 stream.flush()
         atexit._run_exitfuncs()
     finally:

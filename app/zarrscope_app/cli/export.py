@@ -136,7 +136,7 @@ def _values(
 
 
 def _reporting(quiet: bool) -> Any:
-    """One line on stderr that is written over, when that is a terminal."""
+    """Progress on one line of stderr, rewritten in place, if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         return lambda progress, text: None
     return lambda progress, text: rewrite(f"{100 * (progress or 0):3.0f} %  {text}"[:70])

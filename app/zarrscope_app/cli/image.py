@@ -70,7 +70,7 @@ def image(
 def _asked(
     pixel_size: str | None, unit: str | None, name: str | None, axis: Sequence[str], channel: Sequence[str]
 ) -> list[Asked]:
-    """Pixel sizes first: they give axes to images that have none."""
+    """The changes that the options ask for. Pixel sizes come first, because they add axes to images that have none."""
     from zarrscope.errors import Refused
     from zarrscope_app.presenters.form import mending
 
@@ -123,7 +123,7 @@ def _lines(sections: Sequence[FormSection]) -> list[str]:
     for section in sections:
         lines.append(section.title)
         for row in section.rows:
-            if not row.label:  # of the form alone
+            if not row.label:  # a row that only the form shows
                 continue
             values = "  ".join(field.summary or "–" for field in row.fields)
             lines.append("  " + "  ".join(part for part in (f"{row.label:<2}", values, row.note) if part.strip()))
@@ -134,7 +134,7 @@ def _lines(sections: Sequence[FormSection]) -> list[str]:
 # ---------------------------------------------------------------------- changing
 @dataclass(frozen=True)
 class _Mended:
-    """One image, its document before and after, and what is around it."""
+    """One image: its document before and after the change, and the shapes of its arrays."""
 
     url: str
     edit: DocumentEdit

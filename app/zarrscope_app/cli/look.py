@@ -183,7 +183,8 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
 
 
 def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Iterator[Child]]:
-    """(the longest name, more than are sorted anyway, the children). `documents`: all of them are read."""
+    """(length of the longest name, whether there are too many to sort by default, the children). `documents`: read
+    every child's documents."""
     from zarrscope.model.node_path import natural
 
     names = group.list_names()
@@ -192,7 +193,7 @@ def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Itera
     if sort or not large:
         return width, large, group.inspect(sorted(chain(head, names), key=lambda child: natural(child.name)))
     if group.hierarchy.store.bulk.scans_children and not documents:
-        return width, large, group.names()  # kinds in one pass over the folder
+        return width, large, group.names()  # one pass over the folder tells the kinds
     return width, large, group.inspect(chain(head, names))
 
 
@@ -228,12 +229,12 @@ def _first(group: Group, tree: Tree | None, most: int) -> tuple[list[Child], int
     found = list(group.inspect(nsmallest(most + LINES_AT_ONCE, names, key=lambda child: natural(child.name))))
     found.sort(key=lambda child: natural(child.name))
     listed = next(seen)
-    total = listed if listed > most + LINES_AT_ONCE else len(found)  # names that are no nodes are left out where known
+    total = listed if listed > most + LINES_AT_ONCE else len(found)  # leaves out names that turned out to be no nodes
     return found[:most], total - len(found[:most])
 
 
 def _demand(metadata: Metadata) -> ZarrscopeError | None:
-    """What a group demands that is not understood here: nothing beneath it is listed."""
+    """The extension that a group demands and zarrscope lacks, so that nothing beneath it is listed; else None."""
     return metadata.listing_problem if metadata is not None and metadata.kind == "group" else None
 
 
@@ -249,7 +250,7 @@ def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeErro
 
 
 def _told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
-    """What the array's document tells; None where that could not be understood, and `value` stands in for it."""
+    """The value that the document gives, or None if that part could not be understood and `value` is a stand-in."""
     return None if part in metadata.unread else value
 
 
@@ -269,7 +270,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
       zarrscope tree cells.zarr labels --depth 1
     """
     hierarchy, top = opened(url, node, **how)
-    tree = hierarchy.tree(top.path) if depth > 1 else None  # which lists all levels at once where that is cheaper
+    tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, where that is cheaper
     if as_json:
         show_json(_branch(top, tree, depth))
         return
@@ -279,7 +280,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
 
 
 def _kind(group: Group) -> str:
-    """What a group holds, where its attributes tell."""
+    """The kind of content that a group's attributes describe (image, plate …); "" for none."""
     from zarrscope.view.image import find_collection, find_images
 
     if images := find_images(group):
@@ -364,7 +365,7 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:
-    """(image, collection, what went wrong on the way)."""
+    """(image, collection, warnings) that the attributes describe."""
     from zarrscope.errors import ZarrscopeError
     from zarrscope.view.image import find_collection, find_images
 
@@ -381,7 +382,7 @@ def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[
 
 
 def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
-    """What an array's chunks take up, where a local folder tells and there are not too many of them."""
+    """The stored size of an array's chunks, for a local folder with not too many files; else None."""
     root = getattr(hierarchy.store, "root", None)
     if node.kind != "array" or root is None:
         return None

@@ -1,7 +1,7 @@
 """Verbs that change nodes: create, resize, remove, move, copy, consolidate. `--dry-run` shows the exact operations.
 
-A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.dry_run). What takes data away asks
-first where somebody can answer, and needs --yes elsewhere.
+A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.dry_run). Verbs that erase data ask first
+on a terminal, and need --yes elsewhere.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def create(
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
-    """The hierarchy at `url`; where nothing is, a new one of `dialect` or `new`. Over a rehearsal if there is a log."""
+    """Opens the hierarchy at `url`, or creates one of `dialect` (else `new`). With a log it is rehearsed only."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.nodes.context import NodeContext
@@ -394,7 +394,7 @@ def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> H
 
 
 def _change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Runs `act` on the hierarchy: rehearsed first where it is only to be shown, or takes data away."""
+    """Runs `act` on the hierarchy. For a dry run, or if it may erase data, it is rehearsed first."""
     hierarchy = _opened(url)
     if not dry_run and not yes:
         from zarrscope_app.presenters.tree import operation_text
@@ -441,7 +441,7 @@ def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) ->
 
 
 def _ask(erasing: Sequence[Any], yes: bool) -> None:
-    """Raises Failed unless what is to be erased may be."""
+    """Asks before data is erased. Raises Failed if the answer is no, or nobody can answer."""
     if not erasing or yes:
         return
     from zarrscope_app.presenters.tree import operation_text
@@ -454,7 +454,7 @@ def _ask(erasing: Sequence[Any], yes: bool) -> None:
 
 
 class _Bar:
-    """One line on a terminal that says how far it is."""
+    """A progress line on a terminal."""
 
     def __init__(self) -> None:
         self._last = ""

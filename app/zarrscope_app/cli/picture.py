@@ -1,4 +1,4 @@
-"""Verbs that take values out: read, render, demo."""
+"""Verbs that print or draw values: read, render, and demo."""
 
 from __future__ import annotations
 

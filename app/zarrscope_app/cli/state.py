@@ -22,7 +22,7 @@ def is_state(text: str) -> bool:
 
 
 def place_of_view(view: dict[str, Any] | None, url: str | None) -> str:
-    """The place that was named, or the one of the view."""
+    """The place that the argument names, else the place of the view."""
     if url is not None:
         return url
     if view is None:

@@ -1,4 +1,4 @@
-"""stdout and stderr of the command line: whatever is written to them, a terminal obeys none of it.
+"""stdout and stderr of the command line, filtered so that no text can steer the terminal.
 
 `show` and `say` clean what they print; this is for all that does not pass them: messages of click that quote arguments,
 questions, tracebacks, warnings, lines of logging. What is meant to steer the terminal goes through `steer`.
@@ -42,11 +42,11 @@ class InertStream(io.TextIOWrapper):
             self._lost(error)
 
     def _lost(self, error: OSError) -> None:
-        """The other end of the pipe was closed, or the terminal."""
+        """The reader of the pipe, or the terminal, is gone."""
         if not self.outlives_reader or error.errno not in _CLOSED:
             raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())  # what waits in the buffer goes there, too
+        os.dup2(nowhere, self.fileno())  # buffered output goes there too
         os.close(nowhere)
 
 
@@ -69,10 +69,10 @@ def make_inert() -> None:
 
 def _inert(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, InertStream):
-        return stream  # closed (None), or a test's
+        return stream  # closed (None), or replaced by a test
     encoding, buffering = stream.encoding, stream.line_buffering
     stream.flush()
-    # A name in a file may hold what the terminal's encoding has not. The former stream keeps its file open, for others.
+    # Text from a file may not fit the terminal's encoding. The former stream stays open, because others may hold it.
     made = InertStream(stream.buffer, encoding=encoding, errors="backslashreplace", line_buffering=buffering)
     _kept.append(stream)
     return made

@@ -130,7 +130,7 @@ class Explorer(anywidget.AnyWidget):
         )
         if view is not None:
             self.session.show_view(view)
-        if editable:  # nothing else has edits, or may be opened for writing to put them back
+        if editable:  # only an editable widget has edits, or can restore them
             self.session.keep_edits(settings if settings is not None else FileSettings())
         self._publish = CoalescedCall(self._post, self._send_view)
         self._paint = CoalescedCall(self._post, self._draw)
@@ -194,7 +194,7 @@ class Explorer(anywidget.AnyWidget):
             self._mirroring = False
 
     def _draw(self) -> None:
-        """Paints the viewport in a worker; while one picture is made, later wishes melt into one."""
+        """Paints the viewport in a worker. Requests that come meanwhile are merged into one."""
         if self._closed:
             return
         if self._painting is not None:
@@ -229,7 +229,7 @@ class Explorer(anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ in
     def _receive(self, _: object, message: Any, buffers: object = None) -> None:
-        """A message of the browser; what is no gesture is dropped."""
+        """Handles a message of the browser; anything but a known gesture is dropped."""
         if self._closed or not isinstance(message, dict):
             return
         do, args = message.get("do"), message.get("args")
@@ -319,7 +319,7 @@ class Explorer(anywidget.AnyWidget):
         return bundle
 
     def _summary(self) -> str:
-        """The selected node as HTML, bounded in size; where it is still being opened, in time as well."""
+        """The selected node as HTML of bounded size. While the node is being opened, it waits for a bounded time."""
         node = self.session.node
         if node is not None:
             return str(node._repr_html_())

@@ -198,7 +198,7 @@ class Explorer(QWidget):
             self.add()
 
     def _planes_changed(self) -> None:
-        """Layers outlive the session that they came from; where it is still open, it knows what would help."""
+        """Layers may outlive their session. If it is still open, it knows which command would help."""
         session = self.session
         if session is not None and session.hierarchy is not None:
             for layer, problem in self.planes.unread.items:
@@ -207,8 +207,8 @@ class Explorer(QWidget):
         self._show()
 
     def _renew_layers(self) -> None:
-        """Layers of this place read through the store as it was opened last: otherwise one that takes as missing what
-        is refused would help only those that are added from now on."""
+        """Makes existing layers read through the newly opened store. Else opening with another option (denied counts as
+        missing) would only help layers added later."""
         session = self.session
         hierarchy = session.hierarchy if session is not None else None
         if session is None or hierarchy is None or hierarchy is self._opened_as:
@@ -256,8 +256,8 @@ class Explorer(QWidget):
 
     # ------------------------------------------------------------------ layers
     def add(self) -> None:
-        """Adds the layers of the selected node, or of what is chosen of its images, read in the background; what fails
-        is said above the tree."""
+        """Adds the layers of the selected node, or of the chosen image, read in the background. Failures are shown
+        above the tree."""
         if self.session is not None:
             self.facts.setText(strings.LOADING)
             self.layers.add(self.session, self._add, self._choose, self.chooser.choice)
@@ -291,7 +291,7 @@ class Explorer(QWidget):
     def _add_one(self, layer: Layer) -> None:
         try:
             insert(self.viewer, *as_napari(layer))
-        except Exception as error:  # of reading; of napari, whose rules for data change with its versions
+        except Exception as error:  # reading failed, or napari refused the data: its rules change with its versions
             if self.session is not None:
                 self.session.problems.add(not_added(layer, error), layer.source["path"])
 

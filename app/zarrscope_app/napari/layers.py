@@ -27,7 +27,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     if layer.kind == "image":
         arguments["rgb"] = False  # napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
-        # No argument of napari's: planes.Watch sets it once there is a layer.
+        # napari has no such argument: planes.Watch sets it on the layer.
         arguments["metadata"]["zarrscope"]["contrast_range"] = layer.contrast_range
         arguments["blending"] = "additive"
         arguments["gamma"] = layer.gamma
@@ -44,7 +44,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
 def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None:
     """Adds a layer to the viewer. napari reads a plane right here; where that fails the viewer is as it was before.
 
-    A layer that is not visible reads nothing when it is inserted, so that it is wholly there before the first read.
+    An invisible layer reads nothing while it is inserted, so it is complete before the first read.
     """
     from napari.layers import Layer as NapariLayer
 
@@ -71,7 +71,7 @@ def _unit(name: str) -> str:
         return "pixel"
     try:
         pint.Unit(name)
-    except Exception:  # of pint, of Python's tokenizer
+    except Exception:  # pint or Python's tokenizer fails
         return "pixel"
     return name
 

@@ -1,4 +1,4 @@
-"""Planes that cannot be read: the layer stays, the plane is empty, and what is wrong is said where somebody looks.
+"""Planes that cannot be read: the layer stays, the plane is empty, and the dock shows why.
 
 napari reads while it handles a slider, a zoom or the insertion of a layer. An error that comes out of there leaves the
 other layers unsliced, and a layer half inserted that cannot be removed any more. So the slices of layers of ours are
@@ -43,7 +43,7 @@ class Watch(QObject):
         self._bridge = Bridge()
         for layer in viewer.layers:
             self._guard(layer)
-        # Before the viewer, which slices what was inserted.
+        # Connected before the viewer's own handler, which slices the new layer.
         viewer.layers.events.inserted.connect(self._inserted, position="first")
         viewer.layers.events.inserted.connect(self._show)
         viewer.layers.events.removed.connect(self._removed)
@@ -57,7 +57,7 @@ class Watch(QObject):
         self._guard(event.value)
 
     def _show(self, event: Any) -> None:
-        """What `hidden_at_first` hid, now that it is guarded and wholly there."""
+        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete."""
         for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
                 event.value.visible = True

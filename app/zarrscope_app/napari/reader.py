@@ -22,7 +22,7 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 
 
 def opened(path: str | list[str]) -> list[Any]:
-    """As `read`; where there is a choice and a window to choose in, the dock asks, and there is no layer yet."""
+    """As `read`. If there are several images and a window, the dock asks which one, and no layer is returned yet."""
     from zarrscope_app.presenters.image.choice import SeveralImages
 
     try:
@@ -30,7 +30,7 @@ def opened(path: str | list[str]) -> list[Any]:
     except SeveralImages as error:
         if not _ask(path, error.message):
             raise
-        return [(None,)]  # npe2: read, and nothing to add
+        return [(None,)]  # npe2's way to say that the file was read and there is no layer to add
 
 
 def read(path: str | list[str], node: str | None = None, number: int | None = None) -> list[LayerData]:

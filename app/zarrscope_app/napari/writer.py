@@ -20,7 +20,7 @@ def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]
 
 
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
-    """A layer in the presenters' words; of a pyramid the finest level."""
+    """Describes a napari layer as a DrawnLayer; of a pyramid the finest level."""
     finest = data[0] if arguments.get("multiscale") else data
     return DrawnLayer(
         kind,
@@ -63,7 +63,7 @@ def _label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
 
 
 def _turned(arguments: dict[str, Any]) -> bool:
-    """Whether a layer lies otherwise than scale and translation say."""
+    """Whether a layer has a rotation, a shear or another affine transformation besides scale and translation."""
     import numpy as np
 
     def is_one(matrix: Any) -> bool:

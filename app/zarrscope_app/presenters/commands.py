@@ -144,7 +144,7 @@ def command(id: str) -> Command:
 
 
 def is_plain(keys: str) -> bool:
-    """Whether `keys` would get in the way of typing or of moving in a list: no Ctrl or Alt, no function key."""
+    """Whether `keys` would disturb typing or moving in a list: without Ctrl or Alt, and no function key."""
     return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
 
 
@@ -289,7 +289,9 @@ def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill
     """The text of "Copy as Python": a line that opens the node."""
     how = ", follow_links=True" if follow_links else ""
     how += ", storage_options={'missing_is_fill': True}" if missing_is_fill else ""
-    return visible(f"zarrscope.open({url!r}{how})[{path!r}]")  # what repr leaves becomes an escape that Python reads
+    return visible(
+        f"zarrscope.open({url!r}{how})[{path!r}]"
+    )  # characters that repr keeps, but a terminal obeys, become Python escapes
 
 
 def making_demo(done: int, total: int) -> str:

@@ -129,7 +129,7 @@ def notes(layers: list[Layer]) -> tuple[str, ...]:
 
 
 def foreign_layer(name: str) -> str:
-    """Why there is nothing to say about a layer."""
+    """The sentence for a layer that did not come from zarrscope."""
     return f'"{strings.clean(name)}" does not come from Zarr: zarrscope has no attributes of it.'
 
 
@@ -384,7 +384,7 @@ class Layers:
         def planned() -> list[Layer]:
             if choice is not None:
                 chosen = plan(hierarchy[choice.path], None, choice.number)
-                # Fields of all wells are called alike.
+                # The fields of different wells have the same names.
                 return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
             return plan(node if node is not None else hierarchy[path], view)
 

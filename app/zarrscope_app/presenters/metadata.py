@@ -109,7 +109,7 @@ class MetadataPresenter:
         hierarchy, path = self._hierarchy, self._state.path
         if hierarchy is None or self._asked:
             return
-        self._asked = True  # once: a host asks at each painting, also where nothing came
+        self._asked = True  # asked once, because a host calls this at every painting
 
         def work() -> tuple[tuple[str, str], ...]:
             keys = node_context(hierarchy).keys_of(path)

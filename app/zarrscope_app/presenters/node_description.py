@@ -282,7 +282,7 @@ def _done(report: ExtensionReport) -> str:
 
 
 def _meant(found: Inherited) -> str:
-    """What an entry that points elsewhere, or repeats another, stands for."""
+    """What a reference, or an inherited extension, stands for."""
     if found.form == "copy":
         return "It repeats what a group above says."
     if found.form == "own":

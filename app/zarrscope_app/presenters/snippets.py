@@ -92,7 +92,7 @@ def _snippet(id: str, text: str) -> Snippet:
 
 
 def visible_code(text: str) -> str:
-    """What repr leaves becomes an escape that Python reads."""
+    """Turns characters that repr keeps, but a terminal obeys, into Python escapes."""
     return "\n".join(visible(line) for line in text.split("\n"))
 
 

@@ -44,7 +44,7 @@ class ViewPresenter(Protocol):
     changed: ClassVar[Signal]
 
     def show_node(self, details: NodeDetails) -> None:
-        """Another node was selected, and the view fits it. Blocks for nothing: what is slow goes to `owner.fetch`."""
+        """Called when a node that the view fits was selected. Must not block: slow work goes to `owner.fetch`."""
 
     def show_nothing(self, sentence: str = "") -> None:
         """The selected node does not fit; `sentence` says why."""
@@ -149,6 +149,6 @@ def widget_factory(view: View, host: str) -> Callable[..., Any] | None:
     module, _, name = place.partition(":")
     try:
         made: Callable[..., Any] = getattr(import_module(module), name)
-    except Exception as error:  # of a stranger's package
+    except Exception as error:  # the plugin failed
         raise Unsupported(strings.no_widget(view.title, error), feature=f"views {view.id}") from error
     return made

@@ -35,7 +35,7 @@ def main(
     from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.settings import FileSettings
 
-    ours = QApplication.instance() is None  # else another program's, which called us
+    ours = QApplication.instance() is None  # otherwise the application belongs to the program that called us
     if ours:
         own_process()
     application = QApplication.instance() or QApplication(sys.argv[:1])
@@ -88,7 +88,7 @@ def _let_ctrl_c_through(application: QCoreApplication) -> None:
     from qtpy.QtCore import QTimer
 
     def end(number: int, _: object) -> None:
-        """Nobody is asked: what is not saved is kept for the next start."""
+        """Closes all windows without asking; unsaved edits are kept for the next start."""
         for window in _windows:
             window.workspace.close_all()
         application.exit(128 + number)

@@ -126,7 +126,7 @@ class _Trail(QFrame):
         while self._row.count():
             self._row.takeAt(0)
         self._parts = []
-        # The first and the last few: what lies between is one click up the tree.
+        # Show the first crumb and the last few; the others are reached through the tree.
         shown = crumbs if len(crumbs) <= 5 else (crumbs[0], *crumbs[-3:])
         for place, (label, path) in enumerate(shown):
             if place:

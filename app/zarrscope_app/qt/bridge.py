@@ -30,7 +30,7 @@ class Bridge(QObject):
             try:
                 self._posted.emit(call)
             except RuntimeError:
-                # The application has deleted the QObject already: nobody is left to run it.
+                # The QObject was deleted at shutdown, so nothing can run the call.
                 self._open = False
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ class ImageCanvas(QWidget):
         return (y - half_h, x - half_w, y + half_h, x + half_w)
 
     def fit(self) -> None:
-        """Shows the whole plane, as large as it goes."""
+        """Shows the whole plane as large as possible."""
         height, width = self._shape
         if not height or not width:
             return
@@ -124,7 +124,7 @@ class ImageCanvas(QWidget):
         self._set_zoom(min(self.width() / width, self.height() / (height * self._aspect)))
 
     def look_at(self, rect: Rect) -> None:
-        """This part of the plane, as large as it goes."""
+        """Shows this part of the plane as large as possible."""
         y0, x0, y1, x1 = rect
         self._fitted = False
         self._center = self._kept((y0 + y1) / 2, (x0 + x1) / 2)
@@ -329,7 +329,7 @@ class ImageCanvas(QWidget):
     def event(self, event: Any) -> bool:
         if event.type() == event.Type.ToolTip and self._presenter is not None:
             why = self._presenter.why(*self.to_plane(QPointF(event.pos())))
-            # An empty one hides the one before.
+            # an empty tooltip hides the former one
             QToolTip.showText(event.globalPos(), tip(why), self)
             return True
         return bool(super().event(event))

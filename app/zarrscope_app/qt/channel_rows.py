@@ -111,7 +111,7 @@ class ChannelRow(QWidget):
         self._view = view
         color = QColor(*view.color)
         self._swatch.setIcon(_ramp_swatch(view.ramp) if view.ramp else _swatch(color))
-        if view.ramp:  # the middle of a map stands for it where there is room for one colour only
+        if view.ramp:  # where one colour must do, use the middle of the colour map
             color = QColor(*view.ramp[len(view.ramp) // 6 * 3 :][:3])
         light = (self._swatch, self._auto, self._gamma_title, self.gamma, self.strip)
         for widget in (*light, *self.limits.values()):

@@ -139,7 +139,7 @@ class SectionForm(QScrollArea):
         widest = max((len(row.fields) for row in section.rows), default=0)
         if widest > _UNTITLED:
             for place, field in enumerate(section.rows[0].fields):
-                if field.editor != "check":  # that says itself what it is
+                if field.editor != "check":  # a check box has its own label
                     head = self._note(f"{section.id}/head/{place}")
                     self._tell(head, field.title, False)
                     grid.addWidget(head, 0, 1 + place)
@@ -208,7 +208,7 @@ class SectionForm(QScrollArea):
             editor.setChecked(field.text == "true")
             blocker.unblock()
         elif (line := _line(editor)) is not None and line.text() != field.text and not _is_typed_in(editor):
-            line.setText(field.text)  # the same text again would take the selection away
+            line.setText(field.text)  # setting the same text again would clear the selection
         font = editor.font()
         if font.bold() != field.changed:
             font.setBold(field.changed)

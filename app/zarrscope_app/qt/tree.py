@@ -186,7 +186,7 @@ class TreePane(QWidget):
         self.chosen.emit(row.path)
 
     def _gone(self) -> None:
-        """Rows were removed: where the node went on being read, its row comes back."""
+        """Rows were removed. If the selected node's row comes back, it is selected again."""
         current = self.current_row()
         if current is None or current.path != self._path:
             self._awaited = self._path
@@ -240,7 +240,7 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def focusInEvent(self, event: Any) -> None:
-        # While the tree is read anew, no row is current, and Qt makes the first one it: nobody chose that.
+        # While the tree is reloaded, Qt makes the first row current, which nobody chose.
         self.taking_focus = True
         super().focusInEvent(event)
         self.taking_focus = False

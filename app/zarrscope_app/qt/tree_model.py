@@ -152,7 +152,7 @@ class TreeModel(QAbstractItemModel):
         elif self._expandable.get(id) != can:
             self.rekinded.emit()
         self._expandable[id] = can
-        shown = self._children.get(id)  # who heard of new rows may have moved the window
+        shown = self._children.get(id)  # a listener of the new rows may have moved the window
         if shown:
             self.dataChanged.emit(self.createIndex(0, 0, shown[0]), self.createIndex(len(shown) - 1, 1, shown[-1]))
         self.dataChanged.emit(index, index.siblingAtColumn(1))
@@ -162,7 +162,7 @@ class TreeModel(QAbstractItemModel):
             self._follow(child, False)
         for child in expanded:
             if child in self._parents and child not in self._children:
-                self._sync(child)  # its children came in the same turn, told of before its row was here
+                self._sync(child)  # its children arrived before this row did
             self._follow(child, True)
 
     def _follow(self, id: int, expanded: bool) -> None:
@@ -262,13 +262,13 @@ class TreeModel(QAbstractItemModel):
         row = self.row_of(index)
         if row is not None and role == Qt.ItemDataRole.EditRole:
             self.named.emit(row.path, str(value))
-        return False  # the name is another one when the node has it
+        return False  # the new name shows once the node was renamed
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.is_note(index):
             return self._note_data(index, role)
         name = index.column() == 0
-        if role == Qt.ItemDataRole.DisplayRole and name:  # also asked for what is not in sight: to find a typed name
+        if role == Qt.ItemDataRole.DisplayRole and name:  # Qt also asks for hidden rows, to find a typed name
             return self._presenter.label(index.internalId())
         row = self.row_of(index)
         if row is None:

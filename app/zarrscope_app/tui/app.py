@@ -163,7 +163,7 @@ class Explorer(App[int]):
 
     def _tree_changed(self, _: int) -> None:
         self.tree_lines.show()
-        if self._said.get("status") != self._status():  # the rest of the screen does not change while a group is listed
+        if self._said.get("status") != self._status():  # while a group is listed nothing else on the screen changes
             self._repaint.soon()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -244,7 +244,8 @@ class Explorer(App[int]):
         self._repaint.soon()
 
     def _say(self, id: str, text: Any) -> None:
-        """A layout is made only where the number of lines is another: it is dear, and a held key says much."""
+        """Sets a text. The layout is redone only if the number of lines changes: it is slow, and a held key sets many
+        texts."""
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
@@ -265,7 +266,7 @@ class Explorer(App[int]):
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
-        note = s.slice.note if not s.slice.probe.sentence else ""  # a failure is in the readout itself
+        note = s.slice.note if not s.slice.probe.sentence else ""  # the readout itself shows a failure
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         return "   ".join(filter(None, said)) or (strings.GREY_ONLY if self._grey else "")
 
@@ -312,7 +313,7 @@ class Explorer(App[int]):
             super()._handle_exception(error)
             return
         told = visible_lines("".join(traceback.format_exception(error)))
-        if told not in self.faults[:MANY_FAULTS]:  # what fails at each painting is told once: telling paints again
+        if told not in self.faults[:MANY_FAULTS]:  # report an error of painting once, because reporting paints again
             self.faults.append(told)
             self.session.report(error)
 
@@ -368,7 +369,7 @@ class Explorer(App[int]):
             return False
         try:
             self.event_loop.call_soon_threadsafe(call)
-        except RuntimeError:  # it is over
+        except RuntimeError:  # the application has ended
             return False
         return True
 

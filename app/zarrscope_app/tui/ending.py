@@ -126,13 +126,13 @@ class Ending:
         os._exit(code)
 
     def _force(self, code: int) -> None:
-        """The main thread does not get there: it waits for a lock, a disk, or a terminal that takes no more."""
+        """Ends the process by force, when the main thread waits for a lock, a disk or a frozen terminal."""
         _try(self._app.keep)
         with suppress(Exception):
             import termios
 
             termios.tcsetattr(self._files[0], termios.TCSANOW, self._modes or [])
-        with suppress(Exception):  # a frozen terminal takes nothing
+        with suppress(Exception):  # a frozen terminal accepts no output
             if select.select([], self._files[1:], [], 0)[1]:
                 os.write(self._files[1], RESTORE.encode())
                 _try(self._tell)

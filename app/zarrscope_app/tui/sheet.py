@@ -80,7 +80,7 @@ class Sheet(Guarded, ModalScreen[str]):
         """Whether a key only moves the text; then it is moved."""
         if key not in ("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab"):
             return False
-        for box in self.query(VerticalScroll):  # none yet, where the sheet has only been asked for
+        for box in self.query(VerticalScroll):  # empty before the sheet is mounted
             page = max(1, box.size.height - 1)
             by = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "home": -(10**6), "end": 10**6}.get(key, 0)
             box.scroll_relative(y=by, animate=False)

@@ -77,7 +77,7 @@ class ChunksPresenter:
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid
-        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:  # there is more to see along other axes
+        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:  # one chunk: other axes show more
             self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2])
 
     def show_nothing(self, sentence: str = "") -> None:
@@ -253,12 +253,12 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ what happens
     def live(self) -> None:
-        """Chunks have come, or are on their way."""
+        """Draws chunks that have come, or are being loaded."""
         if self._looked:
             self._notify.soon()
 
     def failed(self, error: BaseException, path: str) -> None:
-        """A chunk of an array could not be read."""
+        """Marks a chunk that could not be read."""
         array = self._array
         index = error.index if isinstance(error, BadChunk) else None
         if array is not None and array.path == path and index is not None and len(index) == array.ndim:
@@ -267,7 +267,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ one chunk
     def choose(self, row: int, column: int) -> None:
-        """A cell of the map: its chunk, or the part of the plane that it stands for."""
+        """Chooses a cell of the map: its chunk, or, for a cell of several chunks, that part of the plane."""
         array, window, step = self._array, self._window(), self._step()
         if array is None:
             return
@@ -407,7 +407,7 @@ class ChunksPresenter:
         high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
         wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
         if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
-            return None, None  # of another window: the right one is on its way
+            return None, None  # counted for another window; the right one follows
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD

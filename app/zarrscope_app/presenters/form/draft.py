@@ -64,14 +64,14 @@ class Draft:
         self.failure = self.note = self.hint = ""
 
     def make_again(self, changes: Sequence[tuple[str, str | None]]) -> None:
-        """Changes that were made to another version of the document: (pointer, JSON text; None: it was removed)."""
+        """Applies changes that were made to another version of the document: (pointer, JSON text; None: removed)."""
         made = self.now
         for pointer, after in changes:
             made = _apply(made, self.prefix + pointer, after)
         self.push(made)
 
     def need_object(self, document: Document) -> None:
-        """Raises Refused where the attributes as a whole would become something else than an object."""
+        """Raises Refused if the attributes as a whole would be no JSON object any more."""
         if isinstance(self.now.get(self.prefix, {}), dict) and not isinstance(document.get(self.prefix, {}), dict):
             raise Refused(strings.WHOLE_STAYS, key=document.key)
 
@@ -127,7 +127,7 @@ def _apply(document: Document, pointer: str, text: str | None) -> Document:
             return document.remove(pointer) if document.has(pointer) else document
         return document.set_text(pointer, text)
     except ZarrscopeError:
-        return document  # what held the field is gone on the other side: there is no place for it
+        return document  # the other side removed the object that held the field
 
 
 def _related(a: str, b: str) -> bool:
@@ -139,7 +139,8 @@ def _text(document: Document, pointer: str) -> str | None:
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:
-    """What differs between two documents, as deep as it can be said. Pointers relative to `prefix`."""
+    """The differences between two documents, each at the deepest pointer possible. Pointers are relative to
+    `prefix`."""
     found: list[Change] = []
 
     def walk(a: Any, b: Any, pointer: str) -> None:

@@ -156,11 +156,11 @@ def row_for(place: Place) -> FieldEditor:
 
 
 def _fits(row: FieldEditor, place: Place) -> bool:
-    return bool(row.fits(place))  # a row of another distribution may answer with anything
+    return bool(row.fits(place))  # a plugin may return anything
 
 
 def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
-    """What is proposed at a place."""
+    """The values that the form proposes at a place."""
     return _ask(row, lambda: tuple(strings.clean(str(choice), 120) for choice in row.choices(place)), ())
 
 

@@ -138,7 +138,7 @@ class EditsMembers:
 
 
 def is_section_field(pointer: str) -> bool:
-    """Ids of sections and their fields are no JSON pointers."""
+    """Whether an id is that of a section's field, which is no JSON pointer."""
     return bool(pointer) and not pointer.startswith("/")
 
 

@@ -141,7 +141,7 @@ def _axis(names: Sequence[str], wanted: str) -> int:
 # ---------------------------------------------------------------------- what follows
 @dataclass(frozen=True)
 class Verdict:
-    """How attributes agree with the text of OME-Zarr."""
+    """The result of checking attributes against the OME-Zarr specification."""
 
     sentence: str
     """ "OME-Zarr 0.5: valid · 1 remark: …"; "" where nothing of OME-Zarr is stated."""
@@ -149,7 +149,7 @@ class Verdict:
 
     @property
     def broken(self) -> tuple[Violation, ...]:
-        """What the text demands otherwise."""
+        """The rules of OME-Zarr that the attributes break."""
         return tuple(finding for finding in self.findings if finding.strength == "must")
 
 

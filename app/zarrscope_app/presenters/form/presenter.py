@@ -73,7 +73,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
-        """A node that is being opened: where it has edits, they can be saved before it is open."""
+        """Prepares for a node that is being opened: if it has unsaved edits, they can be saved before it is open."""
         self._expected = path
         self._to_expected()
 
@@ -84,16 +84,16 @@ class EditPresenter(EditsMembers, SavesDrafts):
             self._refresh()
 
     def _leave(self) -> None:
-        """Another node's form comes: what has no edits is read anew when somebody returns."""
+        """Leaves a node's form. Without edits its document is read again on return."""
         draft = self._drafts.get(self._path)
         if draft is not None and not draft.dirty and not draft.saving:
             del self._drafts[self._path]
 
     def show_nothing(self, sentence: str = "") -> None:
-        """A node that cannot be read has no form: its tab is shut, and the edits of others stay."""
+        """Shows no form, for a node that cannot be read. The edits of other nodes stay."""
 
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
-        """Drafts stay: they are compared with what is stored when they are saved."""
+        """Takes the hierarchy, opened again perhaps. Drafts stay; saving compares them with what is stored."""
         self._hierarchy, self._writable = hierarchy, writable
         self._drafts = {path: draft for path, draft in self._drafts.items() if draft.dirty}
         self._refresh()
@@ -131,7 +131,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._refresh()
 
     def tell(self, sentence: str) -> None:
-        """Something beside the form, said there."""
+        """Shows a sentence in the form that is not about one of its fields."""
         if (draft := self._drafts.get(self._path)) is not None:
             draft.hint = sentence
         self._refresh()
@@ -213,7 +213,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     @property
     def title(self) -> str:
-        """Of the tab."""
+        """The title of the tab."""
         return self.state.title
 
     def field(self, pointer: str) -> Field | None:
@@ -269,7 +269,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._notify.soon()
 
     def _tell(self) -> None:
-        _ = self.state  # what fails while it is made is told by whoever hears of it
+        _ = self.state  # builds the state now; errors are shown by the listeners
         self.changed.emit()
 
     # ------------------------------------------------------------------ editing
@@ -345,7 +345,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         )
 
     def _type_waiting(self) -> None:
-        """What was typed before the place was open for writing."""
+        """Applies the text that was typed before the place was open for writing."""
         if self._waiting and self._writable and self._path in self._drafts:
             waiting, self._waiting = self._waiting, {}
             for pointer, text in waiting.items():

@@ -61,7 +61,7 @@ class Kept:
 
 
 class Rescue:
-    """Of one session. All methods on the host's thread."""
+    """The unsaved edits of one session. All methods run on the host's thread."""
 
     changed = Signal()
 
@@ -132,7 +132,7 @@ class Rescue:
             _open.discard(self._name)
 
     def drop(self) -> None:
-        """Somebody decided that what is not saved is to go."""
+        """Drops the unsaved edits, as the person decided."""
         self._closed = True
         self._keeper.remove(self._name)
         _open.discard(self._name)
@@ -147,15 +147,15 @@ class Rescue:
 
     @property
     def wanted(self) -> bool:
-        """They were asked for, and wait until the place is open for writing."""
+        """Whether the person accepted them and they wait until the place is open for writing."""
         return self._wanted
 
     def hide(self) -> None:
-        """Not now: they are offered at the next start."""
+        """Hides the offer until the next start."""
         self._hidden = True
 
     def discard(self) -> None:
-        """They are not wanted any more."""
+        """Deletes the edits that were offered."""
         for kept in self._found:
             self._keeper.remove(kept.name)
         self._found, self._wanted = [], False
@@ -191,7 +191,7 @@ class Rescue:
             self._edit.put_back(drafts)
             if failure is None:
                 if not self._closed:
-                    self._write(self._drafts())  # before the former file goes
+                    self._write(self._drafts())  # written before the former file is removed
                 for kept in found:
                     self._keeper.remove(kept.name)
                 self._found = []

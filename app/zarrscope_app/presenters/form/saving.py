@@ -59,7 +59,7 @@ class SavesDrafts:
         def done(outcome: JobResult[tuple[Document | None, Document | None]]) -> None:
             draft.saving = False
             saved, theirs = outcome.value or (None, None)
-            if isinstance(outcome.error, NotStandard):  # asked once: saving the same again says that it is meant
+            if isinstance(outcome.error, NotStandard):  # the person is asked once; saving the same again confirms it
                 draft.confirmed = document.bytes
                 draft.failure = strings.not_standard(outcome.error.message)
             elif outcome.error is not None:
@@ -70,7 +70,7 @@ class SavesDrafts:
             elif theirs is not None:
                 attributes_changed = bool(differences(draft.base, theirs, draft.prefix))
                 draft.theirs = theirs
-                if may_merge and not attributes_changed:  # another part of the document: nothing to ask about
+                if may_merge and not attributes_changed:  # another part changed: merge without asking
                     draft.resolve("mine")
                     self._save(path, draft, may_merge=False)
             self._refresh()
@@ -114,7 +114,7 @@ class SavesDrafts:
         return found[0] if found else dirty[0][0] if dirty else None
 
     def _settled(self) -> None:
-        """A save has ended: when it was the last, whoever waits for all of them is told."""
+        """Called when a save has ended; after the last one, calls those that wait for all."""
         if self._then is not None and not self.saving:
             then, self._then = self._then, None
             then(self._in_the_way())

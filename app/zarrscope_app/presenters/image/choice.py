@@ -1,4 +1,4 @@
-"""A node that holds several images: which, for a person or a script to choose one. Never one of many in silence."""
+"""A node that holds several images: a person or a script has to choose one; none is chosen silently."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def _why(kind: str, path: str, n: int) -> str:
 
 
 def _advice(path: str, number: int) -> str:
-    """How a script chooses."""
+    """The advice on how a person or a script chooses."""
     more = f", number={number}" if number else ""
     return f"In the dock, choose from the list. In a script: zarrscope_app.napari.reader.read(…, {path!r}{more})."
 
 
 def _numbered(name: str, n: int) -> str:
-    """An image of several in one document."""
+    """The label of one of several images in a document."""
     return f"{n + 1}: {name}" if name else str(n + 1)

@@ -25,16 +25,16 @@ class Contrast:
         self._tiles, self._channels, self._restyle, self._changed = tiles, channels, restyle, changed
         self._counting: set[int] = set()
         self._turn = 0
-        """Which image it is: what was measured of another is of no use."""
+        """Counts the images shown, so that measures of a former one are dropped."""
 
     def clear(self) -> None:
-        """For another image."""
+        """Forgets everything, before another image is shown."""
         self._counting = set()
         self._turn += 1
 
     def fit(self, channel: int | None) -> None:
-        """Limits from the plane on show at its coarsest level, or, where that is too much to read, from what of it is
-        on show; None: of every visible channel."""
+        """Fits limits to the plane on show, measured at its coarsest level, or, if that is too much to read, on the
+        tiles on show. None: every visible channel."""
         shown = self._channels()
         fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
         turn = self._turn
@@ -49,7 +49,7 @@ class Contrast:
             self._tiles().measure(tuple(("channel", i) for i in fitted), done)
 
     def adopt(self, found: dict[Key, Measure]) -> None:
-        """What was measured while tiles were painted, for channels whose limits or histogram are not known."""
+        """Takes measures that were made while tiles were painted, for channels without limits or histogram."""
         for (_, i), measure in found.items():
             channel = self._channels()[i]
             if channel.lo is None or not channel.histogram:
@@ -57,7 +57,8 @@ class Contrast:
         self._restyle()
 
     def complete(self) -> None:
-        """Histograms of channels whose limits came from the file: once, from the first whole picture."""
+        """Measures the histograms of channels whose limits came from the file, once, when the first picture is
+        complete."""
         shown = self._channels()
         keys = tuple(
             ("channel", i)

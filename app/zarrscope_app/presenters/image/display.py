@@ -26,15 +26,15 @@ class Display(ABC):
 
     @abstractmethod
     def _restyle(self) -> None:
-        """The same data are to be drawn anew."""
+        """Draws the same data again with other settings."""
 
     @abstractmethod
     def _plan_soon(self) -> None:
-        """More data, or less, are to be drawn."""
+        """Plans again, because more or fewer channels are drawn."""
 
     @abstractmethod
     def _refuse(self, refusal: Refusal) -> None:
-        """What a person typed is not taken, and why; an empty one: all is well."""
+        """Shows why a typed text is refused; an empty sentence clears it."""
 
     by_person: bool
     """Somebody has chosen how a channel is shown."""
@@ -60,7 +60,7 @@ class Display(ABC):
         if at is None:
             return ""
         shown = at.lo if end == "lo" else at.hi
-        if shown is not None and text.strip() == words.limit(shown):  # it is shown shorter than it is
+        if shown is not None and text.strip() == words.limit(shown):  # rounded for show: the exact limit stays
             self._refuse(Refusal())
             return ""
         found = words.typed_limits(text, end, at.lo, at.hi)

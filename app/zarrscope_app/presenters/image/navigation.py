@@ -38,19 +38,19 @@ class Navigation(ABC):
 
     @abstractmethod
     def _refresh(self) -> None:
-        """A new state is to be told."""
+        """Publishes a new state."""
 
     @abstractmethod
     def _moved(self) -> None:
-        """Another plane is on show."""
+        """Called when another plane is shown."""
 
     @abstractmethod
     def _unpin(self) -> None:
-        """The pixel under the cursor is of no axis that is shown any more."""
+        """Unpins the pixel, after other axes were chosen."""
 
     @abstractmethod
     def _is_whole(self) -> bool:
-        """All of the plane is painted."""
+        """Whether the whole plane is painted."""
 
     def _stand_nowhere(self) -> None:
         self._index = []
@@ -61,7 +61,7 @@ class Navigation(ABC):
         self._projection, self._range = None, None
 
     def _stand_at_defaults(self, image: Image) -> None:
-        """The plane that the file says is to be shown first."""
+        """Goes to the plane that the file says to show first."""
         self._y, self._x = image.plane
         self._index = [
             image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0 for i, axis in enumerate(image.axes)
@@ -296,7 +296,7 @@ class Navigation(ABC):
 
     @abstractmethod
     def _cost(self, projection: Projection) -> tuple[str, str]:
-        """What a projection would read, in words, and its size alone."""
+        """The cost of a projection in words, and its size alone."""
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:

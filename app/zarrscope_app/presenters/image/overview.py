@@ -157,7 +157,7 @@ class OverviewPresenter:
         self._tickets[place.path] = self._owner.fetch(work, done)
 
     def _draw(self, place: _Place) -> None:
-        """In the contrast of all; where this one widens it, all are drawn anew."""
+        """Draws a thumbnail in the common contrast. If it widens that contrast, all are drawn again."""
         found = place.thumbnail
         assert found is not None
         wider = _joined(self._limits, found)
@@ -239,7 +239,8 @@ def _thumbnail(image: Image) -> _Thumbnail:
 
 
 def _joined(limits: tuple[tuple[float, float], ...], found: _Thumbnail) -> tuple[tuple[float, float], ...]:
-    """Limits of each channel that suit all: the file's, else what holds those of before and of this one."""
+    """The common limits of each channel: those of the file, else the union of the former limits and this
+    thumbnail's."""
     joined = list(limits)
     for i, (display, stated) in enumerate(zip(found.displays, found.stated, strict=True)):
         if i >= len(joined):

@@ -144,7 +144,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
 
 
 def _stacked(along: int, y: int, x: int) -> tuple[int, int, int]:
-    """Where the axes of a projection, of height and of width are once all others have gone."""
+    """The positions of the projected axis, height and width after all other axes were indexed away."""
     left = sorted((along, y, x))
     return left.index(along), left.index(y), left.index(x)
 
@@ -212,7 +212,7 @@ def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: Displa
 
 
 def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
-    """The picture with the signs of what is not there drawn into it."""
+    """Draws the signs for chunks without data into the picture."""
     for mark in marks:
         part = picture[mark.y0 : mark.y1, mark.x0 : mark.x1]
         mask = pattern(mark.state, part.shape[0], part.shape[1], mark.y0, mark.x0)

@@ -39,7 +39,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
     if entry is None or image.multiscale is None:
         return Place("", None)
     source = entry["datasets"][0]["path"]
-    first = {"input": source, **_first_step(entry)}  # the input goes without saying
+    first = {"input": source, **_first_step(entry)}  # the input may be left out
     own, source = _name(first.get("output")), _name(first["input"]) or source
     about = {"multiscales": [{**entry, "datasets": [{"path": source, "coordinateTransformations": [first]}]}]}
     listed = [_name(system) for system in entry["coordinateSystems"]]
@@ -49,7 +49,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
         if name and name != source:
             try:
                 ways[name] = _way(image, about, source, name, len(level.shape))
-            except NotFound as error:  # what is only listed places nothing
+            except NotFound as error:  # a system that is listed without a transformation
                 if name == wanted:
                     ways[name] = error
             except ZarrscopeError as error:
@@ -78,7 +78,7 @@ def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank:
 
 
 def _beyond(level: Level, found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """What is left of the matrix `found` once scale and translation of a level were applied; None for nothing."""
+    """The part of the matrix `found` beyond a level's scale and translation; None if there is none."""
     plain = np.hstack([np.diag(level.scale), np.array([level.translation]).T])
     if np.allclose(found, plain, rtol=1e-9, atol=0):
         return None
@@ -131,7 +131,7 @@ def _name(end: Any) -> str:
 
 
 def _beside(image: Image, path: str) -> Array:
-    """The array that a transformation names."""
+    """Reads the array that a transformation names."""
     found = resolve(image.path, path)
     try:
         node = image.node_at(found) if found is not None else None

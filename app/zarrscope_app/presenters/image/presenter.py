@@ -172,8 +172,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return self._image
 
     def update_image(self, image: Image) -> bool:
-        """The same image, of which the file now says something else: shows that, and keeps what the person has set.
-        False where it is not the same: then it is to be shown anew."""
+        """Updates the image on show after its metadata changed, and keeps what the person has set. False if it is
+        another image, which has to be shown with `set_image`."""
         old = self._image
         if old is None or self._y < 0 or not shows_the_same(old, image):
             return False
@@ -252,7 +252,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._plan_soon()
 
     def _repaint(self) -> None:
-        self._frame = None  # now, not when the pass ends: somebody may look before
+        self._frame = None  # cleared now, because the frame may be read before the pass ends
         self._paints.soon()
 
     def _paint(self) -> None:
@@ -266,7 +266,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         """The part of the plane on the screen, and how many pixels (height, width) show it."""
         if (rect, pixels) != (self._rect, self._pixels):
             if not self._pixels[0]:
-                self._refresh()  # from now on it is known what a projection would read
+                self._refresh()  # the cost of a projection is known from now on
             self._rect, self._pixels = rect, pixels
             self._plan_soon()
 
@@ -375,7 +375,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self.probed.emit()
 
     def unpin(self) -> None:
-        """No pixel is read out before the cursor moves."""
+        """Ends the pinning; no pixel is read out until the cursor moves."""
         self._pin = self._cursor = None
         self._prober.clear()
         self._refresh()
@@ -395,7 +395,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def note(self) -> str:
-        """Of the pixel that is read out, what `why` says, on one line."""
+        """What `why` says about the pixel that is read out, on one line."""
         return self.why(*self._cursor).replace("\n", "  ") if self._cursor is not None else ""
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:

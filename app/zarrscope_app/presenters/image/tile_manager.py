@@ -243,7 +243,7 @@ class TileManager:
                 self._paint(tile)
 
     def _outdated(self, tile: _Tile) -> bool:
-        """The picture of a tile is not what its chunks and display settings would give."""
+        """Whether a tile's picture is older than its chunks or its display settings."""
         return not tile.fresh or not tile.sharp or tile.settings != self._settings or not self._has_planes(tile)
 
     def _has_planes(self, tile: _Tile) -> bool:
@@ -260,9 +260,9 @@ class TileManager:
         while pixels > PREVIEW * every * every:
             every *= 2
         if every == 1 or any(display is None for _, display, _ in settings.channels):
-            return  # as quickly drawn as it is; or the planes are yet to tell the limits
+            return  # the full drawing is as quick, or limits are still to be measured
         for tile in here:
-            self._stop(tile)  # what is queued for it has older settings
+            self._stop(tile)  # its queued job has older settings
         jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
 
         def work() -> list[Picture]:
@@ -291,7 +291,7 @@ class TileManager:
         if tile.job is not None or self._plan is None:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
-            return  # after it
+            return  # it is painted again after the running job
         settings, tiling, place = self._settings, tile.tiling, tile.place
         keys = [source.key for source in self._plan.sources]
         known = {key: tile.planes[key] for key in keys if key in tile.planes}
@@ -369,7 +369,7 @@ class TileManager:
 
     @property
     def settled(self) -> bool:
-        """Everything on show is there, as the display settings ask."""
+        """Whether every tile on show is complete and drawn with the current settings."""
         whole = all(tile.fresh and tile.sharp and tile.job is None for tile in self._order)
         return bool(self._order) and self._preview is None and whole
 

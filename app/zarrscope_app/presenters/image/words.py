@@ -215,7 +215,7 @@ def typed_channel(text: str) -> tuple[int, str]:
 
 
 def no_channel(number: int, count: int) -> str:
-    """There are not so many channels."""
+    """The sentence that refuses a channel number that is too large."""
     return f"There is no channel {number + 1}: the image has {strings.counted(count, 'channel')}."
 
 

@@ -45,7 +45,8 @@ class Session(Protocol):
 
 
 class Elsewhere:
-    """Of one session. `open(viewer, done)`: done(link, "") for a browser, done("", text) for the clipboard."""
+    """Opens nodes of one session in other viewers. `open(viewer, done)` calls done(link, "") for a browser, done("",
+    text) for the clipboard."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -96,7 +97,7 @@ class Elsewhere:
         return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,"), ""
 
     def _address(self, hierarchy: HierarchyLike, path: str) -> str:
-        """Where a browser reads a node."""
+        """The address under which a browser can read a node."""
         url = hierarchy.url
         if urlsplit(url).scheme in ("http", "https") and MARK not in url and "|" not in url and "::" not in url:
             return joined(url, path)

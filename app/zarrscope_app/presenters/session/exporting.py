@@ -91,7 +91,7 @@ class Prepared:
 
 
 class ExportPresenter:
-    """Of one session. All methods on the host's thread."""
+    """Prepares and runs the exports of one session. All methods run on the host's thread."""
 
     changed = Signal()
 
@@ -106,7 +106,7 @@ class ExportPresenter:
 
     # ------------------------------------------------------------------ what there is to choose
     def whats(self) -> tuple[tuple[str, str], ...]:
-        """What of the node on show can be exported."""
+        """The parts of the node on show that can be exported."""
         node = self._session.node
         drawn = self._session.slice.state.kind == "image"
         there = {"view": drawn, "region": drawn, "table": node is not None and node.kind == "array"}
@@ -124,7 +124,7 @@ class ExportPresenter:
         return tuple(found for found in values if found.id == "zarr") if grouped else values
 
     def propose(self, what: str, format: str) -> str:
-        """A name that is free, in the folder of late."""
+        """A free name, in the folder of the last export."""
         parts = [self._session.name.removesuffix(".zarr").removesuffix(".ome"), *self._session.state.path.split("/")]
         stem = "-".join(part for part in parts if part) or "export"
         stem = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in stem)[:80]
@@ -136,7 +136,7 @@ class ExportPresenter:
         return os.path.join(self.folder, name)
 
     def begin(self) -> None:
-        """Another look at exporting: of what is on the screen now."""
+        """Starts again, for what is on the screen now."""
         what = self.whats()[0][0] if self.whats() else "node"
         what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
@@ -149,7 +149,7 @@ class ExportPresenter:
 
     # ------------------------------------------------------------------ size and time first
     def prepare(self, what: str, format: str, target: str) -> None:
-        """Looks what this export would be, and how long it would take."""
+        """Finds out, in the background, how large this export would be and how long it would take."""
         if self._ticket is not None:
             self._ticket.cancel()
         self._prepared = None
@@ -179,7 +179,7 @@ class ExportPresenter:
         self._notify.soon()
 
     def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
-        """What will be looked up in the background; what is on the screen is taken now."""
+        """Returns the background work. What is on the screen is captured now."""
         session, chosen = self._session, format_of(target, format)
         node, hierarchy = session.node, session.hierarchy
         if node is None or hierarchy is None:

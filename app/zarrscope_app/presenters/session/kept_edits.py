@@ -46,12 +46,12 @@ class KeepsEdits:
                 self.set_writable(True)
 
     def forget(self) -> None:
-        """The edits that an earlier run left are not wanted."""
+        """Drops the edits that an earlier run left."""
         if self.rescue is not None and self.rescue.sentence:
             self.rescue.discard()
 
     def discard_edits(self) -> None:
-        """Before `close`: what is not saved is not to be kept."""
+        """Called before `close`: unsaved edits will not be kept."""
         if self.rescue is not None:
             self.rescue.drop()
 

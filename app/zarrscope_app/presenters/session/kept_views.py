@@ -143,7 +143,7 @@ class KeepsViews:
 
     @property
     def labels_known(self) -> bool:
-        """No label image of the view is still to come."""
+        """Whether all label images of the view have arrived."""
         return self._labels_wanted is None
 
     def _labels_came(self) -> None:

@@ -90,7 +90,7 @@ def _paint(
         return bool(frame.blocked or errors or (frame.tiles and not frame.loading and known))
 
     _wait(mailbox, lambda: cancelled() or whole())
-    mailbox.run()  # what the last tile still has to tell
+    mailbox.run()  # callbacks of the last tile
     if cancelled():
         return None
     if errors:

@@ -157,7 +157,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
             self.select(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
-            for table in (views, field_editors):  # imports what strangers wrote: here, where nobody waits for it
+            for table in (views, field_editors):  # imports plugins in the worker, where nobody waits
                 table.plugged_in()
             hierarchy = patiently(lambda: opening.open(opener, url), bool(again))
             if again:
@@ -168,7 +168,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         self._refresh()
 
     def _hold(self, url: str | None) -> None:
-        """Which store's chunks are worth keeping for this session."""
+        """Tells the chunk loader which store this session shows."""
         held, self._held = self._held, url
         if url is not None:
             self.loader.opened(url)
@@ -219,7 +219,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def report(self, error: BaseException) -> None:
-        """Something failed in the host itself: said in the error bar, and among the problems."""
+        """Shows an error of the host itself in the error bar and among the problems."""
         self._reported = self._shown_problem = replace(self.problems.add(error), retry=False)
         self._refresh()
 
@@ -253,7 +253,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
             self._wanted = path
             return
         if path == self._path and (self._node is not None or self._ticket is not None):
-            # Hosts echo a selection they were told of; reading it again would take the node away for a moment.
+            # Hosts report a selection back that this session made; reading the node again would make it flicker.
             if self._node is not None:
                 self._restore_view()
             return
@@ -267,7 +267,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         self.tree.reveal(path)
         self.edit.expect(path)
         hierarchy = self._hierarchy
-        if self._status is SessionStatus.OPENING or hierarchy is None:  # it follows once the place is open
+        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected once the place is open
             self._refresh()
             return
         self._stop()
@@ -437,12 +437,12 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
             self._refresh()
 
     def _cell_failed(self, error: BaseException, path: str) -> None:
-        if strings.problem(error).offer:  # the table itself says the others
+        if strings.problem(error).offer:  # other errors are shown in the table itself
             self._failed(error, path)
 
     def _edited(self) -> None:
         if self._hierarchy is not None:
-            for warning in self._hierarchy.warnings:  # saving may have left some
+            for warning in self._hierarchy.warnings:  # saving may add warnings
                 self.problems.add(strings.warning(warning, place=self._hierarchy.url))
         for fault in field_editors.failed.values():
             self.problems.add(fault)
@@ -455,6 +455,6 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
     def _tell(self) -> None:
         state = self.state
         self.edit.judge(state.tab == "attributes")
-        if state != self._told:  # a picture that is painted changes nothing here, as a rule
+        if state != self._told:  # painting a picture rarely changes the session's state
             self._told = state
             self.changed.emit()

@@ -43,7 +43,7 @@ def decode_view(text: str) -> dict[str, Any]:
         raise _refused("is too long")
     told = text.strip()
     if told.startswith(SIGN):
-        told = _unpacked("".join(told[len(SIGN) :].split()))  # mail may have broken it into lines
+        told = _unpacked("".join(told[len(SIGN) :].split()))  # mail programs may have broken the text into lines
     try:
         view = json.loads(told)
     except (ValueError, RecursionError):

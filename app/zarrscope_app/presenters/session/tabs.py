@@ -43,7 +43,7 @@ class Tabs:
                     self.views = (*self.views, view)
 
     def _ask(self, view: View, act: Callable[[], MADE], otherwise: OTHER) -> MADE | OTHER:
-        """What `act` gives; `otherwise` where the code of another distribution fails."""
+        """The result of `act`, or `otherwise` if a plugin's code fails."""
         try:
             return act()
         except Exception as error:

@@ -152,13 +152,13 @@ class Arrivals:
 
 
 def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
-    """What these names, by position, turn out to be. Runs in a worker."""
+    """Finds out what these names, by position, are. Runs in a worker."""
     found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
     return {} if cancelled() else {place: found.get(child.name) for place, child in asked}
 
 
 def detail(child: Child) -> str:
-    """The quiet second column."""
+    """The text of the second column, drawn faintly."""
     metadata = child.metadata
     if not isinstance(metadata, ArrayMetadata):
         return ""
@@ -168,7 +168,7 @@ def detail(child: Child) -> str:
 
 
 def icon(child: Child) -> str:
-    """What the picture in front of a row stands for."""
+    """The kind of icon in front of a row."""
     if child.kind == "group":
         return "labels" if child.name == "labels" else "group"
     if child.kind == "array":

@@ -92,7 +92,7 @@ class Branch:
         return None
 
     def take(self, batch: Batch, first_id: int) -> None:
-        """Adds what came."""
+        """Adds a batch of children that arrived."""
         self.ids.append((len(self.names), first_id))
         self.names.extend(batch.names)
         self.kinds.extend(batch.kinds)
@@ -103,7 +103,7 @@ class Branch:
             self.order = array("I", (child for child in batch.order if child not in self.gone))
 
     def tell(self, inspected: Inspected) -> None:
-        """Adds what names turned out to be; those that are no nodes go."""
+        """Records what names are; names that are no nodes are removed."""
         order = self.order
         for child, seen in inspected.items():
             self.wanted.pop(child, None)
@@ -136,7 +136,8 @@ class Branch:
 
     # ------------------------------------------------------------------ the filter
     def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:
-        """What finds the children that pass, for a worker; None where that is known, or quickly done."""
+        """The search for children that pass the filter, to be run by a worker; None if the result is known or quickly
+        computed."""
         if not needle or len(self.names) <= SEARCHED_AT_ONCE or self._is_found(needle):
             return None
         return self.names.search(needle, self.order)

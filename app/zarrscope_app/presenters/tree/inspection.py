@@ -25,7 +25,7 @@ class Inspection:
         self._branches: dict[int, Branch] = {}
 
     def want(self, branch: Branch, child: int) -> None:
-        """Somebody looks at a child of which nothing is known yet. Of a small group that is loading, all comes."""
+        """Asks for a child that is seen and not yet known. A small group sends all children anyhow while it loads."""
         if branch.state == "loading" and len(branch.names) <= SMALL:
             return
         branch.wanted.pop(child, None)
@@ -40,7 +40,7 @@ class Inspection:
                 self._inspect(branch)
 
     def _inspect(self, branch: Branch) -> None:
-        """Reads what was looked at last; what was scrolled past before is forgotten."""
+        """Reads the children that were seen last; those that were scrolled past are dropped."""
         latest = list(islice(reversed(branch.wanted), INSPECTED_AT_ONCE))
         branch.wanted = dict.fromkeys(latest)
         asked, group = [(k, branch.child(k)) for k in latest], branch.node

@@ -59,8 +59,8 @@ class Names:
             self._count += len(block.starts)
 
     def search(self, needle: str, order: array[int]) -> Callable[[Callable[[], bool]], array[int]]:
-        """What searches the names that are here now, for a worker: the positions in `order` whose name contains
-        `needle`, no matter the case. `needle` is casefolded."""
+        """A function for a worker that searches the present names: it gives the positions in `order` whose name
+        contains `needle`, which is casefolded."""
         blocks = list(zip(self._firsts, self._blocks, strict=True))
         count = self._count
 

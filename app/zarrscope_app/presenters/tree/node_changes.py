@@ -63,7 +63,7 @@ class OpenHierarchy(Protocol):
 
 
 class NodesPresenter:
-    """Of one session. All methods on the host's thread; none waits."""
+    """Plans and runs changes of nodes in one session. All methods run on the host's thread; none waits."""
 
     changed = Signal()
 
@@ -80,7 +80,7 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ planning
     def begin(self, act: Act, path: str) -> None:
-        """Plans an act on a node; where it goes to is first where it is."""
+        """Plans an act on a node. The target is at first the node's own path."""
         name = path.rpartition("/")[2]
         to = (
             ""
@@ -99,7 +99,7 @@ class NodesPresenter:
             self._plan()
 
     def cancel(self) -> None:
-        """Nothing is planned any more."""
+        """Drops the plan."""
         self._stop()
         self._put(NodesState())
 
@@ -199,7 +199,7 @@ def _do(
     cancelled: Callable[[], bool],
     progress: Callable[[moving.Progress], None] | None = None,
 ) -> tuple[str, ...]:
-    """The act; notes on what it did not do."""
+    """Carries out the act. Returns notes on what it left undone."""
     if state.act == "remove":
         above = vanishing(node_context(hierarchy), state.path)
         hierarchy.erase(state.path)

@@ -85,13 +85,13 @@ class TreePresenter:
         self._touch(ROOT)
 
     def mark(self, path: str, icon: str) -> None:
-        """A node turned out to be something more particular than a group."""
+        """Gives a node a more specific icon than that of a group."""
         if self._marks.get(path) != icon:
             self._marks[path] = icon
             self._touch_row(path)
 
     def set_dirty(self, paths: frozenset[str]) -> None:
-        """Nodes with changes that are not saved."""
+        """Marks the nodes with unsaved changes."""
         for path in self._dirty ^ paths:
             self._touch_row(path)
         self._dirty = paths
@@ -274,7 +274,7 @@ class TreePresenter:
         self._reach.typed(path, "/".join(parts))
         if branch.state == "unknown":
             self._fetch(branch)
-        if branch.ticket is not None:  # it is added once all that is listed has come
+        if branch.ticket is not None:  # the name is added once the listing is complete
             self._touch(id)
             return
 
@@ -312,7 +312,7 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
-        # What a store that cannot list told is what the metadata of images names: there may be more.
+        # Where a store cannot list, only children named by image metadata are known: there may be more.
         told = hierarchy.store.listable or hierarchy.consolidated
 
         def send(came: Batch | Inspected) -> None:
@@ -338,7 +338,7 @@ class TreePresenter:
                 problem = strings.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
             elif outcome.value is None:
-                self._settle(branch, "ready", "", retry=False)  # an array alone in its store: nothing is missing
+                self._settle(branch, "ready", "", retry=False)  # the root is an array, so there is nothing to list
             else:
                 sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
@@ -358,7 +358,7 @@ class TreePresenter:
         self._reach.advance(self._root, self._branches)
 
     def _add(self, branch: Branch, child: Child) -> None:
-        """One more child, that somebody named."""
+        """Adds a child that the person named."""
         first = len(branch.names)
         block = Block.of([child.name])
         keys = {first: natural(child.name)}
@@ -494,5 +494,5 @@ class TreePresenter:
                 del stale[id]
                 self.changed.emit(id)
         finally:
-            for id in stale:  # a listener failed: the others are told all the same
+            for id in stale:  # one listener failed; the others are still notified
                 self._touch(id)

@@ -1,4 +1,5 @@
-"""Rows that are to be reached: a node to reveal, groups that were open before a refresh, names that somebody typed."""
+"""Rows to reach while listings arrive: a node to reveal, groups that were open before a refresh, names that were
+typed."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Member:
 
 
 def kind_of(value: Any) -> FieldKind | None:
-    """Of what one field can hold."""
+    """The kind of a value that a single field can hold; None for lists and objects."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

@@ -45,7 +45,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Subject:
-    """Attributes as they are edited now, and what is around them."""
+    """The attributes as edited now, with their surroundings."""
 
     attributes: Any
     around: Surroundings = Surroundings()
@@ -118,7 +118,7 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
 
 
 def surroundings_from(details: NodeDetails) -> Surroundings:
-    """The same of a node that was read already. Reads nothing."""
+    """As `surroundings_of`, from details that were read already. Reads nothing."""
     node, image = details.node, details.image
     assert node is not None, "a node that cannot be read has no form"
     around = Surroundings(node.path, node.kind, node.metadata.dialect)
