@@ -37,7 +37,7 @@ def claims(path: str, others: bool = False) -> bool:
         return True
     if os.path.isdir(path):
         found = [os.path.isfile(os.path.join(path, name)) for name in (*DOCUMENTS, "meta", "attrs")]
-        return any(found[:-2]) or all(found[-2:])  # "meta" and "attrs" are those of Zarr v1
+        return any(found[:-2]) or all(found[-2:])  # Zarr v1 has both "meta" and "attrs"
     return parts[-1].endswith(".zip") and _holds_documents(path)
 
 

@@ -15,7 +15,7 @@ from zarrscope.runtime.interrupts import operation
 
 
 def folder() -> Path:
-    """Where the files go. Not made until something is stored."""
+    """The folder of the files. It is made when something is first stored."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -46,7 +46,7 @@ class FileSettings:
         try:
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            with operation():  # for nobody but this user, whatever the umask
+            with operation():  # readable by this user only, whatever the umask
                 handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{name}-")
                 with os.fdopen(handle, "w", encoding="utf-8") as stream:
                     stream.write(text)

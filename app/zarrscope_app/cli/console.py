@@ -160,7 +160,7 @@ def _put_into_addresses(given: dict[str, Any], chosen: Mapping[str, Any]) -> Non
 
 
 def follow_links() -> bool:
-    """Whether --follow-links was given to the verb that runs."""
+    """Whether --follow-links was given to the current verb."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(__name__))
 
@@ -213,7 +213,7 @@ def say(message: str) -> None:
 
 
 def show(text: str = "") -> None:
-    """Text that may hold what a file says, on stdout; lines and tabs stay."""
+    """Prints text that may come from a file, made safe for a terminal; line ends and tabs stay."""
     from zarrscope.errors.visible import visible_lines
 
     click.echo(visible_lines(text))

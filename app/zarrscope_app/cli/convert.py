@@ -90,7 +90,7 @@ def codec_list(context: click.Context, parameter: click.Parameter, values: Seque
 
 
 def _factors(context: click.Context, parameter: click.Parameter, value: str) -> int | dict[str, int]:
-    """ "2", or "z=1,y=2,x=2"."""
+    """Parses --factor: "2", or "z=1,y=2,x=2"."""
     try:
         if "=" not in value:
             return int(value)
@@ -101,7 +101,7 @@ def _factors(context: click.Context, parameter: click.Parameter, value: str) -> 
 
 
 def _axes(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """ "tczyx", or "time,y,x"."""
+    """Parses --axes: "tczyx", or "time,y,x"."""
     if value is None:
         return None
     return tuple(name.strip() for name in value.split(",")) if "," in value else tuple(value)

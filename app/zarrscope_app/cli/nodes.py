@@ -65,7 +65,7 @@ def _codec_names(context: click.Context, parameter: click.Parameter, values: Seq
 
 
 def _shape(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    """ "64,256,256", "0,5"; "" for no axes."""
+    """Parses a shape: "64,256,256", "0,5"; "" for no axes."""
     if value is None:
         return None
     try:

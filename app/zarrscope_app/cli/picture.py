@@ -27,7 +27,7 @@ SELECT = click.option("--select", "selection", metavar="INDEX", help='As numpy: 
 
 
 def parse_selection(text: str | None) -> tuple[Any, ...]:
-    """ "0,:,10:90" → (0, slice(None), slice(10, 90)). Raises UsageError."""
+    """Parses --select: "0,:,10:90" → (0, slice(None), slice(10, 90)). Raises UsageError."""
     if text is None or not text.strip():
         return (Ellipsis,)
     items: list[Any] = []

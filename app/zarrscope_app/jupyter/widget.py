@@ -182,7 +182,7 @@ class Explorer(anywidget.AnyWidget):
         self._paint.soon()
 
     def _mirror(self) -> None:
-        """Python's side of the state follows what is shown."""
+        """Copies what is shown to the traits that Python observes."""
         state = self.session.slice.state
         self._mirroring = True
         try:

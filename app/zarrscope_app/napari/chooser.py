@@ -39,7 +39,7 @@ class Chooser(QWidget):
 
     @property
     def choice(self) -> Choice | None:
-        """What is selected; None where nothing is asked."""
+        """The selected choice; None if nothing is asked."""
         items = self.list.selectedItems() if not self.isHidden() else []
         return items[0].data(Qt.ItemDataRole.UserRole) if items else None
 

@@ -49,7 +49,7 @@ class Watch(QObject):
         viewer.layers.events.removed.connect(self._removed)
 
     def retry(self) -> None:
-        """Reads again what is empty now."""
+        """Reads the planes again that could not be read."""
         for layer, _ in self.unread.items:
             layer.refresh()
 
@@ -207,5 +207,5 @@ def _settings(request: Any) -> dict[str, Any]:
 
 
 def _empty(kind: type[Any]) -> type[Any]:
-    """The same kind of request, of a place beyond the layer."""
+    """A slice request of the same kind for a place beyond the layer, which gives an empty slice."""
     return type(kind.__name__, (kind,), {"_slice_out_of_bounds": lambda _: True})

@@ -16,7 +16,7 @@ from zarrscope_app.presenters.coalesce import CoalescedCall
 
 
 class JobState(Enum):
-    """How far a job is."""
+    """Whether a job is running, done, failed or cancelled."""
 
     RUNNING = "running"
     DONE = "done"

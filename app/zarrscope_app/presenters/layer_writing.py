@@ -51,7 +51,7 @@ class DrawnLayer:
 
 @dataclass(frozen=True)
 class PlannedImage:
-    """What is to be written: `lines` say it in words, a line each."""
+    """The plan of a new image; `lines` describe it in words."""
 
     target: str
     version: str
@@ -228,7 +228,7 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """As the layer names them, where those are the field's; else by place."""
+    """The names of the axes: the layer's own where they are usual ones (t, c, z, y, x), else by position."""
     usual = ("t", "z", "y", "x")[-layer.data.ndim :]
     if layer.data.ndim > len(usual) or layer.data.ndim < 2:
         raise Unsupported(f"{_quoted(layer)} has {layer.data.ndim} axes", feature="pictures of two to four axes")

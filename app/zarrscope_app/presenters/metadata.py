@@ -29,7 +29,7 @@ PATIENCE = 3.0
 
 
 def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
-    """ "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
+    """The stored size in words: "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
     if not inventory.known or inventory.nbytes is None:
         return strings.UNKNOWN
     least = "" if inventory.complete else "at least "

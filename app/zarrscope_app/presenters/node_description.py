@@ -125,7 +125,7 @@ def describe(
 
 
 def in_words(image: Image | None, collection: Collection | None) -> str:
-    """What an image or a collection of images is; "" for anything else."""
+    """Describes an image or a collection of images in words; "" for anything else."""
     if collection is not None and collection.rows and collection.columns:
         rows, columns = len(collection.rows), len(collection.columns)
         return f"A plate of {strings.count(rows)} × {strings.count(columns)} wells with images."

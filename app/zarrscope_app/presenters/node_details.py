@@ -42,7 +42,7 @@ class NodeDetails:
 
     @property
     def has_picture(self) -> bool:
-        """There is a picture or a line to show, or a reason why it cannot be drawn."""
+        """Whether there is a picture or a line to show, or a reason why it cannot be drawn."""
         image = self.image
         return image is not None and (drawable(image) or image.levels[0].array.problem is not None)
 

@@ -30,7 +30,7 @@ NONE_SO_FAR = "No problems so far."
 
 
 class Steps:
-    """How far a check came, in memory: the journal of zarrscope.check."""
+    """The journal of a check (zarrscope.check), kept in memory, so that it can be resumed."""
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
@@ -77,17 +77,17 @@ class ProblemsPresenter:
 
     @property
     def checking(self) -> bool:
-        """A check runs: `stop` ends it."""
+        """Whether a check is running; `stop` ends it."""
         return self._ticket is not None
 
     @property
     def can_resume(self) -> bool:
-        """A check was stopped: `resume` goes on where it was."""
+        """Whether a check was stopped, so that `resume` can continue it."""
         return self._ticket is None and self._steps is not None and not self._whole
 
     @property
     def sentence(self) -> str:
-        """What was found, and what was looked at for it."""
+        """The result of the check in a sentence, and what was checked."""
         found = f"{counted(self.count, 'problem')}." if self._items else ""
         if self._ticket is not None:
             return joined(f"Checking {self._scope}…", self._told, found)
@@ -108,7 +108,7 @@ class ProblemsPresenter:
         self._path = details.node.path if details.node is not None else "/"
 
     def show_nothing(self, sentence: str = "") -> None:
-        """The problems are those of the whole session."""
+        """Does nothing: the list is about the whole session, not the selected node."""
 
     def add(self, item: Problem | BaseException, path: str = "") -> Problem:
         found = problem(item, path) if isinstance(item, BaseException) else item
@@ -119,7 +119,7 @@ class ProblemsPresenter:
         return found
 
     def clear(self, path: str | None = None) -> None:
-        """Forgets all, or those of one node."""
+        """Removes all problems, or those of one node."""
         kept = {} if path is None else {k: p for k, p in self._items.items() if p.path != path}
         if path is None:
             self.stop()

@@ -79,7 +79,7 @@ def as_text(found: tuple[Snippet, ...]) -> str:
 
 
 def address(node: Group | Array) -> str:
-    """Where other programs find the hierarchy: local folders as plain paths."""
+    """The address of the hierarchy for other programs; a local folder as a plain path."""
     assert node.hierarchy is not None
     url = without_numbers(node.hierarchy.url)
     if url.startswith("file://") and "::" not in url and "|" not in url:

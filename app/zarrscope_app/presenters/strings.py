@@ -160,7 +160,7 @@ def carried(doing: str, done: int) -> str:
 
 
 def and_more(n: int) -> str:
-    """ "… and 1,536 more operations"."""
+    """The end of a shortened list: "… and 1,536 more operations"."""
     return f"… and {counted(n, 'more operation')}"
 
 
@@ -303,7 +303,7 @@ def span(lo: float, hi: float) -> str:
 
 
 def step(index: int, extent: int) -> str:
-    """Where a slider stands: "31 / 63" (the last index, not the length)."""
+    """The position of a slider: "31 / 63" (the last index, not the length)."""
     return f"{index} / {max(0, extent - 1)}"
 
 
@@ -350,7 +350,7 @@ def changes(n: int) -> str:
 
 
 def rescued(n: int, when: str) -> str:
-    """ "2 changes of 2026-11-22 14:03 were not saved." """
+    """The offer of unsaved edits: "2 changes of 2026-11-22 14:03 were not saved." """
     return f"{changes(n)} of {clean(when, 20)} {'was' if n == 1 else 'were'} not saved."
 
 

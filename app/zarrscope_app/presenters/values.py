@@ -267,7 +267,7 @@ class ValuesPresenter:
         self._notify.soon()
 
     def set_format(self, format: str) -> None:
-        """How numbers are written, of NUMBER_FORMATS; all of them exact."""
+        """Sets how numbers are written, one of NUMBER_FORMATS; all of them are exact."""
         if format in NUMBER_FORMATS and format != self._format:
             self._format = format
             self._notify.soon()

@@ -44,7 +44,7 @@ class AxisSliders(QWidget):
         return self._rows[axis].slider if axis in self._rows else None
 
     def focus_current(self) -> None:
-        """To the index of the current axis, to be typed over."""
+        """Puts the keyboard on the index of the current axis, to be typed over."""
         if self._presenter is not None and self._presenter.state.current_axis in self._rows:
             self._rows[self._presenter.state.current_axis].index.setFocus(Qt.FocusReason.ShortcutFocusReason)
 

@@ -109,7 +109,7 @@ class ImageCanvas(QWidget):
 
     @property
     def visible_rect(self) -> Rect:
-        """What of the plane the widget spans, beyond the plane's edges too."""
+        """The rectangle of the plane that the widget spans; it may reach beyond the plane."""
         half_w, half_h = self.width() / 2 / self._zoom, self.height() / 2 / (self._zoom * self._aspect)
         y, x = self._center
         return (y - half_h, x - half_w, y + half_h, x + half_w)

@@ -86,7 +86,7 @@ class ChannelsPanel(QScrollArea):
         return self._rows[channel].strip
 
     def focus_limits(self) -> None:
-        """To the contrast limits of the first channel on show, to be typed over."""
+        """Puts the keyboard on the contrast limits of the first channel on show."""
         shown = self._presenter.state.channels if self._presenter is not None else ()
         row = next((row for row, channel in zip(self._rows, shown, strict=False) if channel.visible), None)
         if row is not None:

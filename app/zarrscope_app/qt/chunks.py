@@ -127,7 +127,7 @@ class MapWidget(QWidget):
             painter.drawRect(QRectF(self._at[1] * wide, self._at[0] * high, wide, high))
 
     def _paint_stored(self, painter: QPainter, base: QColor, accent: QColor, place: QRectF) -> None:
-        """What is stored, the larger the stronger: one small picture, stretched."""
+        """Paints the stored chunks, larger ones in a stronger colour, as one small picture that is stretched."""
         found = self._map
         assert found.cells is not None
         assert found.shades is not None
@@ -279,7 +279,7 @@ class ChunksPane(QWidget):
 
 
 def fill(combo: QComboBox, texts: tuple[str, ...], current: int) -> None:
-    """These texts to choose from; those that are there already stay."""
+    """Sets the texts of a list; nothing changes if they are the same."""
     if texts != tuple(combo.itemText(i) for i in range(combo.count())):
         combo.clear()
         combo.addItems(texts)

@@ -95,11 +95,11 @@ class ErrorBar(QFrame):
 
     @property
     def sentence(self) -> str:
-        """What it says now; empty when hidden."""
+        """The sentence on show; empty when hidden."""
         return "" if self.isHidden() else self._sentence.text()
 
     def clear(self) -> None:
-        """The trouble is over: hide without telling anybody."""
+        """Hides the bar without calling `dismissed`, when the problem is gone."""
         self._retry = self._dismissed = None
         self._drop_offers()
         self.hide()

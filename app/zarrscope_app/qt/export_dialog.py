@@ -26,7 +26,7 @@ from .text import Label
 
 
 class ExportDialog(QDialog):
-    """Of one session."""
+    """The export dialog of one session."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)

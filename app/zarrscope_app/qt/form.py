@@ -79,7 +79,7 @@ class FormModel(QAbstractItemModel):
 
     @property
     def size(self) -> int:
-        """How many fields are shown."""
+        """The number of fields on show."""
         return len(self._row)
 
     def at(self, place: int, column: int = 0) -> QModelIndex:
@@ -91,7 +91,7 @@ class FormModel(QAbstractItemModel):
         return self._fields[index.internalId()] if index.isValid() else None
 
     def place_of(self, pointer: str) -> int | None:
-        """Where in the list a field is."""
+        """The position of a field in the list."""
         return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
 
     def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
@@ -408,7 +408,7 @@ class AttributesPane(QWidget):
 
     @property
     def can_save(self) -> bool:
-        """There is something to save, were it in an editor that is still open."""
+        """Whether there is something to save, also in an editor that is still open."""
         state = self._presenter.state if self._presenter is not None else EditState()
         return state.can_save or (
             state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and (self.sections.pending or self.json.pending)

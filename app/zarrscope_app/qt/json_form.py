@@ -130,7 +130,7 @@ class JsonForm(QWidget):
 
     @property
     def pending(self) -> bool:
-        """A text stands here that is not taken over yet."""
+        """Whether the editor holds a text that is not taken over yet."""
         document = self.text.document()
         return self.isVisible() and document is not None and document.isModified()
 

@@ -78,7 +78,7 @@ class Menus:
                 self._plain.update(dict.fromkeys(plain, found.id))
 
     def plain_command(self, event: Any) -> str | None:
-        """The command of a key that nobody else wanted."""
+        """The command of a plain key that no widget handled; None if it has none."""
         text = event.text().upper()
         held = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
         if text in self._plain and text.strip() and not held:

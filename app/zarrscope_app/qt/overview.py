@@ -95,7 +95,7 @@ class _Grid(QWidget):
         return max((metrics.horizontalAdvance(name) for name in self._state.rows), default=0) + 16, metrics.height() + 8
 
     def _side(self) -> int:
-        """Of a thumbnail: as large as lets all be seen, within reason."""
+        """The side of a thumbnail: large enough to see, small enough that all fit where possible."""
         rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
         left, top = self._margins()
         wide = (self.width() - left - 8) // columns - _GAP
@@ -103,7 +103,7 @@ class _Grid(QWidget):
         return max(_LEAST, min(_MOST, wide, high))
 
     def place_of(self, row: int, column: int) -> QRect:
-        """Where a thumbnail is drawn."""
+        """The rectangle in which a thumbnail is drawn."""
         side, (left, top) = self._side(), self._margins()
         return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
 
@@ -203,7 +203,7 @@ class _Grid(QWidget):
             super().keyPressEvent(event)
 
     def _walk(self, down: int, across: int) -> None:
-        """To the next well in a direction, over missing ones."""
+        """Moves to the next cell in a direction, skipping missing ones."""
         row, column = self._current
         while True:
             row, column = row + down, column + across

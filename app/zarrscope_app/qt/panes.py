@@ -399,7 +399,7 @@ class ProblemsPane(QWidget):
 
 
 class WelcomePane(QWidget):
-    """The empty window: one sentence, the ways in, the places of late. `asked(command)`, `picked(url)`."""
+    """The empty window: a sentence, the ways to open something, and recent places. `asked(command)`, `picked(url)`."""
 
     asked = Signal(str)
     picked = Signal(str)
@@ -443,7 +443,7 @@ class WelcomePane(QWidget):
         column.addStretch(3)
 
     def show_recent(self, recent: tuple[Recent, ...]) -> None:
-        """List the places opened of late."""
+        """Lists the recently opened places."""
         while self._places.count():
             item = self._places.takeAt(0)
             widget = item.widget() if item is not None else None

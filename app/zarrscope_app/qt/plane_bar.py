@@ -84,7 +84,7 @@ class PlaneBar(QWidget):
         if self._presenter is None:
             return
         y, x = (self.axes[each].currentData() for each in ("y", "x"))
-        if y == x:  # the axis changes places with the one that was there
+        if y == x:  # the chosen axis and the other one swap
             shown = {axis.role: axis.name for axis in self._presenter.state.axes}
             y, x = (y, shown["y"]) if role == "y" else (shown["x"], x)
         self._presenter.show(y, x)

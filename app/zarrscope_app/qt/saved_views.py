@@ -52,7 +52,7 @@ class Views:
             self._failed(error)
 
     def fill(self, menu: QMenu) -> None:
-        """The bookmarks, and what can be done with them."""
+        """Fills the menu with the bookmarks and the commands for them."""
         menu.clear()
         add = menu.addAction(LABELS["bookmark-add"])
         assert add is not None

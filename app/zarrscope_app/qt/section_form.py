@@ -73,11 +73,11 @@ class SectionForm(QScrollArea):
 
     @property
     def pending(self) -> bool:
-        """A text stands in an editor that is not taken over yet."""
+        """Whether an editor holds a text that is not taken over yet."""
         return any(_is_typed_in(editor) for editor in self.editors.values())
 
     def commit(self) -> None:
-        """Take over what stands in the editor that has the keyboard."""
+        """Takes over the text of the editor that has the keyboard."""
         for id, editor in self.editors.items():
             line = _line(editor)
             if line is not None and line.hasFocus():
@@ -192,7 +192,7 @@ class SectionForm(QScrollArea):
         line.editingFinished.connect(partial(self._typed, id))
 
     def _order_tabs(self, sections: tuple[FormSection, ...]) -> None:
-        """Down each column: a size is followed by a size."""
+        """Orders the Tab key down each column: a size is followed by the next size."""
         found: list[QWidget] = []
         for section in sections:
             for place in range(max((len(row.fields) for row in section.rows), default=0)):
@@ -267,7 +267,7 @@ class SectionForm(QScrollArea):
 
 
 def _line(editor: QWidget) -> QLineEdit | None:
-    """The line in which somebody types."""
+    """The line editor that has the keyboard; None if none has."""
     line = editor.lineEdit() if isinstance(editor, Choice) else editor
     return line if isinstance(line, QLineEdit) else None
 

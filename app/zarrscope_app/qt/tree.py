@@ -154,7 +154,7 @@ class TreePane(QWidget):
         return self._presenter is not None and self._presenter.cancel_around(row.id if row is not None else ROOT)
 
     def leave_filter(self, opened: bool) -> None:
-        """From the filter to the rows; `opened`: what was typed was a path."""
+        """Moves the keyboard from the filter to the rows; `opened`: the typed text was a path."""
         if opened:
             self.filter.clear()
         self.view.setFocus()

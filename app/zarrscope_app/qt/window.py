@@ -449,7 +449,7 @@ class Window(QMainWindow):
             session.set_tab("attributes")
 
     def _discard_dropped(self) -> None:
-        """What somebody did not want to save is not kept for the next start either."""
+        """Drops edits that the person chose not to save, so that they are not offered at the next start."""
         for session in self._dropped:
             session.discard_edits()
 

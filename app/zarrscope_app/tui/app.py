@@ -222,7 +222,7 @@ class Explorer(App[int]):
 
     @property
     def focus_below(self) -> Widget | None:
-        """What has the focus of the screen, whatever sheet lies over it."""
+        """The focused widget of the main screen, also while a sheet covers it."""
         return self.screen_stack[0].focused
 
     def part(self, id: str, kind: type[PART]) -> PART:
@@ -374,11 +374,11 @@ class Explorer(App[int]):
         return True
 
     def keep(self) -> None:
-        """Keeps what is not saved for the next start."""
+        """Stores unsaved edits for the next start."""
         self.session.keep_unsaved()
 
     def leave_at_once(self, code: int) -> None:
-        """Keeps what is not saved for the next start, and leaves without asking."""
+        """Stores unsaved edits for the next start, and leaves without asking."""
         try:
             self.session.close()
         finally:

@@ -11,7 +11,7 @@ from zarrscope_app.tui.sheet import PICKS, Sheet
 
 
 class Asks(Protocol):
-    """What the keyboard offers for editing (keys.py)."""
+    """The part of the keyboard (keys.py) that asks for a text or a choice."""
 
     session: Session
 

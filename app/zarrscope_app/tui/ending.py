@@ -46,11 +46,11 @@ class Ends(Protocol):
         ...
 
     def keep(self) -> None:
-        """Keeps what is not saved for the next start."""
+        """Stores unsaved edits for the next start."""
         ...
 
     def leave_at_once(self, code: int) -> None:
-        """Keeps what is not saved, and leaves without asking."""
+        """Stores unsaved edits, and leaves without asking."""
         ...
 
 

@@ -31,7 +31,7 @@ class Guarded(MessagePump):
             self.fault(error)
 
     def fault(self, error: Exception) -> None:
-        """Tell of an exception that nobody expected."""
+        """Reports an unexpected exception."""
         cast(TellsFaults, self.app).fault(error)
 
 
@@ -43,7 +43,7 @@ class Entry(Guarded, Input, can_focus=True):
         super().__init__(select_on_focus=False, **options)
 
     def key(self, event: events.Key) -> None:
-        """Do what a key means in a line of text."""
+        """Handles a key in a line of text."""
         if event.is_printable and event.character is not None:
             self.paste(event.character)
             return

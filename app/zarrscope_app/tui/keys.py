@@ -28,7 +28,7 @@ PART = TypeVar("PART", bound=Widget)
 
 
 class Application(Protocol):
-    """What keys do something with: the explorer on the terminal (app.py)."""
+    """The part of the application (app.py) that keys act on."""
 
     session: Session
     picture: Picture
@@ -91,7 +91,7 @@ class Keyboard:
         self._after: Widget | None = None
 
     def key(self, event: events.Key) -> None:
-        """Does what a key means at this moment."""
+        """Handles a key in the current state."""
         app = self.app
         if isinstance(app.screen, Sheet):
             self._sheet_key(app.screen, event)

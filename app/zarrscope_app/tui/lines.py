@@ -65,7 +65,7 @@ class Lines(Guarded, ScrollView, can_focus=True):
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
-        """Something has changed: paints what is seen of it."""
+        """Repaints the visible lines after a change."""
         count = self.count()
         if count != self._known:
             self._known = count
@@ -216,7 +216,7 @@ class FormLines(Lines):
 
 
 class TextLines(Lines):
-    """A text that somebody else has made; long lines are folded to the width."""
+    """A given text; long lines are folded to the width."""
 
     has_cursor = False
 
@@ -245,7 +245,7 @@ class TextLines(Lines):
 
 
 class InfoLines(TextLines):
-    """What a node is, with its documents."""
+    """The description of a node, with its documents."""
 
     def show(self) -> None:
         self.session.metadata.load_documents()
@@ -254,7 +254,7 @@ class InfoLines(TextLines):
 
 
 class ChunkLines(TextLines):
-    """Which chunks are stored."""
+    """The map of stored chunks."""
 
     def show(self) -> None:
         self.session.chunks.look()

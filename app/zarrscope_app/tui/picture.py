@@ -34,7 +34,7 @@ class Picture(Guarded, Widget, can_focus=True):
     DEFAULT_CSS = "Picture { height: 1fr; }"
 
     class Probed(Message):
-        """There is something else under the cursor."""
+        """The value under the cursor has changed."""
 
     def __init__(self, session: Session, *, id: str, grey: bool = False) -> None:
         super().__init__(id=id)
@@ -79,7 +79,7 @@ class Picture(Guarded, Widget, can_focus=True):
                 self._draw()
 
     def _draw(self) -> None:
-        """Makes the lines anew and has those painted that are not what they were."""
+        """Makes the lines again, and repaints those that differ."""
         self._timer, self._stale = None, False
         began = time.monotonic()
         height, width = self.pixels

@@ -64,7 +64,7 @@ class Sheet(Guarded, ModalScreen[str]):
 
     @classmethod
     def of_choices(cls, field: Field) -> Sheet:
-        """What is proposed for a field, by digit and letter; 0 is another text."""
+        """The proposals for a field, by digit and letter; 0 asks for another text."""
         answers = dict(zip(PICKS, field.choices, strict=False))
         lines = [f"{'▸' if text == field.text else ' '} {key}  {text}" for key, text in answers.items()]
         other = f"  0  {LABELS['another-text']}"
@@ -87,6 +87,6 @@ class Sheet(Guarded, ModalScreen[str]):
         return True
 
     def answer(self, event: events.Key) -> None:
-        """Tells what a key chose. The sheet is gone by then."""
+        """Closes the sheet, and reports what a key chose."""
         if self.answered is not None:
             self.answered(self._answers.get(event.character or ""))

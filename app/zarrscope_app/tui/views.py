@@ -46,7 +46,7 @@ class ViewLines(TextLines):
 
 
 class Plugged(Vertical):
-    """What holds the widget that a view of another distribution names."""
+    """The container of the widget that a plugged-in view names."""
 
     def __init__(self, widget: Widget, id: str) -> None:
         super().__init__(widget, id=id)

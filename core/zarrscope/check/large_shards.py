@@ -79,7 +79,7 @@ class LargeShard:
         return len(self.findings) >= self.max_findings
 
     def _count(self, first: ChunkIndex, many: ChunkIndex) -> int:
-        """How many of these inner chunks lie within the array."""
+        """The number of these inner chunks that lie within the array."""
         return prod(max(0, min(n, end - low)) for low, n, end in zip(first, many, self.locator.grid_shape, strict=True))
 
     def _count_all(self, numbers: NDArray[Any], grid: ChunkIndex, per_inner: ChunkIndex, first: ChunkIndex) -> int:
@@ -241,7 +241,7 @@ class LargeShard:
 
 
 def _sorted(starts: NDArray[Any], ends: NDArray[Any], numbers: NDArray[Any]) -> tuple[Any, Any, Any]:
-    """In the order of the file, as most indexes are already."""
+    """The entries sorted by their offset in the file. Most indexes already are."""
     if (starts[1:] >= starts[:-1]).all():
         return starts, ends, numbers
     order = np.argsort(starts, kind="stable")

@@ -296,7 +296,7 @@ class Locator:
                 try:
                     index = self._index_within(reader, key, len(path), span)
                 except ZarrscopeError:
-                    continue  # reading its inner chunks tells it
+                    continue  # reading its inner chunks reports the fault
                 if index is None:
                     continue
                 if path and (pairs := index.overlaps()):

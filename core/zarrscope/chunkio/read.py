@@ -237,7 +237,7 @@ class _ReadJob:
                 continue
             n = len(last)
             row_slices = (RowSlice(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(beneath))
-            kept = self._hold(state.reader)  # a shard that replaces this one meanwhile has other places for its chunks
+            kept = self._hold(state.reader)  # a shard that replaces it has its chunks at other offsets
             for job in pack_jobs(row_slices, self._job_size()):
                 yield partial(self._do_inner, job, kept)
 

@@ -36,7 +36,7 @@ STORED = 2
 
 
 class EncodedBlocks(NamedTuple):
-    """Some blocks of a chunk, or bytes of one that is stored as it is."""
+    """Some encoded blocks of a chunk, or bytes of a chunk that blosc stored uncompressed."""
 
     head: bytes
     """Version, flags and element size: what holds for every block."""

@@ -263,7 +263,7 @@ class BytesToBytes:
         raise NotImplementedError  # each codec has its own
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
-        """At most `limit` bytes; raises BadChunk when there are more."""
+        """Decodes to at most `limit` bytes; raises BadChunk when there are more."""
         raise NotImplementedError  # each codec has its own
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:

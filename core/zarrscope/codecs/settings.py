@@ -55,7 +55,7 @@ class CodecSettings:
         return f"/configuration/{escaped}" if member else "/configuration"
 
     def unfit(self, problem: str) -> BadMetadata:
-        """The codec stands where it cannot work; not one member is at fault."""
+        """The error for a codec in a place where it cannot work, when no single member is at fault."""
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:

@@ -73,7 +73,7 @@ class ShardIndex:
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
-        """Which inner chunks are there, in the shape of the grid."""
+        """A mask, in the shape of the grid, of the inner chunks that are present."""
         present: npt.NDArray[np.bool_] = (self.entries[..., 0] != NOWHERE) | (self.entries[..., 1] != NOWHERE)
         return present
 
@@ -203,7 +203,7 @@ class Shard:
         return ShardIndex(entries, self.index_size, self.at_start, size, most)
 
     def split(self, data: Buffer) -> dict[ChunkIndex, memoryview]:
-        """The encoded inner chunks of a whole shard, those that are there."""
+        """The encoded inner chunks that are present in a whole shard."""
         whole = memoryview(data)
         if len(whole) < self.index_size:
             raise BadChunk(

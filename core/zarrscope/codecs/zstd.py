@@ -185,11 +185,11 @@ class Zstd(BytesToBytes):
             if there >= stop:
                 out[:] = beginning[start:stop]
                 return None
-            wanted *= 2  # blocks may be smaller than they can be
+            wanted *= 2  # blocks may be smaller than the maximum
         return super().decode_partial(source, out, start)
 
     def _stream_partial(self, data: Buffer, out: Octets, start: int) -> None:
-        """From a whole frame, without the shortcut."""
+        """Decodes the beginning of a whole frame by zstandard's stream reader."""
         zstandard, beginning = needed("zstandard"), np.empty(start + out.size, np.uint8)
         try:
             with _decompressor(zstandard).stream_reader(data, closefd=False) as reader:

@@ -125,7 +125,7 @@ class DestinationWriter:
             try:
                 self.store.set(JOURNAL, journal, expect=ABSENT)
             except Conflict:
-                pass  # somebody began at the same moment: the same conversion, or another
+                pass  # another process began at the same moment, with the same conversion or another one
             else:
                 try:
                     self.executor.check_shared(self.store, JOURNAL, journal)
@@ -202,7 +202,7 @@ class DestinationWriter:
 
     # ------------------------------------------------------------------ comparing
     def verify(self) -> None:
-        """Reads both hierarchies as anybody would and compares all elements."""
+        """Opens both hierarchies normally and compares all elements."""
         written = reopened(self.store)
         passed = 0
         for node in self.nodes:

@@ -284,7 +284,7 @@ def _filters(layout: DraftLayout, attributes: Mapping[str, JSON], dtype: DataTyp
             return []
         known = kind_of(name) or kind_of(f"numcodecs.{name}")
         if known is None and name != "pickle" and dtype.name != "object":
-            return []  # somebody's own attribute
+            return []  # a user's own attribute of that name
         pointer = f"/attributes/filters/{i}"
         named.append(NamedCodec(name, item, name, Origin(pointer, pointer)))
     return named

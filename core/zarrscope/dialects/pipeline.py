@@ -183,7 +183,7 @@ def to_v2(
 
 
 def _input_order(filters: Sequence[CodecSpec]) -> str | None:
-    """The byte order that the first filter declares for what it is given."""
+    """The byte order that the first filter declares for its input."""
     for spec in filters:
         text = spec.configuration.get("dtype", spec.configuration.get("decode_dtype"))
         if isinstance(text, str):
@@ -353,7 +353,7 @@ def as_json(spec: CodecSpec, itemsize: int = 0) -> dict[str, JSON]:
 
 
 def _nested(item: JSON) -> CodecSpec:
-    """A codec in the configuration of another, however it was given."""
+    """A codec nested in another one's configuration, from any of the forms in which it may be given."""
     if isinstance(item, CodecSpec):
         return item
     if isinstance(item, str):

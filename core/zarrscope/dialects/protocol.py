@@ -208,7 +208,7 @@ class Dialect(Protocol):
 
     @property
     def nodes_beneath_arrays(self) -> bool:
-        """Nothing forbids nodes beneath an array."""
+        """Whether nodes may lie beneath an array."""
         return False
 
     @property

@@ -107,11 +107,11 @@ class Source:
 
     @property
     def nbytes(self) -> int:
-        """Of all values, decoded."""
+        """The decoded size of all values, in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     def read(self, region: Sequence[tuple[int, int]]) -> NDArray[Any]:
-        """The elements low … high along each kept axis."""
+        """Reads the elements low … high along each kept axis."""
         spans = iter(region)
         index = tuple(part.slice(*next(spans)) if part.kept else part.start for part in self.parts)
         return np.asarray(self.array[index])

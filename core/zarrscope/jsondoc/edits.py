@@ -21,7 +21,7 @@ class ValueEdit(Protocol):
 
     @property
     def fresh(self) -> bool:
-        """It is laid out as its neighbours are, not as `text` is."""
+        """Whether the value is laid out like its neighbours rather than as in `text`."""
 
 
 def apply(document: Document, prefix: str, edits: Sequence[ValueEdit]) -> Document:

@@ -21,7 +21,8 @@ MOST = 100
 
 
 def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
-    """A sentence for each value of that kind that is in `after` and not in `before`; moving one is no change."""
+    """A sentence for each non-standard value (NaN, a repeated name …) that is in `after` and not in `before`; moving
+    one is no change."""
     if not after.notes:
         return ()
     had = before.oddities if before is not None and before.notes else Counter[str]()

@@ -421,7 +421,7 @@ def kind_of(name: str) -> CodecKind | None:
 
 
 def codec_name(family: Family, identifier: str) -> str:
-    """The canonical name of what a family of dialects calls `identifier`.
+    """The canonical name of the codec that a family of dialects calls `identifier`.
 
     A name nobody knows stays as it is ("numcodecs." before it in v2), so that a message can say it.
     """

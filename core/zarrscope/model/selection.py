@@ -65,7 +65,7 @@ class ChunkSelection(NamedTuple):
 
 
 class Selection:
-    """What an index takes of an array.
+    """The elements of an array that an index selects.
 
     `positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it.
     """

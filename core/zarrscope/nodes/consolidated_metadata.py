@@ -12,7 +12,7 @@ MAX_DEPTH = 64
 
 
 def _own(dialect: Dialect) -> set[str]:
-    """The root's documents, without one that is there for the copies alone."""
+    """The root's documents, without a document that exists only to hold the copies."""
     return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
 
 

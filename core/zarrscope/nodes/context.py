@@ -75,7 +75,7 @@ class HierarchyLike(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]: ...
 
-    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...  # a Group or an Array: a layer above
+    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...  # Group or Array, which are a layer above
 
     def __getitem__(self, path: str) -> Any: ...  # likewise
 

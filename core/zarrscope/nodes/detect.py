@@ -190,7 +190,7 @@ def look_above(address: Address) -> str | None:
 
 
 class Found(NamedTuple):
-    """What lies at the root of a store."""
+    """What was found at the root of a store: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
     """None: no hierarchy."""

@@ -371,7 +371,7 @@ def need_understanding_above(hierarchy: NodeContext, path: str) -> None:
 
 
 def _paths_above(path: str) -> Iterator[str]:
-    """ "/", "/a", "/a/b" for "/a/b/c"; nothing for the root."""
+    """The paths of the groups above: "/", "/a", "/a/b" for "/a/b/c"; none for the root."""
     above = "/"
     for name in path.split("/")[1:]:
         if name:

@@ -43,7 +43,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is: values copied or compared so far."""
+    """The progress of a move or copy: the values copied or compared so far."""
 
     doing: str
     """ "copying" or "comparing"."""
@@ -334,7 +334,7 @@ class _Carrying:
         store.erase(self.claim)
 
     def _chunks(self, documents: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """All keys but those of documents, which are added to the list."""
+        """Yields all keys but those of documents, which are appended to the list."""
         own = _Own(self.dialect, self.path)
         for pair in self._keys():
             if own.is_document(pair[0]):

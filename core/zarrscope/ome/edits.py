@@ -187,7 +187,7 @@ def _members(change: ChannelEdit) -> dict[str, Any]:
 
 
 def colour_digits(text: str) -> str:
-    """ "#00f" → "0000FF"; six digits stay as they are typed. Raises Refused."""
+    """The six digits of a colour: "#00f" → "0000FF". Six digits stay as typed. Raises Refused."""
     rgb = color(text)
     if rgb is None or len(text.strip().removeprefix("#").removeprefix("0x")) == 8:
         raise Refused(f"{text!r} is not a colour", advice="Use six hexadecimal digits: 00FF7F.")

@@ -37,7 +37,7 @@ def no_shapes(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PixelSizes:
-    """What an entry of `multiscales` says of its pixels."""
+    """The pixel sizes and units that an entry of `multiscales` states."""
 
     axes: tuple[Axis, ...]
     sizes: tuple[Fraction | None, ...]
@@ -252,7 +252,7 @@ def _named(stated: Sequence[Any]) -> tuple[Axis, ...]:
 
 
 def pixel_sizes(attributes: Mapping[str, Any], index: int = 0, shape_of: ShapeOf = no_shapes) -> PixelSizes:
-    """What an entry of `multiscales` says of its pixels, and how much coarser each level is.
+    """Reads the pixel sizes of an entry of `multiscales`, and how much coarser each level is.
 
     Parameters
     ----------

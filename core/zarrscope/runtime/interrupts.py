@@ -44,7 +44,7 @@ _ident = threading.get_ident
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked for the end of what is under way."""
+    """Raised when a signal asked to end the current operation."""
 
     def __init__(self, number: int = _INTERRUPT, operation: InterruptibleOperation | None = None) -> None:
         super().__init__()

@@ -269,7 +269,7 @@ class Owner:
         return True
 
     def adopt(self, ticket: Ticket) -> None:
-        """Makes `ticket` one that `close` cancels."""
+        """Adds a ticket to those that `close` cancels."""
         if self._closed:
             ticket.cancel()
         else:

@@ -1,8 +1,7 @@
 """Every number that was chosen for speed, in one place: what it means, its unit, and how it was found.
 
-Change one, run what is named beside it before and after, and write down both. Limits that keep hostile data from harm
-(MAX_…, the module that refuses), times that are waited for others, and what a file format fixes are no tuning: they
-stand where they are obeyed.
+To change one, run the benchmark named beside it before and after, and write both results there. Not here: limits
+against hostile data (MAX_…), time-outs, and numbers fixed by a file format; they stand in the modules that use them.
 
 "bench X" is `python tests/bench/run.py --only X`, on two cores, 2026-11-21; "by reason": not measured, and why it is
 about right.

@@ -361,7 +361,7 @@ def _chain_parts(url: str) -> tuple[str, str, str]:
 
 
 def _referenced(address: Address, inner: str = "") -> Address:
-    """What the reference file at an address names."""
+    """The store and node of a reference file's address."""
     if address.store_url.startswith("reference://"):
         return Address(address.store_url, _join(address.node_path, inner))
     return Address(f"reference://{inner}::{join_url(address.store_url, address.node_path)}")

@@ -84,7 +84,7 @@ def parse(text: str, *, windows: bool = False) -> Parts:
 
 
 def cleaned(text: str) -> Cleaned:
-    """The address in a text. Raises Refused for one that holds none."""
+    """Extracts the address from a text. Raises Refused if it holds none."""
     text, dialect = _bare(text), ""
     remarks: tuple[str, ...] = ()
     if text[:4].lower() == "http":

@@ -252,7 +252,7 @@ class Backend:
             )
 
     def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
-        """Raises Conflict unless what is stored is what the writer expects."""
+        """Raises Conflict unless the stored version is the one that the writer expects."""
         if expect is None:
             return
         version = ABSENT if found is None else found[1]

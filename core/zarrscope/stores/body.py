@@ -148,7 +148,7 @@ class _BodyReader:
         return bytes(tail)
 
     async def _next(self) -> bytes:
-        """What came; b"" at the end."""
+        """The next piece of the body; b"" at the end."""
         piece: bytes = await self._content.readany()
         if not piece:
             if self._unpacking is not None and not self._unpacking.over:

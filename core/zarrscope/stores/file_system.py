@@ -20,7 +20,7 @@ _ATTEMPTS = 20
 
 
 class FileSystemStore(FsspecStore):
-    """What lies beneath `root` in `files`. `files` stays as it is."""
+    """The values beneath `root` in the file system `files`, whose own state is not changed."""
 
     def __init__(self, files: Any, root: str = "") -> None:
         self._hold(files, root)
@@ -32,7 +32,7 @@ class FileSystemStore(FsspecStore):
         return open_given, (self.url,)
 
     def close(self) -> None:
-        """Nothing: the file system is somebody else's."""
+        """Does nothing: the file system belongs to the caller."""
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._lock_key(key):

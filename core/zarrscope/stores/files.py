@@ -14,7 +14,7 @@ from zarrscope.stores.keys import check_key, check_prefix
 
 
 class FileOperations:
-    """What the store `store` can do because its values are files.
+    """The operations that the store `store` has because its values are files.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ class FsspecStore(RemoteStore):
         return value
 
     async def _ask_for_nothing(self, key: str) -> bool | None:
-        """Whether access is denied to what is not there."""
+        """Whether the service denies access to a key that does not exist."""
         try:
             await self._filesystem._cat_file(self._path(key), start=0, end=1)
         except _ABSENT:
@@ -190,7 +190,7 @@ class FsspecStore(RemoteStore):
         return Store._get_many(self, requests, cancelled, limit)
 
     def size(self, key: str) -> int | None:
-        """How many bytes the value has; None when absent."""
+        """The size of the value in bytes; None when absent."""
         with self._naming(key):
             try:
                 found = self._filesystem.info(self._path(key))

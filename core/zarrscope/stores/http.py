@@ -173,7 +173,7 @@ class HTTPStore(RemoteStore):
         return body
 
     def size(self, key: str) -> int | None:
-        """How many bytes the value has; None when absent."""
+        """The size of the value in bytes; None when absent."""
         return self._wait(self._once_more(key, ByteRange(0, 1), None, _size))
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:

@@ -91,7 +91,7 @@ class LMDBStore(Store):
             raise Unreadable(f"LMDB cannot be opened: {error}", store=self.url, key=key) from error
 
     def _encoded(self, key: str) -> bytes | None:
-        """The key as it is stored; None for one that cannot be."""
+        """The key in the form in which LMDB stores it; None for one that cannot be stored."""
         try:
             found = key.encode()
         except UnicodeEncodeError:

@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
             super().finish()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: an address holds the token."""
+        """Logs nothing, because an address holds the token."""
 
     def handle(self) -> None:
         with suppress(ConnectionError):

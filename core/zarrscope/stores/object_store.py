@@ -243,7 +243,7 @@ class ObjectStore(RemoteStore):
         return None if meta is None else int(meta["size"])
 
     def size(self, key: str) -> int | None:
-        """How many bytes the value has; None when absent."""
+        """The size of the value in bytes; None when absent."""
         return self._wait(self._size(key))
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
@@ -267,7 +267,7 @@ class ObjectStore(RemoteStore):
         return self._named(key, lambda: self._wait(self._read(key, None, limit)))
 
     async def _ask_for_nothing(self, key: str) -> bool | None:
-        """Whether access is denied to what is not there."""
+        """Whether the service denies access to a key that does not exist."""
         try:
             await self._asked(lambda client: self._obstore.head_async(client, key), key)
         except FileNotFoundError:

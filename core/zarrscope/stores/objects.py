@@ -29,7 +29,7 @@ _ADVICE = (
 
 
 class Given(NamedTuple):
-    """What an object leads to: a store, or else an address; and the node in it."""
+    """The store, or else the address, that an object stands for, and the node in it."""
 
     store: Store | None
     address: str = ""

@@ -112,7 +112,7 @@ class RedisStore(Store):
             yield from enumerate(answers, first)
 
     def _answers(self, requests: Sequence[Request], limit: int | None) -> list[Answer]:
-        """In one round trip; in two where values may be too large."""
+        """Answers requests in one round trip, or in two where values may be too large."""
         sizes: list[int] | None = None
         if limit is not None:
             with self._client.pipeline(transaction=False) as asked:

@@ -108,7 +108,7 @@ class RemoteStore(Store):
         raise NotImplementedError  # each service has its own requests
 
     def size(self, key: str) -> int | None:
-        """How many bytes the value has; None when absent."""
+        """The size of the value in bytes; None when absent."""
         raise NotImplementedError  # each service has its own requests
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:

@@ -56,7 +56,7 @@ def is_about_range(failed: ZarrscopeError) -> bool:
 
 
 def region_of(endpoint: str, bucket: str) -> str | None:
-    """The region of a bucket, which S3 tells anybody who asks."""
+    """The region of a bucket, which S3 tells without credentials."""
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 

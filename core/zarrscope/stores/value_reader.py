@@ -57,7 +57,7 @@ class Reader:
         return self._value
 
     def part(self, part: ByteRange) -> Buffer | None:
-        """A part of it, clipped to what is there; None when nothing is stored."""
+        """A part of the value, clipped to its size; None when nothing is stored."""
         return self._store.get(self._key or "", part, self._limit)
 
     def source(self) -> RangeReadable | None:

@@ -168,7 +168,7 @@ class Wrapper(Store):
 
 
 class ReadOnlyStore(Wrapper):
-    """The same store, not to be written through here."""
+    """The same store, but read-only."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

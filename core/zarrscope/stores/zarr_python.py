@@ -110,7 +110,7 @@ class ZarrPythonStore(RemoteStore):
             return None
 
     def size(self, key: str) -> int | None:
-        """How many bytes the value has; None when absent."""
+        """The size of the value in bytes; None when absent."""
         return self._wait(self._size(key))
 
     async def _ask_for_nothing(self, key: str) -> bool | None:

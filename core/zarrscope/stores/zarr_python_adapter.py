@@ -124,7 +124,7 @@ def adapter() -> Any:
             return self.store.url
 
         def __reduce__(self) -> tuple[Any, ...]:
-            """By address where the store itself is bound to its process."""
+            """Pickles the address where the store itself cannot leave its process."""
             try:
                 kept: bytes | str = pickle.dumps(self.store)
             except Exception:

@@ -99,7 +99,7 @@ class ChunkCache:
             self._drop(key)
 
     def arrays_beneath(self, url: str, path: str) -> list[ArrayIdentity]:
-        """The arrays at `path` of the store `url` and beneath it, of which something is or was kept."""
+        """The arrays at `path` of the store `url`, and beneath it, that have or had chunks in the cache."""
         return [identity for identity in self._numbers if identity.lies_beneath(url, path)]
 
     def clear(self) -> None:

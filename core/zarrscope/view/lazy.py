@@ -222,7 +222,7 @@ def _index(axis: Axis) -> int | slice:
 
 
 def _edges(edges: Any, indices: range) -> list[int]:
-    """Where the chunks of `edges` begin within ascending or descending indices."""
+    """The positions, within ascending or descending indices, at which chunks begin."""
     found, at, length = [0], 0, len(indices)
     while True:
         begin, end = edges.span(edges.chunk_of(indices[at]))

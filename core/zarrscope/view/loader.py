@@ -276,7 +276,7 @@ class ChunkLoader:
             raise interrupted
 
     def _decode(self, entry: PendingChunk) -> None:
-        """Decodes the entry unless another thread does, or nobody wants it any more."""
+        """Decodes the chunk unless another thread does so, or no request wants it any more."""
         with self._lock:
             if entry.stage is not Stage.FETCHED or entry.payload is None:
                 return

@@ -20,7 +20,7 @@ log = logging.getLogger("zarrscope")
 
 
 class Stage(Enum):
-    """How far a chunk is on its way."""
+    """How far the loading of a chunk has come."""
 
     QUEUED = auto()
     FETCHING = auto()

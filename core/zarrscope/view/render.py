@@ -277,7 +277,7 @@ def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
 # ---------------------------------------------------------------------- contrast
 @dataclass(frozen=True)
 class Histogram:
-    """How many values fall into each of a row of bins.
+    """A histogram: the number of values in each bin.
 
     `counts` per bin, `edges` (one more) in data values. NaN and infinities are not counted but told.
     """

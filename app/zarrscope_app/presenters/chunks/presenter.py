@@ -156,7 +156,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ which part
     def set_level(self, level: int) -> None:
-        """Another level of the image."""
+        """Shows the chunks of another level of the image."""
         if 0 <= level < len(self._arrays) and level != self._level:
             self.cancel()
             self._level = level
@@ -229,7 +229,7 @@ class ChunksPresenter:
         return max(1, -(-rows // MOST_CELLS)), max(1, -(-columns // MOST_CELLS))
 
     def _draw(self) -> None:
-        """Counts what is stored in each cell, in the background."""
+        """Counts the stored chunks in each cell, in the background."""
         inventory = self._inventory
         if inventory is None or not self._grid:
             self._notify.soon()
@@ -307,7 +307,7 @@ class ChunksPresenter:
         return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(told))
 
     def _look_inside(self, array: Array, index: ChunkIndex) -> None:
-        """How many chunks a shard holds, by its index."""
+        """Counts the chunks that a shard holds, by reading its index."""
         if array.problem is not None or array.shards is None:
             return
 

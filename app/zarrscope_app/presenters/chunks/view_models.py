@@ -64,7 +64,7 @@ class ChunkMap:
 
 
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
-    """What is stored of an array, in words."""
+    """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
     items = [Item("Grid", f"{strings.shape(inventory.grid)}, {strings.counted(inventory.total, kind)}")]
     if not inventory.known:

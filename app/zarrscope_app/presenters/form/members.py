@@ -103,7 +103,7 @@ class EditsMembers:
         return True
 
     def rename(self, pointer: str, name: str) -> None:
-        """Another name for a member of an object; the attributes as a whole and items of lists have none to change."""
+        """Renames a member of an object. Items of lists, and the attributes as a whole, have no name."""
         if is_section_field(pointer):
             self._refuse(words.ADD_AMONG_ALL)
             return
@@ -124,7 +124,7 @@ class EditsMembers:
             self._refresh()
 
     def move(self, pointer: str, by: int) -> None:
-        """Up or down among its siblings."""
+        """Moves a member or an item up or down among its siblings."""
         draft = self._draft()
         if is_section_field(pointer):
             return

@@ -37,7 +37,7 @@ def mended(document: Document, prefix: str, around: Surroundings, changes: Itera
 
 # ---------------------------------------------------------------------- what may be asked for
 def pixel_size_change(text: str) -> Asked:
-    """ "z=0.5,y=0.108,x=0.108". Raises Refused for what is not such a list."""
+    """Parses pixel sizes per axis, "z=0.5,y=0.108,x=0.108", to a change. Raises Refused."""
     asked = _pairs(text, words.EXAMPLE_SIZES)
 
     def change(subject: Subject) -> Sequence[Edit]:
@@ -50,7 +50,7 @@ def pixel_size_change(text: str) -> Asked:
 
 
 def unit_change(text: str) -> Asked:
-    """ "um", of all axes in space; or "z=um,t=s". Raises Refused."""
+    """Parses a unit for all axes in space, "um", or units per axis, "z=um,t=s", to a change. Raises Refused."""
     asked = _pairs(text, words.EXAMPLE_UNITS) if "=" in text else None
 
     def change(subject: Subject) -> Sequence[Edit]:
@@ -66,7 +66,7 @@ def unit_change(text: str) -> Asked:
 
 
 def axis_change(text: str) -> Asked:
-    """ "q:name=z,type=space": an axis by its name or its place. Raises Refused."""
+    """Parses a change of an axis, given by name or position: "q:name=z,type=space". Raises Refused."""
     which, _, members = text.partition(":")
     asked = _pairs(members, words.EXAMPLE_AXIS)
     if set(asked) - {"name", "type", "unit"}:
@@ -81,12 +81,12 @@ def axis_change(text: str) -> Asked:
 
 
 def name_change(text: str) -> Asked:
-    """Another name of the image."""
+    """A change of the image's name."""
     return lambda subject: set_name(subject.attributes, 0, text)
 
 
 def channel_change(text: str) -> Asked:
-    """ "0:name=DAPI,color=00f,window=100:4000,active=no". Raises Refused."""
+    """Parses a change of a channel: "0:name=DAPI,color=00f,window=100:4000,active=no". Raises Refused."""
     which, parted, members = text.partition(":")
     if not parted or not which.strip().isdecimal():
         raise Refused(words.not_understood(text, words.EXAMPLE_CHANNEL))
@@ -172,7 +172,7 @@ def need_validity(before: Any, after: Any) -> None:
 
 
 def followers(attributes: Any, around: Surroundings) -> list[str]:
-    """The sentences about the levels of an image."""
+    """Sentences on how the levels of an image follow a change of the finest one."""
     return [
         note for section in sections_of(Subject(attributes, around)) if section.id == "pixels" for note in section.notes
     ]

@@ -119,11 +119,11 @@ class EditPresenter(EditsMembers, SavesDrafts):
         return sum(len(draft.changes) for draft in self._drafts.values())
 
     def unsaved_drafts(self) -> dict[str, Draft]:
-        """Path → what is edited and not saved."""
+        """The drafts with unsaved changes, by node path."""
         return {path: draft for path, draft in self._drafts.items() if draft.dirty}
 
     def put_back(self, drafts: dict[str, Draft]) -> None:
-        """Edits of an earlier run, which take the place of what was not edited here."""
+        """Restores edits of an earlier run, for nodes without unsaved edits of their own."""
         for path, draft in drafts.items():
             if draft.dirty and path not in self.dirty_paths:
                 self._drafts[path] = draft
@@ -380,7 +380,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._change(pointer, lambda d, p: d.set_text(p, text), text)
 
     def _refuse(self, why: str) -> None:
-        """Nothing is done, and the sentence says why."""
+        """Refuses an edit, and shows why."""
         draft = self._draft()
         if draft is not None:
             draft.hint = why

@@ -49,7 +49,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True)
 class Kept:
-    """What one session left."""
+    """The unsaved edits that one session left."""
 
     name: str
     when: str
@@ -125,7 +125,7 @@ class Rescue:
         self._keeper.store(self._name, f'{json.dumps(about)[:-1]}, "drafts": {drafts}}}')
 
     def close(self) -> None:
-        """The session ends: what is not saved is kept now."""
+        """Called when the session ends; stores unsaved edits at once."""
         if not self._closed:
             self._closed = True
             self._write(self._drafts())
@@ -140,7 +140,7 @@ class Rescue:
     # ------------------------------------------------------------------ offering
     @property
     def sentence(self) -> str:
-        """What is offered; "" when nothing is."""
+        """The sentence that offers the edits; "" if there are none."""
         if not self._found or self._hidden:
             return ""
         return strings.rescued(sum(kept.changes for kept in self._found), max(kept.when for kept in self._found))

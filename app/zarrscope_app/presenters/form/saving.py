@@ -50,7 +50,7 @@ class SavesDrafts:
         draft.saving, draft.failure = True, ""
 
         def work() -> tuple[Document | None, Document | None]:
-            """(what was saved, what is stored instead)."""
+            """(the saved document, or the one that is stored instead)."""
             try:
                 return hierarchy.save(path, document, allow_nan=draft.confirmed == document.bytes), None
             except Conflict:
@@ -80,7 +80,7 @@ class SavesDrafts:
         self._refresh()
 
     def diff_of_all(self) -> Diff:
-        """Of every document with changes, one after the other."""
+        """The differences of every document with changes, one after the other."""
         found = [draft.diff() for draft in self._drafts.values() if draft.dirty]
         return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))
 

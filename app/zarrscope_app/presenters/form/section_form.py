@@ -28,7 +28,7 @@ class SectionForm:
         self._linked: dict[str, bool] = {}
 
     def surround(self, around: Surroundings) -> None:
-        """What is known of a node beside its attributes."""
+        """Sets what is known of a node beside its attributes, such as shapes."""
         self._around[around.path] = around
 
     def _subject(self, path: str, draft: Draft, document: Document) -> Subject:

@@ -77,7 +77,7 @@ class Row:
 
 @dataclass(frozen=True)
 class FormSection:
-    """Fields that mean something together, whatever members they stand for."""
+    """Fields with a common meaning (pixel sizes, a channel), wherever their members are in the document."""
 
     id: str
     title: str

@@ -116,7 +116,7 @@ def pixels(n: int, type: str) -> str:
 
 
 def factor(value: Fraction) -> str:
-    """ "×2", "×1.99"."""
+    """A factor between levels: "×2", "×1.99"."""
     return f"×{short(float(value))}"
 
 
@@ -195,7 +195,7 @@ def not_judged(version: str) -> str:
 
 
 def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
-    """ "OME-Zarr 0.5: valid · 1 remark: the unit should be … (/ome/…)"."""
+    """The verdict in one line: "OME-Zarr 0.5: valid · 1 remark: the unit should be … (/ome/…)"."""
     broken = [each for each in findings if each[0] == "must"]
     name = f"OME-Zarr {clean(version, 10)}"
     told = broken or list(findings)

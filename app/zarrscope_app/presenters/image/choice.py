@@ -76,7 +76,7 @@ def _url(node: Group | Array) -> str | None:
 
 
 def _why(kind: str, path: str, n: int) -> str:
-    """Why no image is shown yet."""
+    """The sentence that asks to choose an image."""
     noun = {"plate": "well", "well": "field", "labels": "label image"}.get(kind, "image")
     return f"{strings.clean(path)} holds {strings.counted(n, noun)}: choose one"
 

@@ -68,7 +68,7 @@ def measure_coarsest(
 
 
 def _values(parts: Sequence[Part], results: Mapping[Index, ChunkResult]) -> list[Plane]:
-    """The values of some parts, flat, without those that could not be read."""
+    """The values of some parts as a 1-D array, without parts that could not be read."""
     found = []
     for part in parts:
         assembled = assemble(part, results)

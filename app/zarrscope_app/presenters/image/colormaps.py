@@ -33,7 +33,7 @@ def titles() -> tuple[str, ...]:
 
 @lru_cache(maxsize=len(COLORMAPS))
 def ramp(title: str) -> bytes:
-    """256 colours of three bytes; no bytes for what is no colour map."""
+    """The 256 colours of a colour map, three bytes each; no bytes for an unknown one."""
     if title not in titles():
         return b""
     from cmap import Colormap

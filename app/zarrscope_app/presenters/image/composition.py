@@ -88,7 +88,7 @@ def level_views(image: Image, plane: tuple[int, int]) -> tuple[LevelView, ...]:
 
 
 def level_text(image: Image, level: int, shown: Sequence[int]) -> str:
-    """ "1 · 512 × 512 · 1.3 µm"."""
+    """A level in words: "1 · 512 × 512 · 1.3 µm"."""
     at, unit = image.levels[level], unit_of(image, shown[-1])
     return strings.joined(
         str(level),

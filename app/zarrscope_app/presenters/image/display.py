@@ -168,12 +168,12 @@ class Display(ABC):
         self._plan_soon()
 
     def set_dots(self, dots: bool) -> None:
-        """Whether what is not stored is marked with dots."""
+        """Sets whether chunks that are not stored are marked with dots."""
         self._dots = dots
         self._restyle()
 
     def set_smooth(self, smooth: bool) -> None:
-        """Whether enlarged pixels run into each other."""
+        """Sets whether enlarged pixels are interpolated."""
         self._smooth = smooth
         self._restyle()
 

@@ -129,7 +129,7 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
 def display_settings(
     channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle], dots: bool = True
 ) -> DisplaySettings:
-    """What workers are told: of what is visible only."""
+    """The settings that workers draw with; visible channels and labels only."""
     return DisplaySettings(
         dots=dots,
         alpha=next((("channel", i) for i, c in enumerate(channels) if c.is_alpha and c.visible), None),

@@ -52,7 +52,7 @@ class Plane:
 
 @dataclass
 class Statistics:
-    """Of values that come in pieces: merged without losing digits. NaN is counted apart."""
+    """Statistics of values that come in pieces, merged without losing digits. NaN is counted apart."""
 
     count: int = 0
     mean: float = 0.0
@@ -85,7 +85,7 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """Of the values themselves, not an estimate for more of them."""
+        """The standard deviation of these values, not an estimate for a larger population."""
         return math.sqrt(self.squares / self.count) if self.count else math.nan
 
 
@@ -198,7 +198,7 @@ def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
 
 
 def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancelled: Callable[[], bool]) -> Values:
-    """The values at pixels; those of one chunk are read together."""
+    """Reads the values at single pixels, chunk by chunk."""
     array = plane.image.levels[0].array
     edges_y, edges_x = array.edges(plane.y), array.edges(plane.x)
     chunks = [(edges_y.chunk_of(int(y)), edges_x.chunk_of(int(x))) for y, x in samples]

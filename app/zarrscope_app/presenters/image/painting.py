@@ -65,7 +65,7 @@ class DisplaySettings:
     """The channel of opacity: what it holds back is grey."""
 
     def part_of(self, key: Key) -> str:
-        """What is drawn of a channel's complex values."""
+        """The part of complex values that is drawn of a channel."""
         return next((unlimited.part for at, _, unlimited in self.channels if at == key), "magnitude")
 
 
@@ -123,7 +123,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
-            if gathered is not None and state == "fill":  # one of several: what is stored shows through
+            if gathered is not None and state == "fill":  # one plane of several: the stored ones show through
                 along, first, stop = part.span or (0, 0, 0)
                 deep = min(stop, spans[along][1]) - max(first, spans[along][0])
                 gathered.add_constant(rows, columns, array.fill_value, deep)
@@ -179,7 +179,7 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
 def paint(
     planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
 ) -> tuple[Picture, dict[Key, Measure]]:
-    """The picture of a tile, and what was measured for channels without limits."""
+    """Paints a tile, and measures the channels that have no limits yet."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []

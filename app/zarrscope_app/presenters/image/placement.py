@@ -30,7 +30,7 @@ class Place:
 
 
 def place_of(image: Image, wanted: str = "") -> Place:
-    """Where an image lies beyond scale and translation.
+    """Where an image lies, if its document says more than scale and translation.
 
     It is shown in the first coordinate system that its document lists, or, where that is the one of its levels and one
     other is described, in that. `wanted`: the system that the image of a label image is shown in.

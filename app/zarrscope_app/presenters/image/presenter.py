@@ -144,7 +144,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._plan_soon()
 
     def companion(self) -> SlicePresenter:
-        """Another one, for another plane of the same image; it shows nothing yet."""
+        """Makes another presenter for another plane of the same image; it shows nothing yet."""
         return SlicePresenter(self._owner, self._loader)
 
     @property
@@ -271,7 +271,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._plan_soon()
 
     def fit(self, pixels: tuple[int, int]) -> None:
-        """The whole plane in so many pixels."""
+        """Shows the whole plane in this many pixels."""
         height, width = self.frame.shape
         self.viewport((0.0, 0.0, float(height), float(width)), pixels)
 
@@ -322,12 +322,12 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
         self._tiles.show(planned.plan, self._settings())
-        if self._cursor is not None:  # the cursor rests while the index goes on
+        if self._cursor is not None:  # the cursor rests while the index changes
             self.hover(*self._cursor)
             self.probed.emit()
 
     def _look_ahead(self) -> None:
-        """Once the picture is whole: the next index in the direction of travel."""
+        """Once the picture is complete, loads the next index in the direction of travel."""
         axis, direction = self._travel
         if axis < 0 or self._image is None or self._blocked:
             return
@@ -440,7 +440,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self.measure_region(*self._rect)
 
     def forget_measurement(self) -> None:
-        """Takes a measurement away, and cancels one that is under way."""
+        """Removes the measurement, and cancels a running one."""
         self._measuring.clear()
 
     def measurement_text(self) -> str:

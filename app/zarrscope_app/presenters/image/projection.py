@@ -57,7 +57,7 @@ class Accumulator:
         count[...] = True
 
     def add_constant(self, rows: slice, columns: slice, value: Any, planes: int) -> None:
-        """So many planes that hold one value: of a chunk that is not stored."""
+        """Adds planes of one constant value, as a chunk that is not stored gives them."""
         shape = self._held[rows, columns].shape
         if self._method != "mean":
             self.add(rows, columns, np.full((1, *shape), value, self._held.dtype))

@@ -25,7 +25,7 @@ MOST_NAMED = 3
 
 
 class Stylable(Protocol):
-    """What colours, contrast and visibility are set on."""
+    """The interface through which a saved view sets colours, contrast and visibility."""
 
     def set_visible(self, channel: int, visible: bool) -> None: ...
 
@@ -49,7 +49,7 @@ class Stylable(Protocol):
 
 
 class Settable(Stylable, Protocol):
-    """What a view is restored on (presenter.py)."""
+    """The interface through which a saved view is restored (presenter.py implements it)."""
 
     @property
     def image(self) -> Image | None: ...
@@ -253,7 +253,7 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
 
 
 def restore_labels(picture: Stylable, labels: Any) -> None:
-    """Which label images lie over the picture, as far as they are here by now."""
+    """Restores which label images lie over the picture, as far as they have been read."""
     for label in labels if isinstance(labels, list) else ():
         if isinstance(label, dict) and isinstance(label.get("path"), str) and isinstance(label.get("visible"), bool):
             opacity = _numbers([label.get("opacity")], 1)
@@ -309,7 +309,7 @@ class Styles:
 
 
 def _numbers(values: Any, many: int) -> list[float] | None:
-    """So many finite numbers; None for anything else."""
+    """A list of exactly `count` finite numbers; None for anything else."""
     if not isinstance(values, list) or len(values) != many:
         return None
     try:

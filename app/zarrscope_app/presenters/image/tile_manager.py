@@ -112,7 +112,7 @@ class TileManager:
 
     # ------------------------------------------------------------------ asking
     def show(self, plan: Plan, settings: DisplaySettings) -> None:
-        """Makes `plan` what is on show."""
+        """Shows `plan` in place of the former one."""
         self._plan, self._settings = plan, settings
         kept: dict[tuple[Hashable, TileKey], _Tile] = {}
         order: list[_Tile] = []
@@ -374,7 +374,7 @@ class TileManager:
         return bool(self._order) and self._preview is None and whole
 
     def planes(self, key: Key) -> list[Plane]:
-        """What is at hand of a source, of the finest layer on show."""
+        """The planes of a source that have been loaded, from the finest layer on show."""
         last = self._order[-1].key[0] if self._order else 0
         found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
         return found or [t.planes[key] for t in self._order if key in t.planes]

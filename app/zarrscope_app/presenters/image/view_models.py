@@ -185,7 +185,7 @@ class ProjectionView:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What was measured of one channel; `profile` along a line."""
+    """The measured values of one channel; `profile` along a line."""
 
     label: str
     color: tuple[int, int, int]

@@ -50,12 +50,12 @@ def _property(value: Any) -> str:
 
 
 def projection_cost(planes: int, chunks: int, nbytes: int) -> str:
-    """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
+    """The cost of a projection: "64 planes: 4,096 chunks, 3.1 GiB to read"."""
     return f"{strings.counted(planes, 'plane')}: {strings.counted(chunks, 'chunk')}, {strings.size(nbytes)} to read"
 
 
 def projection(method: str, axis: str, start: int, stop: int) -> str:
-    """ "maximum of z 0–63"."""
+    """The name of a projection: "maximum of z 0–63"."""
     return f"{METHODS[method]} of {strings.clean(axis, 24)} {strings.count(start)}–{strings.count(stop - 1)}"
 
 
@@ -65,7 +65,7 @@ NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
 
 
 def collection_title(kind: str, name: str, count: int) -> str:
-    """ "Plate P1: 384 wells"."""
+    """The title of a collection: "Plate P1: 384 wells"."""
     noun = {"plate": "well", "well": "field", "series": "image"}[kind]
     return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {strings.counted(count, noun)}"
 
@@ -123,7 +123,7 @@ def line_length(image: Image, y: int, x: int, place: tuple[float, float, float, 
 
 
 def line_title(image: Image, y: int, x: int, place: tuple[float, float, float, float]) -> str:
-    """ "Line of 12.3 µm from y 10 x 20 to y 40 x 60"."""
+    """The title of a measured line: "Line of 12.3 µm from y 10 x 20 to y 40 x 60"."""
     names = [strings.clean(image.axes[axis].name, 12) for axis in (y, x)]
     y0, x0, y1, x1 = (math.floor(v) for v in place)
     length = line_length(image, y, x, place)
@@ -185,7 +185,7 @@ def by_name(said: Mapping[str, str]) -> str:
 
 
 def tiles(loading: int, failed: int) -> str:
-    """ "12 tiles loading · 1 tile failed"."""
+    """The state of the tiles: "12 tiles loading · 1 tile failed"."""
     return strings.joined(strings.tiles_loading(loading), f"{strings.counted(failed, 'tile')} failed" if failed else "")
 
 
@@ -198,7 +198,7 @@ def typed_label(text: str) -> int | str | None:
 
 
 def typed_gamma(text: str) -> float | str:
-    """A gamma, or what is wrong with it."""
+    """Parses a typed gamma. Returns it, or the sentence that says what is wrong."""
     value = _number(text)
     return value if value is not None and 0.05 <= value <= 20 else "Gamma is a number from 0.05 to 20; 1 is linear."
 

@@ -143,7 +143,7 @@ class AsksCredentials:
 
     @property
     def helpful(self) -> set[str]:
-        """The commands that would help against what is wrong."""
+        """The commands that may solve the present problem."""
         return {problem.offer for problem in self.problems.items} | ({"credentials"} if self.access_denied else set())
 
     @property

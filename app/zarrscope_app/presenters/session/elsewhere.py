@@ -53,7 +53,7 @@ class Elsewhere:
         self._server: LoopbackServer | None = None
 
     def open(self, viewer: str, done: Callable[[str, str], object]) -> None:
-        """What fails is told in the error bar."""
+        """Opens the node on show in another viewer. Failures are shown in the error bar."""
         session, node = self._session, self._session.node
         if node is None or node.hierarchy is None:
             return
@@ -107,7 +107,7 @@ class Elsewhere:
 
     @property
     def serving(self) -> str:
-        """Where the server on loopback is, "" while there is none."""
+        """The address of the server on loopback, "" while there is none."""
         return self._server.url if self._server is not None else ""
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class ExportState:
-    """What an export would be. `ready`: `run` writes it."""
+    """The export that is being prepared. `ready`: `run` may write it."""
 
     what: str = "view"
     format: str = "png"
@@ -84,7 +84,7 @@ Work = Callable[[Report, Callable[[], bool], bool], bool]
 
 
 class Prepared:
-    """An export that can be run: what it will be in words, and the work."""
+    """A prepared export: its description in words, and the function that does it."""
 
     def __init__(self, sentence: str, work: Work, notes: tuple[str, ...] = ()) -> None:
         self.sentence, self.work, self.notes = sentence, work, notes
@@ -230,7 +230,7 @@ def already_there(target: str) -> str:
 
 
 def written(target: str) -> str:
-    """What was made, and how large it is."""
+    """The sentence that names the new file, and its size."""
     size = f" ({strings.size(os.path.getsize(target))})" if os.path.isfile(target) else ""
     return f"Written: {strings.clean(target, 200)}{size}."
 

@@ -56,6 +56,6 @@ class KeepsEdits:
             self.rescue.drop()
 
     def keep_unsaved(self) -> None:
-        """Keeps what is not saved for the next start: the process is about to end."""
+        """Stores unsaved edits for the next start, because the process is about to end."""
         if self.rescue is not None:
             self.rescue.close()

@@ -58,7 +58,7 @@ class LastLooks:
         self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
     def of(self, url: str, path: str) -> Any:
-        """How an image was shown last; None where that was not kept."""
+        """The settings with which an image was shown last; None if unknown."""
         return self._all().get(self._key(url, path))
 
 

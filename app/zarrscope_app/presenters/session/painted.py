@@ -107,7 +107,7 @@ def _paint(
 
 
 def _wait(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
-    """As `run_until`, looking now and then whether somebody has cancelled."""
+    """Like `run_until`, but also checks regularly whether the caller has cancelled."""
     waited = 0.0
     while not happened():
         try:

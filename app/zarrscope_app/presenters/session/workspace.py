@@ -1,4 +1,4 @@
-"""Several sessions side by side, the places opened of late, and a text that brings a view back."""
+"""Several sessions side by side, recently opened places, and a text from which a view is restored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Forgetful:
 
 @dataclass(frozen=True)
 class Recent:
-    """A place that was opened of late."""
+    """A recently opened place."""
 
     url: str
     label: str

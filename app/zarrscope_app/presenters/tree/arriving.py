@@ -32,7 +32,7 @@ KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
 
 
 class Seen(NamedTuple):
-    """What the documents of a child tell."""
+    """What is known of a child from its documents."""
 
     kind: Literal["group", "array"] | None
     detail: str

@@ -27,7 +27,7 @@ SEARCHED_AT_ONCE = 2000
 
 @dataclass(eq=False)
 class Branch:
-    """What is known beneath one row. Only the host's thread touches it."""
+    """The children of one row as far as they are known. Used on the host's thread only."""
 
     id: int
     path: str
@@ -121,13 +121,13 @@ class Branch:
         return Child(self.names[child], KINDS[self.kinds[child]])
 
     def stop_listing(self) -> None:
-        """No more children come."""
+        """Cancels the listing; the children that came stay."""
         if self.ticket is not None:
             self.ticket.cancel()
             self.ticket = None
 
     def stop(self) -> None:
-        """Nothing comes any more."""
+        """Cancels the listing and the reading of documents."""
         self.stop_listing()
         for ticket in (self.looking, self.searching):
             if ticket is not None:
@@ -172,7 +172,7 @@ class Branch:
         return self._at(child, self.shown(needle))
 
     def size(self, needle: str) -> int:
-        """How many rows a flat list has beneath this one, this one not counted."""
+        """The number of rows beneath this one in a flat list."""
         if not self.expanded:
             return 0
         count = len(self.shown(needle))
@@ -182,7 +182,7 @@ class Branch:
         return count
 
     def rows_before(self, child: int, needle: str) -> int:
-        """How many rows of a flat list lie between this one and that of a child."""
+        """The number of rows, in a flat list, between this row and a child's row."""
         place = max(0, self.place(child, needle))
         opened = [(self.place(k, needle), branch) for k, branch in self.below.items() if branch.expanded]
         return place + sum(branch.size(needle) for at, branch in opened if 0 <= at < place)

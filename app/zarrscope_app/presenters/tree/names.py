@@ -78,7 +78,7 @@ class Names:
 def mark(block: Block, needle: str, first: int, marks: bytearray) -> None:
     """Sets a byte for each name of the block that contains `needle`; `first` is the position of its first name."""
     text, starts = block.text.casefold(), block.starts
-    if len(text) != len(block.text):  # "ß" is folded to "ss"
+    if len(text) != len(block.text):  # case folding changed the length: "ß" becomes "ss"
         starts = Block.of(text.split("/")).starts
     for match in re.finditer(re.escape(needle) + "[^/]*", text):
         marks[first + bisect_right(starts, match.start()) - 1] = 1

@@ -50,7 +50,7 @@ class NodesState:
 
 
 class OpenHierarchy(Protocol):
-    """What this presenter needs of the session that it belongs to."""
+    """The part of a session that this presenter needs."""
 
     owner: Owner
     jobs: JobsPresenter
@@ -93,7 +93,7 @@ class NodesPresenter:
         self._plan()
 
     def set_target(self, to: str) -> None:
-        """Another place to go to, as it is typed."""
+        """Sets the target path while it is being typed."""
         if self.state.act is not None and to != self.state.to:
             self._put(replace(self.state, to=to))
             self._plan()
@@ -150,7 +150,7 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ doing
     def carry_out(self) -> None:
-        """Does what is planned, as a job; does nothing while the plan is not ready."""
+        """Carries out the plan as a job; does nothing while the plan is not ready."""
         state = self.state
         if state.ready:
             self.cancel()

@@ -65,7 +65,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ for the session
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
-        """Shows a hierarchy, its root expanded, and what was open before."""
+        """Shows a hierarchy with its root expanded, and groups that were expanded before."""
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
             branch.stop()
@@ -105,7 +105,7 @@ class TreePresenter:
         return self._row(branch, child)
 
     def count(self, id: int) -> int:
-        """How many children pass the filter, of those that have arrived."""
+        """The number of children that have arrived and pass the filter."""
         branch = self._branches.get(id)
         return len(branch.shown(self._search.needle)) if branch else 0
 
@@ -156,7 +156,7 @@ class TreePresenter:
 
     @property
     def flat_count(self) -> int:
-        """How many rows `flat` has: the root and everything beneath expanded rows."""
+        """The number of rows of `flat`: the root and everything beneath expanded rows."""
         return 1 + self._root.size(self._search.needle)
 
     def flat(self, start: int, stop: int) -> list[Row]:

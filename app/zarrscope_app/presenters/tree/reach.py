@@ -20,7 +20,7 @@ class Reach:
         """Names of children that somebody typed, by the path of the group: a refresh finds them again."""
 
     def keep(self, branches: Iterable[Branch]) -> None:
-        """Remembers what is open, before everything beneath is read anew."""
+        """Remembers the expanded groups before they are listed again."""
         self._opened |= {branch.path for branch in branches if branch.expanded}
 
     def typed(self, path: str, name: str) -> None:
@@ -28,7 +28,7 @@ class Reach:
         self._typed.setdefault(path, {})[name] = None
 
     def forget(self, path: str, name: str) -> None:
-        """There is no child of that name."""
+        """Called when there is no child of a typed name."""
         self._typed.get(path, {}).pop(name, None)
 
     def arrived(self, branch: Branch, *, all_there: bool) -> None:

@@ -10,7 +10,7 @@ ROOT = 0
 
 
 class RowState(Enum):
-    """What is known about the children of a row."""
+    """Whether the children of a row are unknown, loading, listed or failed."""
 
     UNKNOWN = "unknown"
     LOADING = "loading"

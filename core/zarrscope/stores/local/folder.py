@@ -36,6 +36,6 @@ class Folder(Readable, Protocol):
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None: ...
 
     def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:
-        """Raises Conflict where what was found is not what is expected."""
+        """Raises Conflict unless the version that was found is the expected one."""
 
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError: ...

@@ -83,7 +83,7 @@ def _true_path(path: str) -> str:
 
 
 def stored_spelling(folder: str, key: str) -> str:
-    """How what `key` leads to in `folder` is spelled there.
+    """The spelling on disk of the file that `key` leads to in `folder`.
 
     Folders are only listed where another spelling leads to the same file: whether it does, the system tells.
     """

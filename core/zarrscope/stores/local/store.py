@@ -150,7 +150,7 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ reading
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Of those at the root. Where the folder may not be searched, `get` says so."""
+        """Filters keys at the root by one listing. If the folder may not be searched, `get` raises it."""
         folder = self._stem + os.sep
         found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
         return found if found or os.access(self._base, os.X_OK) else keys

@@ -39,7 +39,7 @@ _LAST_WORDS = 20
 
 
 class NotInstalled(Unsupported):
-    """There is no zarrscope on the far side."""
+    """zarrscope is not installed on the far side."""
 
 
 class _Connection:
@@ -283,7 +283,7 @@ class SSHStore(Store):
         return _opened_again, (self.url, self._mode, options)
 
     def close(self) -> None:
-        """Ends the connection, once nobody uses it."""
+        """Gives up this store's use of the connection, which ends with its last user."""
         with _guard:
             if not self._joined:
                 return

@@ -42,7 +42,7 @@ def write_frame(file: IO[bytes], head: Mapping[str, Any], body: bytes = b"") -> 
 
 
 def read_frame(file: IO[bytes]) -> Frame | None:
-    """The next frame; None at the end. Raises Unreadable for what is no frame."""
+    """Reads the next frame; None at the end. Raises Unreadable for bytes that are no frame."""
     start = _exactly(file, _LENGTHS.size)
     if not start:
         return None

@@ -30,7 +30,7 @@ Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
 
 @dataclass
 class Index:
-    """What the directory of an archive says, for looking up."""
+    """The directory of an archive as a lookup table."""
 
     directory: Directory
     ranges: Ranges

@@ -56,7 +56,7 @@ def arrangement(path: str, directory: Directory, added: Mapping[str, bytes]) -> 
 
 
 def _said(comment: bytes) -> dict[str, Any] | None:
-    """What the comment says of OME; None where it is no such comment."""
+    """The OME part of the comment; None if it has none."""
     try:
         ome = json.loads(comment)["ome"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -106,7 +106,7 @@ class LocalRanges(Ranges):
 
 
 class GivenRanges(Ranges):
-    """The file of a ZipFile that somebody opened, and closes."""
+    """The file of a ZipFile, which its opener closes."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

@@ -296,7 +296,7 @@ class ZipStore(Store):
         *,
         expect: Version | None = None,
     ) -> None:
-        """Adds and removes entries in one step, after what was put before."""
+        """Adds and removes entries in one step, together with the values that were put before."""
         with self._writing:
             self._settle()
             self._commit(key, added, removed, expect, lasting=self.sync)

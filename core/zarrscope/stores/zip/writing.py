@@ -86,7 +86,7 @@ def append_entries(
 
 
 def _remove_left(handle: int, old: Directory) -> None:
-    """Removes what a killed writer left behind the archive."""
+    """Removes the bytes that a killed writer left after the end of the archive."""
     begun = read_at(handle, old.stop, 4)
     if not any(mark.startswith(begun) for mark in _LEFT):
         raise Refused(

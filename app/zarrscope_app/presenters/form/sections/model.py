@@ -25,7 +25,7 @@ MOST_ROWS = 64
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is known of a node beside its attributes."""
+    """What is known of a node beside its attributes: the shapes of its arrays, its dialect."""
 
     path: str = "/"
     kind: str = "group"

@@ -93,7 +93,7 @@ def _common_first(units: Sequence[str], type: str) -> tuple[str, ...]:
 
 
 def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
-    """How long the image is along an axis: "512 pixels, 55.3 µm"."""
+    """The length of the image along an axis: "512 pixels, 55.3 µm"."""
     shape = subject.around.shape_of(sizes.paths[0]) if sizes.paths else None
     if shape is None or len(shape) != len(sizes.axes):
         return ""
