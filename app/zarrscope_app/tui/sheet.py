@@ -87,6 +87,6 @@ class Sheet(Guarded, ModalScreen[str]):
         return True
 
     def answer(self, event: events.Key) -> None:
-        """Closes the sheet, and reports what a key chose."""
+        """Reports what a key chose. The sheet was closed before."""
         if self.answered is not None:
             self.answered(self._answers.get(event.character or ""))

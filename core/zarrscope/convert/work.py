@@ -41,7 +41,7 @@ from zarrscope.runtime.tuning import REGION_BYTES, VALUES_AT_ONCE
 
 @dataclass(frozen=True, slots=True)
 class WorkCount:
-    """Counts the destination chunks that were copied, encoded, compared or already there."""
+    """Counts the destination chunks that were copied, encoded, left out as blank, or already there."""
 
     copied: int = 0
     encoded: int = 0
