@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from qtpy import QtTest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
@@ -188,6 +188,34 @@ def robot(qtbot: Any) -> Iterator[QtRobot]:
     made = QtRobot(qtbot)
     yield made
     made.close()
+
+
+def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are asked for at a time, those in sight are drawn, and the title says how many are laid out."""
+    monkeypatch.setattr(overview, "MAX_CELLS", 1000)
+    rows, columns = 40, 50
+    stated = {
+        "rows": [{"name": f"R{n}"} for n in range(rows)],
+        "columns": [{"name": f"C{n}"} for n in range(columns)],
+        "wells": [
+            {"path": f"R{r}/C{c}", "rowIndex": r, "columnIndex": c} for r in range(rows) for c in range(columns)
+        ],
+    }
+    open_hierarchy(shelf, "a").create_group("/many", {"ome": {"version": "0.5", "plate": stated}})
+    robot.open(shelf.address)
+    robot.session.select("/many")
+    found = robot.session.tabs.presenters["overview"]
+    assert isinstance(found, OverviewPresenter)
+    robot.wait(lambda: "2,000 wells" in found.state.title, "the plate")
+    assert found.state.title.endswith(f"of which 1,000 are laid out")
+    assert len(found._tickets) <= overview.IN_FLIGHT
+    grid = robot.window.overview.grid
+    robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS, "the grid")
+    seen = grid._within(grid.visibleRegion().boundingRect())
+    assert 0 < len(seen[0]) * len(seen[1]) < 1500
+    last = (seen[0][3], seen[1][-1])
+    assert grid._at(grid.place_of(*last).center()) is grid._cells[last]
+    assert grid._at(grid.place_of(*last).topLeft() - QPoint(1, 1)) is None
 
 
 def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:

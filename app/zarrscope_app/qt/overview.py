@@ -66,6 +66,8 @@ class _Grid(QWidget):
         self._cells: dict[tuple[int, int], Cell] = {}
         self._images: dict[str, tuple[object, QImage]] = {}
         self._current = (0, 0)
+        self._geometry: tuple[int, int, int] | None = None
+        """Left and upper margin and the side of a thumbnail; None until they are computed for this state and size."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
 
@@ -75,6 +77,7 @@ class _Grid(QWidget):
             self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
         self._state = state
         self._cells = {(cell.row, cell.column): cell for cell in state.cells}
+        self._geometry = None
         self.setAccessibleName(state.title)
         rows, columns = max(1, len(state.rows)), max(1, len(state.columns))
         left, top = self._margins()
@@ -94,42 +97,60 @@ class _Grid(QWidget):
             return 8, 8
         return max((metrics.horizontalAdvance(name) for name in self._state.rows), default=0) + 16, metrics.height() + 8
 
-    def _side(self) -> int:
-        """The side of a thumbnail: large enough to see, small enough that all fit where possible."""
-        rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
-        left, top = self._margins()
-        wide = (self.width() - left - 8) // columns - _GAP
-        high = (self.height() - top - 8) // rows - _GAP - self._caption()
-        return max(_LEAST, min(_MOST, wide, high))
+    def resizeEvent(self, event: Any) -> None:
+        self._geometry = None
+        super().resizeEvent(event)
+
+    def changeEvent(self, event: Any) -> None:
+        self._geometry = None  # another font
+        super().changeEvent(event)
+
+    def _laid_out(self) -> tuple[int, int, int]:
+        """The margins and the side of a thumbnail: large enough to see, small enough that all fit where possible."""
+        if self._geometry is None:
+            rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
+            left, top = self._margins()
+            wide = (self.width() - left - 8) // columns - _GAP
+            high = (self.height() - top - 8) // rows - _GAP - self._caption()
+            self._geometry = left, top, max(_LEAST, min(_MOST, wide, high))
+        return self._geometry
 
     def place_of(self, row: int, column: int) -> QRect:
         """The rectangle in which a thumbnail is drawn."""
-        side, (left, top) = self._side(), self._margins()
+        left, top, side = self._laid_out()
         return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
 
+    def _within(self, area: QRect) -> tuple[range, range]:
+        """The rows and the columns of which `area` shows something."""
+        left, top, side = self._laid_out()
+        across, down = side + _GAP, side + self._caption() + _GAP
+        rows = range(max(0, (area.top() - top) // down), min(len(self._state.rows), (area.bottom() - top) // down + 1))
+        first, end = max(0, (area.left() - left) // across), (area.right() - left) // across + 1
+        return rows, range(first, min(len(self._state.columns), end))
+
     def _at(self, point: Any) -> Cell | None:
-        for where, cell in self._cells.items():
-            if self.place_of(*where).contains(point):
-                return cell
-        return None
+        rows, columns = self._within(QRect(point, point))
+        where = next(((row, column) for row in rows for column in columns), None)
+        return self._cells.get(where) if where is not None and self.place_of(*where).contains(point) else None
 
     # ---------------------------------------------------------------- painting
     def paintEvent(self, event: Any) -> None:
         painter = QPainter(self)
         state, palette, metrics = self._state, self.palette(), self.fontMetrics()
-        left, top = self._margins()
+        left, top, _ = self._laid_out()
         painter.setPen(quiet(palette, 0.8))
-        for number, name in enumerate(state.columns):
+        rows, columns = self._within(event.rect())
+        for number in columns:
             box = self.place_of(0, number)
-            painter.drawText(QRect(box.left(), 2, box.width(), top - 4), Qt.AlignmentFlag.AlignCenter, name)
-        for number, name in enumerate(state.rows):
+            name = QRect(box.left(), 2, box.width(), top - 4)
+            painter.drawText(name, Qt.AlignmentFlag.AlignCenter, state.columns[number])
+        for number in rows:
             box = self.place_of(number, 0)
-            painter.drawText(QRect(0, box.top(), left - 6, box.height()), Qt.AlignmentFlag.AlignCenter, name)
-        for row in range(len(state.rows)):
-            for column in range(len(state.columns)):
+            name = QRect(0, box.top(), left - 6, box.height())
+            painter.drawText(name, Qt.AlignmentFlag.AlignCenter, state.rows[number])
+        for row in rows:
+            for column in columns:
                 box = self.place_of(row, column)
-                if not box.intersects(event.rect()):
-                    continue
                 cell = self._cells.get((row, column))
                 if cell is not None:
                     self._draw(painter, cell, box)

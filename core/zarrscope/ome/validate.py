@@ -450,6 +450,14 @@ _MOST_OF_MODELS = 100
 """Findings of these models that are told, for each: they are looked up in the whole text."""
 
 
+def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:
+    """The metadata with the version in its plate or well: 0.5 has it above them, and the models warn where it lacks."""
+    part = ome[name]
+    if name in ("plate", "well") and isinstance(part, Mapping) and "version" not in part:
+        return {**ome, name: {**part, "version": version}}
+    return dict(ome)
+
+
 def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str) -> list[Violation]:
     """Violations that ome-zarr-models reports; none where it is not installed."""
     package = {"0.4": "v04", "0.5": "v05"}.get(version)
@@ -465,7 +473,7 @@ def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str)
         except ImportError:
             return []
         try:
-            made.model_validate(dict(ome))
+            made.model_validate(_with_version(ome, name, version))
         except ValueError as error:
             told = error.errors() if hasattr(error, "errors") else []
             text = str(ome)

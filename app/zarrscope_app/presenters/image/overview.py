@@ -7,6 +7,7 @@ first image states it, or as all that have come need it.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ MAX_ELEMENTS = 1 << 22
 """A coarsest level whose plane has more is no thumbnail: it is not read for one."""
 MAX_CELLS = 6144
 """As many wells as the largest plates have (1536), fourfold; more are not laid out."""
+IN_FLIGHT = 32
+"""As many thumbnails are asked for at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,13 @@ class _Place:
     thumbnail: _Thumbnail | None = None
     rgb: npt.NDArray[np.uint8] | None = None
     sentence: str = ""
+    drawn: Cell | None = None
+    """The cell as it was last made: of thousands few change at a time."""
+
+    def cell(self) -> Cell:
+        if self.drawn is None or self.drawn.rgb is not self.rgb or self.drawn.sentence != self.sentence:
+            self.drawn = Cell(self.path, self.name, self.row, self.column, self.rgb, self.sentence)
+        return self.drawn
 
 
 class OverviewPresenter:
@@ -94,6 +104,8 @@ class OverviewPresenter:
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self._tell)
         self._tickets: dict[str, Ticket] = {}
+        self._waiting: deque[_Place] = deque()
+        self._hierarchy: Hierarchy | None = None
         self._places: list[_Place] = []
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()
@@ -107,7 +119,8 @@ class OverviewPresenter:
         collection = details.collection
         assert collection is not None, "the view is one of collections"
         self._stop()
-        placed = _laid_out(collection, (collection.members or details.members)[:MAX_CELLS])
+        listed = collection.members or details.members
+        placed = _laid_out(collection, listed[:MAX_CELLS])
         self._places = [_Place(m.path, _name(m), row, column) for m, row, column in placed]
         rows = 1 + max((p.row for p in self._places), default=-1)
         columns = 1 + max((p.column for p in self._places), default=-1)
@@ -118,12 +131,15 @@ class OverviewPresenter:
         self.title = words.COLLECTIONS[collection.kind]
         # A well is called by its row and its column.
         called = "/".join(collection.path.split("/")[-2:]) if collection.kind == "well" else collection.name
-        self._heading = words.collection_title(collection.kind, strings.clean(called, 60), len(self._places))
+        self._heading = words.collection_title(
+            collection.kind, strings.clean(called, 60), len(self._places), len(listed)
+        )
         self._limits = ()
         hierarchy = details.hierarchy
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
-        for place in sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])):
-            self._read(hierarchy, place)
+        self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
+        self._hierarchy = hierarchy
+        self._read_on()
         self._tell()
 
     def show_nothing(self, sentence: str = "") -> None:
@@ -136,8 +152,14 @@ class OverviewPresenter:
         for ticket in self._tickets.values():
             ticket.cancel()
         self._tickets, self._places = {}, []
+        self._waiting.clear()
 
     # ------------------------------------------------------------------ reading
+    def _read_on(self) -> None:
+        """Asks for the next thumbnails: not for thousands at once, which takes the interface's thread its time."""
+        while self._waiting and len(self._tickets) < IN_FLIGHT and self._hierarchy is not None:
+            self._read(self._hierarchy, self._waiting.popleft())
+
     def _read(self, hierarchy: Hierarchy, place: _Place) -> None:
         def work() -> _Thumbnail:
             image = default_image(hierarchy[place.path])
@@ -147,6 +169,7 @@ class OverviewPresenter:
 
         def done(outcome: JobResult[_Thumbnail]) -> None:
             self._tickets.pop(place.path, None)
+            self._read_on()
             if outcome.value is None:
                 place.sentence = strings.problem(outcome.error or RuntimeError()).headline
             else:
@@ -174,14 +197,15 @@ class OverviewPresenter:
 
     def _tell(self) -> None:
         if self._places:
+            loading = len(self._tickets) + len(self._waiting)
             self._state = OverviewState(
                 self._kind,
                 self._heading,
                 self._rows,
                 self._columns,
-                tuple(Cell(p.path, p.name, p.row, p.column, p.rgb, p.sentence) for p in self._places),
-                len(self._tickets),
-                words.thumbnails_loading(len(self._tickets)),
+                tuple(p.cell() for p in self._places),
+                loading,
+                words.thumbnails_loading(loading),
             )
         self.changed.emit()
 

@@ -64,10 +64,13 @@ NO_IMAGE_HERE = "There is no image here"
 NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
 
 
-def collection_title(kind: str, name: str, count: int) -> str:
-    """The title of a collection: "Plate P1: 384 wells"."""
+def collection_title(kind: str, name: str, count: int, listed: int) -> str:
+    """The title of a collection of which `count` are laid out: "Plate P1: 384 wells"."""
     noun = {"plate": "well", "well": "field", "series": "image"}[kind]
-    return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {strings.counted(count, noun)}"
+    told = strings.counted(listed, noun)
+    if count < listed:
+        told = f"{told}, of which {count:,} are laid out"
+    return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {told}"
 
 
 def thumbnails_loading(n: int) -> str:
