@@ -194,7 +194,7 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "abfs": ("Azurite on loopback, where installed", ("test_object_store",)),
     "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),
-    "sftp": ("no server yet; a file system of fsspec in memory", ("test_stores",)),
+    "sftp": ("OpenSSH's server on loopback", ("test_stores_sftp",)),
 }
 """Scheme → what it was tried against, and the tests where."""
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -162,3 +163,22 @@ def sshd(folder: Path) -> Iterator[list[str]]:
             "ssh", "-F", "none", "-p", str(port), "-i", str(folder / "user"), "-o", "IdentitiesOnly=yes",
             "-o", f"UserKnownHostsFile={folder / 'known_hosts'}",
         ]  # fmt: skip
+
+
+def sftp_options(arguments: list[str], port: int | None = None) -> dict[str, Any]:
+    """The options of a store at sftp:// with which the login of `sshd` is made; at another port of this machine where
+    something stands before the server."""
+    known = Path(arguments[-1].partition("=")[2])
+    if port is not None:
+        _, _, key = known.read_text().partition(" ")
+        known = known.with_name(f"known_hosts_{port}")
+        known.write_text(f"[127.0.0.1]:{port} {key}")
+    return {
+        "key_filename": arguments[arguments.index("-i") + 1], "known_hosts": str(known), "allow_agent": False,
+        "look_for_keys": False, "ssh_config": None,
+    }  # fmt: skip
+
+
+def port_of(arguments: list[str]) -> int:
+    """The port at which the server of `sshd` listens."""
+    return int(arguments[arguments.index("-p") + 1])

@@ -208,8 +208,7 @@ _TABLE = (
     StoreKind(
         "sftp",
         "a folder or archive on a machine that one logs in to by SSH",
-        "zarrscope.stores.fsspec:open_bucket",
-        _LISTED,
+        "zarrscope.stores.sftp.store:open_sftp",
         extra="sftp",
         needs=("paramiko",),
         archives=True,

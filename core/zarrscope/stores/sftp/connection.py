@@ -1,0 +1,248 @@
+"""One login and up to eight channels over it, each used by one thread at a time.
+
+What is asked of a channel waits for no longer than the time-out of the network settings. A connection that ended or
+fell silent is given up, and what it was asked is asked once more over a new one, where asking twice does no harm.
+Stores of one login share a connection; the last one to be closed ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+from weakref import WeakSet, WeakValueDictionary
+
+from zarrscope.errors import Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import cause
+from zarrscope.runtime.pool import Pool, Priority
+from zarrscope.stores.network import Network
+from zarrscope.stores.sftp.login import Login, connect
+
+CHANNELS = 8
+"""Servers allow ten sessions in a connection unless they are told otherwise (MaxSessions)."""
+
+T = TypeVar("T")
+
+
+class Left(Exception):
+    """Nobody waits for the rest of what a channel is sending."""
+
+
+class _Session:
+    """One connection: the channels that are free, and how many there are."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.free: list[Any] = []
+        self.opened = 0
+        self.most = CHANNELS
+        self.over = False
+
+    @property
+    def alive(self) -> bool:
+        transport = self.client.get_transport()
+        return not self.over and transport is not None and transport.is_active()
+
+
+class Connection:
+    """The channels of one login."""
+
+    def __init__(self, login: Login, network: Network) -> None:
+        self.login, self.network = login, network
+        self._changed = threading.Condition()
+        self._session: _Session | None = None
+        self._connecting = False
+        self._closed = 0
+        """How often it was closed: what was under way then is not asked again."""
+        self._pool = Pool("sftp", CHANNELS, 0)
+        self.users: WeakSet[Any] = WeakSet()
+
+    def submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
+        """Does `act(channel)` in a thread. `repeat()`: it may be done again after the connection broke within it.
+
+        `act` raises OSError for what the server says of a file; the future raises our errors for all else.
+        """
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(self._done(act, repeat))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._pool.put(Priority.NOW, work)
+        return future
+
+    def _done(self, act: Callable[[Any], T], repeat: Callable[[], bool]) -> T:
+        closed = self._closed
+        for again in (True, False):
+            session, channel = self._borrow()
+            try:
+                value = act(channel)
+            except Left:
+                self._drop(session, channel)
+                raise
+            except ZarrscopeError:
+                self._give_back(session, channel)
+                raise
+            except OSError as error:
+                if not isinstance(error, TimeoutError) and session.alive and not channel.get_channel().closed:
+                    self._give_back(session, channel)
+                    raise
+                self._end(session)
+                failed = self._failed(error)
+            except Exception as error:  # of paramiko: what is no answer
+                self._end(session)
+                failed = self._failed(error)
+            else:
+                self._give_back(session, channel)
+                return value
+            if not again or closed != self._closed or not repeat():
+                raise failed
+        raise AssertionError("twice at most")
+
+    def _failed(self, error: Exception) -> Unreadable:
+        if isinstance(error, TimeoutError):
+            failed = Unreadable(
+                f"{self.login.name} said nothing for {self.network.timeout:g} seconds",
+                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets how long is too long.",
+            )
+        else:
+            failed = Unreadable(
+                f"The connection to {self.login.name} broke: {error or type(error).__name__}",
+                advice="Check the network, then try again.",
+            )
+        failed.__cause__ = cause(error)
+        return failed
+
+    # ------------------------------------------------------------------ channels
+    def _borrow(self) -> tuple[_Session, Any]:
+        """A channel that nobody else uses."""
+        while True:
+            session = self._connected()
+            with self._changed:
+                if session.free:
+                    return session, session.free.pop()
+                if session.opened >= session.most:
+                    self._changed.wait(0.1)
+                    continue
+                session.opened += 1
+            try:
+                return session, self._opened(session)
+            except BaseException as error:
+                with self._changed:
+                    session.opened -= 1
+                    fewer = session.alive and session.opened > 0
+                    if fewer:  # the server allows no more of them
+                        session.most = session.opened
+                    self._changed.notify_all()
+                if fewer and not isinstance(error, TimeoutError):
+                    continue
+                self._end(session)
+                if isinstance(error, ZarrscopeError) or not isinstance(error, Exception):
+                    raise
+                raise self._failed(error) from cause(error)
+
+    def _opened(self, session: _Session) -> Any:
+        import paramiko
+
+        seconds = self.network.timeout
+        channel = session.client.get_transport().open_session(timeout=seconds)
+        try:
+            channel.settimeout(seconds)
+            channel.invoke_subsystem("sftp")
+            return paramiko.SFTPClient(channel)
+        except BaseException:
+            channel.close()
+            raise
+
+    def _connected(self) -> _Session:
+        """The connection, made where there is none. One thread makes it, and the others wait."""
+        with self._changed:
+            while True:
+                if self._session is not None and self._session.alive:
+                    return self._session
+                if not self._connecting:
+                    break
+                self._changed.wait(0.1)
+            self._connecting = True
+            old, self._session = self._session, None
+        try:
+            if old is not None:
+                self._end(old)
+            made = _Session(connect(self.login, self.network.timeout))
+            with self._changed:
+                self._session = made
+            return made
+        finally:
+            with self._changed:
+                self._connecting = False
+                self._changed.notify_all()
+
+    def _give_back(self, session: _Session, channel: Any) -> None:
+        with self._changed:
+            kept = not session.over
+            if kept:
+                session.free.append(channel)
+                self._changed.notify()
+        if not kept:
+            channel.close()
+
+    def _drop(self, session: _Session, channel: Any) -> None:
+        """Closes one channel, in which answers may still be under way."""
+        channel.close()
+        with self._changed:
+            session.opened -= 1
+            self._changed.notify()
+
+    def _end(self, session: _Session) -> None:
+        with self._changed:
+            session.over = True
+            session.free.clear()
+            if self._session is session:
+                self._session = None
+            self._changed.notify_all()
+        session.client.close()
+
+    # ------------------------------------------------------------------ users
+    def leave(self, user: object) -> None:
+        """That store needs it no longer; without any it ends, and is made anew when it is asked for."""
+        self.users.discard(user)
+        if self.users:
+            return
+        self._closed += 1
+        session = self._session
+        if session is not None:
+            self._end(session)
+
+
+_connections: WeakValueDictionary[Hashable, Connection] = WeakValueDictionary()
+_guard = threading.Lock()
+_inherited: list[object] = []
+"""Connections of the process that this one was forked from: what paramiko says when they are collected would go to the
+server among the parent's words."""
+
+
+def shared(login: Login, network: Network) -> Connection:
+    """The connection of a login: one for all stores that wait for it as long."""
+    with _guard:
+        found = _connections.get((login, network))
+        if found is None:
+            found = _connections[login, network] = Connection(login, network)
+        return found
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.Lock()
+    for connection in [*_connections.values()]:
+        _inherited.append(connection._session)
+        Connection.__init__(connection, connection.login, connection.network)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,325 @@
+"""What is done to files over one channel of SFTP: each function is one job for a channel.
+
+A server says of a file that is not there, or may not be had, just that; of all else some say no more than "Failure".
+Then what lies at the path, and above it, tells more.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from zarrscope.errors import Denied, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.model.storage import ByteRange, Entry
+from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.temporaries import is_temporary
+from zarrscope.stores.sftp.connection import Left
+
+REQUEST = 32768
+"""Bytes of one request to read, as all servers allow them."""
+PIECE = 4 << 20
+"""Bytes that are asked for in a row without waiting."""
+NAMES = 200
+"""Names of a listing that are told at once."""
+ATTEMPTS = 20
+"""Attempts to make a folder and a file in it before somebody takes the folder away."""
+MARK_SECONDS = 60.0
+"""A mark of a writer that is older was left by one that was killed."""
+
+
+# ---------------------------------------------------------------------- reading
+def read(channel: Any, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+    """The value, or a part of it, as the file was when it was opened; None where there is none."""
+    found = read_sized(channel, path, lambda size: (0, size) if part is None else part.span(size), limit)
+    return None if found is None else found[0]
+
+
+def read_sized(
+    channel: Any, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
+) -> tuple[bytes, int] | None:
+    """The bytes that `span(size)` tells, and the size."""
+    try:
+        file = channel.open(path, "rb")
+    except OSError as error:
+        if is_absent(channel, path, error):
+            return None
+        raise
+    try:
+        found = file.stat()
+        if stat.S_ISDIR(found.st_mode):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise Unreadable("This is no plain file", advice="Look at what lies there.")
+        start, stop = span(found.st_size)
+        if limit is not None and stop - start > limit:
+            raise too_large(stop - start, limit)
+        value = _bytes(file, start, stop)
+    except BaseException:
+        file.close()
+        raise
+    # It is closed as it is let go, without a word of the server that would have to be waited for.
+    if len(value) < stop - start:
+        raise Unreadable(
+            f"The file ended after {len(value):,} of {stop - start:,} bytes while it was read",
+            advice="Somebody is writing into it. Try again later.",
+        )
+    return value, found.st_size
+
+
+def _bytes(file: Any, start: int, stop: int) -> bytes:
+    if stop <= start:
+        return b""
+    if stop - start <= REQUEST:
+        file.seek(start)
+        return bytes(file.read(stop - start))
+    pieces = []
+    for at in range(start, stop, PIECE):
+        pieces += file.readv([(at, min(PIECE, stop - at))])
+        if len(pieces[-1]) < min(PIECE, stop - at):
+            break
+    return b"".join(pieces)
+
+
+def size(channel: Any, path: str) -> int | None:
+    """The bytes of a file; None where there is none."""
+    found = look(channel, path)
+    return int(found.st_size) if found is not None and stat.S_ISREG(found.st_mode) else None
+
+
+def look(channel: Any, path: str, *, follow: bool = True) -> Any:
+    """What lies at `path`; None for nothing."""
+    try:
+        return channel.stat(path) if follow else channel.lstat(path)
+    except OSError as error:
+        if is_absent(channel, path, error):
+            return None
+        raise
+
+
+def is_absent(channel: Any, path: str, error: OSError) -> bool:
+    """Whether `error` means that there is nothing at `path`: some say so only of its last name."""
+    if isinstance(error, FileNotFoundError):
+        return True
+    if isinstance(error, (PermissionError, TimeoutError)):
+        return False
+    above = path.rpartition("/")[0]
+    while above:
+        try:
+            return not stat.S_ISDIR(channel.stat(above).st_mode)
+        except FileNotFoundError:
+            return True
+        except (PermissionError, TimeoutError):
+            return False
+        except OSError:
+            above = above.rpartition("/")[0]
+    return False
+
+
+# ---------------------------------------------------------------------- listing
+def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> None:
+    """Gives the attributes of what lies in a folder to `tell`, some at a time, until that gives False."""
+    some: list[Any] = []
+    try:
+        for each in channel.listdir_iter(path):
+            if is_temporary(each.filename):
+                continue
+            some.append(each)
+            if len(some) == NAMES:
+                if not tell(some):
+                    raise Left
+                some = []
+    except UnicodeDecodeError as error:
+        raise Unreadable(
+            f"A name in this folder is not in UTF-8: {error.object!r}", advice="Rename it on the server."
+        ) from error
+    except OSError as error:
+        found = None if is_absent(channel, path, error) else look(channel, path)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            raise
+    tell(some)
+
+
+def entry(each: Any) -> Entry | None:
+    """An entry of a listing; None for a link, which has to be followed, and for what is no file."""
+    if each.st_mode is None or stat.S_ISLNK(each.st_mode):
+        return None
+    folder = stat.S_ISDIR(each.st_mode)
+    return Entry(each.filename, folder, None if folder else each.st_size)
+
+
+# ---------------------------------------------------------------------- writing
+def make_folders(channel: Any, folder: str) -> None:
+    """Makes a folder and those above it. Raises Refused where a file has the name of one."""
+    missing = []
+    while folder and (found := look(channel, folder)) is None:
+        missing.append(folder)
+        folder = folder.rpartition("/")[0]
+    if folder and not stat.S_ISDIR(found.st_mode):
+        raise Refused("A folder of this key is a file", advice="Choose another name.")
+    for each in reversed(missing):
+        try:
+            channel.mkdir(each)
+        except OSError:  # somebody else made it, or nobody may
+            found = look(channel, each)
+            if found is None:
+                raise
+            if not stat.S_ISDIR(found.st_mode):
+                raise Refused("A folder of this key is a file", advice="Choose another name.") from None
+
+
+def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
+    """Writes a file that nobody has, in a folder that is made where it is missing; gives its attributes."""
+    file = _opened(channel, path)
+    length = sum(map(len, parts))
+    try:
+        file.set_pipelined(length > REQUEST)
+        for part in parts:
+            file.write(part)
+    finally:
+        file.close()
+    found = channel.stat(path)  # what is written in a row is not confirmed one by one
+    if found.st_size != length:
+        raise Unreadable(
+            f"Only {found.st_size:,} of {length:,} bytes could be written",
+            advice="The disk there may be full, or your quota used up. The old value is still there.",
+        )
+    return found
+
+
+def _opened(channel: Any, path: str) -> Any:
+    for _ in range(ATTEMPTS):
+        try:
+            return channel.open(path, "wx")
+        except OSError as error:
+            if isinstance(error, (PermissionError, TimeoutError)):
+                raise
+        make_folders(channel, path.rpartition("/")[0])  # an erase of somebody else may take it away again
+    return channel.open(path, "wx")
+
+
+@contextmanager
+def discarded_on_failure(channel: Any, path: str) -> Iterator[None]:
+    """Removes the file `path` where the block fails and the server still answers."""
+    try:
+        yield
+    except (ZarrscopeError, OSError) as error:
+        if not isinstance(error, TimeoutError):
+            with suppress(OSError):
+                discard(channel, path)
+        raise
+
+
+def create(channel: Any, unfinished: str, path: str) -> bool:
+    """Gives a file that was written the name `path`; False where something has it, and the file stays where it is."""
+    try:
+        channel.rename(unfinished, path)
+    except OSError:
+        found = look(channel, path, follow=False)
+        if found is None:
+            raise
+        if stat.S_ISDIR(found.st_mode):
+            raise Refused("A file and a folder cannot have the same name", advice="Choose another name.") from None
+        return False
+    return True
+
+
+def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
+    """Gives a file that was written the name `path`, whatever had it; that one's mode is kept.
+
+    Raises Refused, ReadOnly, Unsupported.
+    """
+    old = look(channel, path, follow=False)
+    if old is not None and stat.S_ISLNK(old.st_mode):
+        path = channel.normalize(path)
+        old = look(channel, path)
+    if old is not None:
+        if stat.S_ISDIR(old.st_mode):
+            raise Refused("A file and a folder cannot have the same name", advice="Choose another name.")
+        if not old.st_mode & 0o222:
+            raise ReadOnly(
+                "The file is write-protected",
+                advice="Nothing was changed. Remove the protection, or save a copy elsewhere.",
+            )
+        mode = stat.S_IMODE(old.st_mode)
+        if mode != stat.S_IMODE(written.st_mode):
+            channel.chmod(unfinished, mode)
+    try:
+        channel.posix_rename(unfinished, path)
+    except OSError as error:
+        if "unsupported" not in str(error).lower():
+            raise
+        if old is None:
+            channel.rename(unfinished, path)
+            return
+        raise Unsupported(
+            "This server cannot put a file in the place of another one at once",
+            feature="posix-rename@openssh.com",
+            advice="Nothing was changed. New values can be stored there; to change old ones, use ssh:// or a copy.",
+        ) from error
+
+
+def remove(channel: Any, path: str, root: str) -> None:
+    """Removes a file, and the folders above it, up to `root`, that hold nothing any more."""
+    try:
+        channel.remove(path)
+    except OSError as error:
+        found = look(channel, path, follow=False)
+        if found is None or stat.S_ISDIR(found.st_mode):
+            return
+        raise error
+    for above in _above(path, root):
+        try:
+            channel.rmdir(above)
+        except OSError:  # something lies in it
+            return
+
+
+def _above(path: str, root: str) -> Iterator[str]:
+    while (path := path.rpartition("/")[0]) and len(path) > len(root):
+        yield path
+
+
+def discard(channel: Any, path: str) -> None:
+    """Removes what is in nobody's way, where that can be done."""
+    try:
+        channel.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+def mark(channel: Any, path: str, now: float) -> bool:
+    """Makes the mark of a writer who compares and replaces; False while another one has it.
+
+    `now` is a time of the server's clock. A mark that was left by a killed writer is taken away.
+    """
+    try:
+        channel.open(path, "wx").close()
+        return True
+    except OSError as error:
+        found = look(channel, path)
+        if found is None:
+            if isinstance(error, PermissionError):
+                raise
+            return False
+        if now - found.st_mtime > MARK_SECONDS:
+            discard(channel, path)
+        return False
+
+
+# ---------------------------------------------------------------------- failing
+def failure(error: OSError, act: str) -> ZarrscopeError:
+    """Our error for what a server said of a file that could not be read, listed, written or removed (`act`)."""
+    reason = error.strerror or str(error) or "the server does not say why"
+    if isinstance(error, PermissionError):
+        if act in ("read", "listed"):
+            return Denied(f"It could not be {act}: {reason}", advice="Ask the owner for the right to read it.")
+        return ReadOnly(
+            f"It could not be {act}: {reason}",
+            advice="Nothing was changed. Ask for the right to write there, or save a copy elsewhere.",
+        )
+    advice = "Try again."
+    if act == "written":
+        advice = "The disk there may be full, or your quota used up. The old value is still there."
+    return Unreadable(f"It could not be {act}: {reason}", advice=advice)

@@ -1,0 +1,328 @@
+"""sftp://[user@]host[:port]/path: the files beneath a folder of another machine, by SFTP.
+
+One connection serves all stores of a login, with up to eight channels side by side (connection.py). A value is read
+from the file that was opened, so it stays the one that it was. It is stored in a file of its own, which then takes the
+name: a reader finds the old one or the new one. Where something is expected, writers of zarrscope by SFTP take turns at
+a mark beside the file, and what is new is created by the server's own rename, which replaces nothing. Programs that
+write there by other ways are not waited for: between our comparing and renaming they may be overwritten.
+
+Symbolic links are followed, as by the login itself; `sftp://host/~/data` lies beneath its home.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import random
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager, suppress
+from functools import partial
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from zarrscope.errors import Conflict, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import conceal, public_options
+from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
+from zarrscope.runtime.interrupts import LOOK_SECONDS, check
+from zarrscope.stores.local.temporaries import is_temporary, new_name
+from zarrscope.stores.network import network, others
+from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.sftp import files
+from zarrscope.stores.sftp.connection import CHANNELS, shared
+from zarrscope.stores.sftp.login import login_of
+from zarrscope.stores.store import Store
+from zarrscope.stores.whole_address import whole_address
+
+T = TypeVar("T")
+
+REMOVED_AT_ONCE = 64
+"""Files that are removed side by side."""
+
+
+class SFTPStore(RemoteStore):
+    """The files beneath sftp://[user@]host[:port]/path. It connects when that is needed, and again after `close`.
+
+    Options: those of network.Network and of login.py. Raises Refused for an option that nobody knows.
+    """
+
+    listable = True
+
+    def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
+        super().__init__(network(options))
+        conceal(options)
+        self.url = url.rstrip("/")
+        self.writable = writable
+        keys = {"key_filename": options["key_filename"]} if "key_filename" in options else {}  # where, not what
+        self._public_options = {**public_options(others(options)), **keys, "writable": writable}
+        path = url.partition("://")[2].partition("/")[2].strip("/")
+        home = path == "~" or path.startswith("~/")
+        self._root = path[2:] or "." if home else f"/{path}".rstrip("/")
+        self._login = login_of(whole_address(url), others(options))
+        self._join()
+
+    def _join(self) -> None:
+        self._connection = shared(self._login, self.network)
+        self._connection.users.add(self)
+
+    def close(self) -> None:
+        """Ends the connection, once no store uses it; the next request makes it anew."""
+        self._connection.leave(self)
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}" if key else self._root or "/"
+
+    # ------------------------------------------------------------------ asking
+    def _submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
+        if self not in self._connection.users:
+            self._join()
+        return self._connection.submit(act, repeat)
+
+    def _do(self, act: Callable[[Any], T], key: str, what: str, repeat: Callable[[], bool] = lambda: True) -> T:
+        """What `act` gives, of `key`, which could else not be `what` (read, written …). Raises ours."""
+        future = self._submit(act, repeat)
+        try:
+            return self._result(future, key, what)
+        finally:
+            future.cancel()
+
+    def _result(self, future: Future[T], key: str, what: str) -> T:
+        while not wait_for([future], LOOK_SECONDS).done:
+            check()  # the server may never answer
+        try:
+            return future.result()
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key or None) from error.__cause__
+        except (OSError, UnicodeError) as error:
+            raise self._failed(error, what, key) from error
+
+    def _failed(self, error: OSError | UnicodeError, what: str, key: str) -> ZarrscopeError:
+        if isinstance(error, UnicodeError):
+            return Refused("A name on this server must be in UTF-8", store=self.url, key=key, advice="Choose another.")
+        return files.failure(error, what).located(store=self.url, key=key or None)
+
+    # ------------------------------------------------------------------ reading
+    async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        path = self._path(key)
+        try:
+            return await asyncio.wrap_future(self._submit(lambda channel: files.read(channel, path, part, limit)))
+        except ZarrscopeError:
+            raise
+        except (OSError, UnicodeError) as error:
+            raise self._failed(error, "read", key) from error
+
+    async def _ask_for_nothing(self, key: str) -> bool:
+        return False
+
+    def _hides(self, of_nothing: Any) -> bool:
+        return False
+
+    async def _readable(self, key: str) -> bool:
+        return await asyncio.wrap_future(self._submit(lambda channel: files.size(channel, self._path(key)))) is not None
+
+    def size(self, key: str) -> int | None:
+        return self._do(lambda channel: files.size(channel, self._path(key)), key, "read")
+
+    def _size_of(self, key: str) -> int | None:
+        return self.size(key)
+
+    def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
+        def act(channel: Any) -> tuple[bytes, int] | None:
+            return files.read_sized(channel, self._path(key), lambda size: (max(0, size - length), size), length)
+
+        return self._do(act, key, "read")
+
+    # ------------------------------------------------------------------ listing
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        """Streams one level. What links lead to is asked for side by side."""
+        for some in self._levels(prefix):
+            links = []
+            for each in some:
+                found = files.entry(each)
+                if found is not None:
+                    yield found
+                else:
+                    links.append(each.filename)
+            yield from self._followed(prefix, links)
+
+    def _levels(self, prefix: str) -> Iterator[list[Any]]:
+        path = self._path(prefix.rstrip("/"))
+        told: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        begun: list[bool] = []
+        left: list[bool] = []
+
+        def tell(some: list[Any]) -> bool:
+            begun.append(True)
+            told.put(some)
+            return not left
+
+        future = self._submit(lambda channel: files.list_level(channel, path, tell), lambda: not begun)
+        try:
+            while not (future.done() and told.empty()):
+                check()
+                try:
+                    yield told.get(timeout=0 if future.done() else LOOK_SECONDS)
+                except queue.Empty:
+                    continue
+            self._result(future, prefix, "listed")
+        finally:
+            left.append(True)
+            future.cancel()
+
+    def _followed(self, prefix: str, names: Sequence[str]) -> Iterator[Entry]:
+        """What links lead to; those that lead nowhere are left out, as what cannot be opened."""
+        asked = [self._submit(partial(files.look, path=self._path(prefix + name))) for name in names]
+        try:
+            for name, future in zip(names, asked, strict=True):
+                found = self._result(future, prefix + name, "listed")
+                if found is not None:
+                    folder = stat.S_ISDIR(found.st_mode)
+                    yield Entry(name, folder, None if folder else found.st_size)
+        finally:
+            for future in asked:
+                future.cancel()
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        """Several folders are listed side by side."""
+        waiting = [prefix]
+        running: dict[Future[list[Any]], str] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < CHANNELS:
+                    folder = waiting.pop()
+                    running[self._submit(self._whole_level(folder))] = folder
+                done, _ = wait_for([*running], LOOK_SECONDS, FIRST_COMPLETED)
+                check()
+                for future in done:
+                    folder = running.pop(future)
+                    level = self._result(future, folder, "listed")
+                    links = [each.filename for each in level if files.entry(each) is None]
+                    entries = [found for each in level if (found := files.entry(each)) is not None]
+                    for found in (*entries, *self._followed(folder, links)):
+                        if not found.is_prefix:
+                            yield folder + found.name
+                        elif found.name not in links:  # what a link leads to may lead back
+                            waiting.append(f"{folder}{found.name}/")
+        finally:
+            for future in running:
+                future.cancel()
+
+    def _whole_level(self, folder: str) -> Callable[[Any], list[Any]]:
+        path = self._path(folder.rstrip("/"))
+
+        def act(channel: Any) -> list[Any]:
+            found: list[Any] = []
+
+            def tell(some: list[Any]) -> bool:
+                found.extend(some)
+                return True
+
+            files.list_level(channel, path, tell)
+            return found
+
+        return act
+
+    # ------------------------------------------------------------------ writing
+    def _unfinished(self, key: str) -> str:
+        """A path beside that of a value that nobody has."""
+        if ".zs-" in key and any(map(is_temporary, key.split("/"))):
+            raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
+        return self._path(key).rpartition("/")[0] + "/" + new_name("")[1:]
+
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        if expect is None:
+            self._put(key, (value,))
+        else:
+            with self._lock_key(key):
+                self._set_expected(key, value, expect)
+        return Version.of(value)
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        path, unfinished = self._path(key), self._unfinished(key)
+
+        def act(channel: Any) -> None:
+            with files.discarded_on_failure(channel, unfinished):
+                files.supersede(channel, unfinished, path, files.write_new(channel, unfinished, parts))
+
+        self._do(act, key, "written")
+
+    def _set_expected(self, key: str, value: bytes, expect: Version) -> None:
+        path, unfinished = self._path(key), self._unfinished(key)
+
+        def write(channel: Any) -> Any:
+            with files.discarded_on_failure(channel, unfinished):
+                return files.write_new(channel, unfinished, (value,))
+
+        written = self._do(write, key, "written")
+        done = False
+        try:
+            if expect == ABSENT:
+                if self._rename(key, unfinished, lambda channel: files.create(channel, unfinished, path)) is False:
+                    self._expect(key, expect, self._get_versioned(key) or (b"", Version("gone by now")))
+            else:
+                with self._marked(key, float(written.st_mtime)):
+                    self._expect(key, expect, self._get_versioned(key))
+                    self._rename(key, unfinished, lambda channel: files.supersede(channel, unfinished, path, written))
+            done = True
+        finally:
+            if not done:
+                with suppress(ZarrscopeError):
+                    self._do(lambda channel: files.discard(channel, unfinished), key, "removed")
+
+    def _rename(self, key: str, unfinished: str, act: Callable[[Any], T]) -> T | None:
+        """Does `act` once. Where the connection broke within it, what became of the unfinished file tells the rest."""
+        try:
+            return self._do(act, key, "written", lambda: False)
+        except Unreadable:
+            if self._do(lambda channel: files.look(channel, unfinished), key, "written") is not None:
+                raise
+            return None
+
+    @contextmanager
+    def _marked(self, key: str, now: float) -> Iterator[None]:
+        """Other writers of zarrscope wait that expect something of the same value. `now`: of the server's clock."""
+        path = self._path(key)
+        folder, _, name = path.rpartition("/")
+        mark = f"{folder}/.zs-{sha256(name.encode()).hexdigest()[:16]}.partial"
+        begun = time.monotonic()
+        while not self._do(lambda channel: files.mark(channel, mark, now + time.monotonic() - begun), key, "written"):
+            check()
+            if time.monotonic() - begun > self.network.patience + files.MARK_SECONDS:
+                raise Conflict(
+                    "Somebody else keeps writing the same value",
+                    store=self.url,
+                    key=key,
+                    theirs=None,
+                    advice="Nothing was changed. Try again later.",
+                )
+            time.sleep(random.uniform(0.01, 0.05))
+        try:
+            yield
+        finally:
+            self._do(lambda channel: files.discard(channel, mark), key, "removed")
+
+    def _erase(self, key: str) -> None:
+        self._erased([key])
+
+    def _erase_prefix(self, prefix: str) -> None:
+        keys = [*self._list_prefix(prefix)]
+        for i in range(0, len(keys), REMOVED_AT_ONCE):
+            self._erased(keys[i : i + REMOVED_AT_ONCE])
+
+    def _erased(self, keys: Sequence[str]) -> None:
+        asked = [self._submit(partial(files.remove, path=self._path(key), root=self._root)) for key in keys]
+        try:
+            for key, future in zip(keys, asked, strict=True):
+                self._result(future, key, "removed")
+        finally:
+            for future in asked:
+                future.cancel()
+
+
+def open_sftp(url: str, mode: Mode, options: Options) -> Store:
+    """The store at `url`."""
+    return SFTPStore(url, writable=mode != "r", **(options or {}))

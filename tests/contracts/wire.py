@@ -1,0 +1,101 @@
+"""A wire between a client and a server on this machine that tests can hold, cut and slow down."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class Wire:
+    """Passes bytes on between what connects to `port` and the server behind it."""
+
+    def __init__(self, to: int) -> None:
+        self.to = to
+        self.connected = 0
+        """Connections that were ever made."""
+        self._flows = threading.Event()
+        self._flows.set()
+        self._refuses = False
+        self._guard = threading.Lock()
+        self._ends: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def hold(self) -> None:
+        """From now on nothing passes, and nothing breaks: a server that is silent."""
+        self._flows.clear()
+
+    def release(self) -> None:
+        """What was held passes."""
+        self._flows.set()
+
+    def cut(self) -> None:
+        """Every connection is reset; new ones may be made."""
+        with self._guard:
+            ends, self._ends = self._ends, []
+        for end in ends:
+            _reset(end)
+
+    def refuse(self, refuses: bool = True) -> None:
+        """New connections are closed at once."""
+        self._refuses = refuses
+
+    def end(self) -> None:
+        self._refuses = True
+        self.release()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+        self._listener.close()
+        self.cut()
+        for thread in self._threads:
+            thread.join(30)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._refuses:
+                _reset(near)
+                near.close()
+                continue
+            far = socket.create_connection(("127.0.0.1", self.to))
+            with self._guard:
+                self.connected += 1
+                self._ends += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                self._flows.wait()
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        source.close()
+
+
+def _reset(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.shutdown(socket.SHUT_RDWR)  # who reads from it wakes, and closes it
+
+
+@contextmanager
+def wire(to: int) -> Iterator[Wire]:
+    """A wire to a port of this machine."""
+    found = Wire(to)
+    try:
+        yield found
+    finally:
+        found.end()
