@@ -174,10 +174,8 @@ def test_without_zarrscope_there_sftp_reads(sshd: list[str], tmp_path: Path) -> 
     pytest.importorskip("paramiko")
     root = tmp_path / "x.zarr"
     zarrscope.open(str(root), "w-").create_array("/a", shape=(4,), dtype="u1")[...] = 3
-    port = int(sshd[sshd.index("-p") + 1])
-    key = sshd[sshd.index("-i") + 1]
-    url = f"ssh://{getpass.getuser()}@127.0.0.1:{port}{root}"
-    options = {"ssh": sshd, "command": "exit 127", "key_filename": key, "allow_agent": False, "look_for_keys": False}
+    url = f"ssh://{getpass.getuser()}@127.0.0.1:{servers.port_of(sshd)}{root}"
+    options = {"ssh": sshd, "command": "exit 127", **servers.sftp_options(sshd)}
     h = zarrscope.open(url, storage_options=options)
     assert int(h["/a"][...].sum()) == 12
     assert any("SFTP" in warning for warning in h.warnings)

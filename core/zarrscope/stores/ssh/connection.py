@@ -1,52 +1,61 @@
-"""ssh://[user@]host[:port]/path: the store operations of a folder or archive on another machine.
+"""One ssh process of the user's own `ssh`, the requests that wait for its answers, and a watch over its silence.
 
-The user's own `ssh` program is run, with its agent, keys and configuration; no port is opened and nothing keeps running
-there. One connection serves all places of one host. Requests go out at once and are answered in any order; ranges,
-listings with kinds, versions and locks are those of the far machine (serving.py). A connection that ended is made anew
-for the next request; what it held locked is free again.
-
-Where zarrscope is not installed on the far side, `open_ssh` goes on by SFTP, read-only.
+Whoever waits for answers waits no longer than the far side shows life: bytes that come, or bytes that it takes. Half of
+the time-out before it is given up, it is asked for a sign of life, which any far side gives at once however busy it is.
+Given up, the process is killed, and that ends every wait.
 """
 
 from __future__ import annotations
 
-import os
 import queue
-import shlex
-import shutil
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import IO, Any
-from urllib.parse import unquote, urlsplit
+from contextlib import suppress
+from typing import Any
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
-from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
-from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, range_told, read_frame, rebuilt, write_frame
-from zarrscope.stores.store import Store
+from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, read_frame, rebuilt, write_frame
 
-FAR_COMMAND = (
-    "if command -v zarrscope >/dev/null 2>&1; then exec zarrscope serve --stdio; "
-    "elif python3 -c 'import zarrscope_app' >/dev/null 2>&1; then exec python3 -m zarrscope_app serve --stdio; "
-    "else exit 127; fi"
-)
 NOT_THERE = 127
+_END_SECONDS = 2.0
+"""Seconds that a far side may take to end in order."""
 _LAST_WORDS = 20
 """Lines of what ssh says that are kept for messages."""
+
+
+class _Noticed:
+    """A pipe of which each reading is told."""
+
+    def __init__(self, file: Any, notice: Callable[[], None]) -> None:
+        self._file, self._notice = file, notice
+
+    def read(self, count: int) -> bytes:
+        found: bytes = self._file.read1(min(count, 1 << 18))
+        self._notice()
+        return found
+
+
+class ConnectionEnded(Unreadable):
+    """The far side does not answer any more."""
 
 
 class NotInstalled(Unsupported):
     """zarrscope is not installed on the far side."""
 
 
-class _Connection:
-    """One ssh process and the requests that wait for its answers."""
+class Connection:
+    """One ssh process and the requests that wait for its answers. `timeout`: seconds that it may be silent."""
 
-    def __init__(self, host: str, command: Sequence[str]) -> None:
-        self._host = host
+    def __init__(self, host: str, command: Sequence[str], timeout: float) -> None:
+        self._host, self._timeout = host, timeout
+        self.lived = time.monotonic()
+        """When it last showed life."""
+        self._silent = False
+        self._over = threading.Event()
         try:
             self._process = subprocess.Popen(
                 [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -62,9 +71,11 @@ class _Connection:
         self._next = 0
         self._ready: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self.alive = True
+        self._greeting, self._sending = True, 0
         self._hearing = threading.Thread(target=self._hear, name="zarrscope-ssh-errors", daemon=True)
         self._hearing.start()
         threading.Thread(target=self._receive, name="zarrscope-ssh", daemon=True).start()
+        threading.Thread(target=self._watch, name="zarrscope-ssh-watch", daemon=True).start()
         try:
             self._greet()
         except BaseException:  # also when cancelled: leave no process and no open pipe
@@ -72,7 +83,8 @@ class _Connection:
             raise
 
     def _greet(self) -> None:
-        hello = _wait(self._ready)
+        hello = wait(self._ready)
+        self._greeting = False
         if hello is None:
             raise self.ended()
         if hello.head.get("protocol") != PROTOCOL:
@@ -93,16 +105,49 @@ class _Connection:
         assert file is not None
         try:
             with file:
-                self._pass_on(file)
+                self._pass_on(_Noticed(file, self._notice))
         except (ZarrscopeError, OSError, ValueError):
             pass
+        self._over.set()
         with self._guard:
             self.alive = False
             left = [*self._waiting.values()]
         for each in (self._ready, *left):
             each.put(None)
 
-    def _pass_on(self, file: IO[bytes]) -> None:
+    def _notice(self) -> None:
+        self.lived = time.monotonic()
+
+    def _watch(self) -> None:
+        """Kills the process once somebody has waited for a sign of life for too long."""
+        idle, asked = True, False
+        while not self._over.wait(min(1.0, self._timeout / 8)):
+            if not (self._waiting or self._greeting or self._sending):
+                idle = True
+                continue
+            if idle:  # nobody asked for anything until now
+                idle, asked = False, False
+                self._notice()
+            silent = time.monotonic() - self.lived
+            if silent > self._timeout:
+                self._silent, self.alive = True, False
+                self._process.kill()
+                return
+            if silent < self._timeout / 2:
+                asked = False
+            elif not asked and not self._greeting:
+                asked = self._ask_for_life()
+
+    def _ask_for_life(self) -> bool:
+        if not self._guard.acquire(blocking=False):
+            return False  # somebody is sending, and what the far side takes is a sign of life, too
+        try:
+            self._write({"op": "life", "id": 0})
+        finally:
+            self._guard.release()
+        return True
+
+    def _pass_on(self, file: Any) -> None:
         if _skip_to(file, MAGIC):
             self._ready.put(read_frame(file))
             while (frame := read_frame(file)) is not None:
@@ -117,13 +162,18 @@ class _Connection:
             code = None
         self._hearing.join(1)
         said = " ".join(line for line in self._said if line)
+        if self._silent:
+            return ConnectionEnded(
+                f"{self._host} said nothing for {self._timeout:g} seconds",
+                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets how long is too long.",
+            )
         if code == NOT_THERE:
             return NotInstalled(
                 f"zarrscope is not installed on {self._host}",
                 feature="ssh",
                 advice=f"Run: ssh {self._host} python3 -m pip install --user zarrscope",
             )
-        return Unreadable(
+        return ConnectionEnded(
             f"The connection to {self._host} ended: {said or 'ssh does not say why'}",
             advice=f"Try in a terminal: ssh {self._host} true. It must need no password: use a key and an agent.",
         )
@@ -137,7 +187,7 @@ class _Connection:
         over = False
         try:
             while True:
-                frame = _wait(waiting, cancelled)
+                frame = wait(waiting, cancelled)
                 if frame is _CANCELLED:
                     return
                 if frame is None:
@@ -163,24 +213,29 @@ class _Connection:
         waiting: queue.SimpleQueue[Frame | None] | None = None,
         number: int | None = None,
     ) -> int:
+        self._sending += 1
+        try:
+            with self._guard:
+                if number is None:
+                    number = self._next = self._next + 1
+                if waiting is not None:
+                    self._waiting[number] = waiting
+                if not (self.alive and self._write({**head, "id": number}, body)) and waiting is not None:
+                    waiting.put(None)
+        finally:
+            self._sending -= 1
+        return number
+
+    def _write(self, head: Mapping[str, Any], body: bytes = b"") -> bool:
         file = self._process.stdin
         assert file is not None
-        with self._guard:
-            if number is None:
-                number = self._next = self._next + 1
-            if waiting is not None:
-                self._waiting[number] = waiting
-                if not self.alive:
-                    waiting.put(None)
-                    return number
-            try:
-                write_frame(file, {**head, "id": number}, body)
-                file.flush()
-            except (OSError, ValueError):
-                self.alive = False
-                if waiting is not None:
-                    waiting.put(None)
-        return number
+        try:
+            write_frame(file, head, body, self._notice)
+            file.flush()
+        except (OSError, ValueError):
+            self.alive = False
+            return False
+        return True
 
     def forget(self, number: int) -> None:
         """Drops the answers to a request that nobody awaits any more."""
@@ -190,10 +245,16 @@ class _Connection:
         """Closes the input of the far side, which then ends; the threads that read its output close that."""
         self.alive = False
         assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
+        if not self._guard.acquire(timeout=_END_SECONDS):
+            self._process.kill()  # somebody is sending, and nothing is taken
+            self._guard.acquire()
         try:
-            self._process.wait(2)
+            with suppress(OSError):
+                self._process.stdin.close()
+        finally:
+            self._guard.release()
+        try:
+            self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -202,7 +263,7 @@ class _Connection:
 _CANCELLED = Frame({"cancelled": True})
 
 
-def _wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool] | None = None) -> Frame | None:
+def wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool] | None = None) -> Frame | None:
     while True:
         try:
             return answers.get(timeout=LOOK_SECONDS)
@@ -221,231 +282,3 @@ def _skip_to(file: Any, mark: bytes) -> bool:
             return False
         seen = (seen + more)[-len(mark) :]
     return True
-
-
-_connections: dict[tuple[str, ...], _Connection] = {}
-_users: dict[tuple[str, ...], int] = {}
-_guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
-_holding = threading.local()
-"""`numbers`: the locks that this thread holds on far sides, the last one innermost."""
-
-
-def _after_fork() -> None:
-    global _guard
-    _guard = threading.RLock()
-    _connections.clear()
-    _users.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-class SSHStore(Store):
-    """The values beneath ssh://[user@]host[:port]/path. Raises NotInstalled, Unreadable, NotFound.
-
-    Options: `command`, what to run there (else ZARRSCOPE_FAR_COMMAND, else zarrscope, where the shell finds it); `ssh`,
-    the program to run here, with its arguments.
-    """
-
-    remote = True
-
-    def __init__(
-        self,
-        url: str,
-        mode: str = "r",
-        *,
-        command: str | None = None,
-        ssh: str | Sequence[str] = "ssh",
-        follow_links: bool = False,
-    ) -> None:
-        self.url = url.rstrip("/")
-        command = command or os.environ.get("ZARRSCOPE_FAR_COMMAND") or FAR_COMMAND
-        self._mode, self._command, self._ssh = mode, command, ssh
-        self.allow_outside = follow_links
-        parts = urlsplit(url)
-        user = f"{unquote(parts.username)}@" if parts.username else ""
-        self._host = f"{user}{parts.hostname}"
-        port = ["-p", str(parts.port)] if parts.port else []
-        program = shlex.split(ssh) if isinstance(ssh, str) else [*ssh]
-        self._arguments = (
-            *program, "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", *port, "--", self._host, command,
-        )  # fmt: skip
-        self._root = url.partition("://")[2].partition("/")[2]
-        self._root = "/" + self._root if not self._root.startswith("/") else self._root
-        self._joined = False
-        told = next(self._ask("open", {"mode": mode})).head
-        self.listable, self.writable = told["listable"], told["writable"]
-        self._scans_children = True
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = {"command": self._command, "ssh": self._ssh, "follow_links": self.allow_outside}
-        return _opened_again, (self.url, self._mode, options)
-
-    def close(self) -> None:
-        """Gives up this store's use of the connection, which ends with its last user."""
-        with _guard:
-            if not self._joined:
-                return
-            self._joined = False
-            _users[self._arguments] -= 1
-            last = None if _users[self._arguments] else _connections.pop(self._arguments, None)
-        if last is not None:
-            last.end()
-
-    def __del__(self) -> None:
-        # Never waits: the thread that holds the lock may be the one in which this store is collected.
-        try:
-            if self._joined and _guard.acquire(blocking=False):
-                try:
-                    self.close()
-                finally:
-                    _guard.release()
-        except Exception:  # the interpreter is shutting down
-            pass
-
-    def _connection(self) -> _Connection:
-        with _guard:
-            found = _connections.get(self._arguments)
-            if found is None or not found.alive:
-                if found is not None:
-                    found.end()
-                found = _connections[self._arguments] = _Connection(self._host, self._arguments)
-            if not self._joined:
-                self._joined = True
-                _users[self._arguments] = _users.get(self._arguments, 0) + 1
-        return found
-
-    def _head(self, op: str, told: Mapping[str, Any]) -> dict[str, Any]:
-        under = getattr(_holding, "numbers", None)
-        place = {"root": self._root, "writable": self._mode != "r", "follow_links": self.allow_outside}
-        return {"op": op, "mode": self._mode, **place, **told, **({"under": under[-1]} if under else {})}
-
-    def _ask(
-        self,
-        op: str,
-        told: Mapping[str, Any],
-        body: bytes = b"",
-        cancelled: Callable[[], bool] | None = None,
-    ) -> Iterator[Frame]:
-        try:
-            yield from self._connection().ask(self._head(op, told), body, cancelled)
-        except ZarrscopeError as error:
-            error.store = error.store or self.url
-            raise
-
-    def _one(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> Frame:
-        found = Frame({})
-        for frame in self._ask(op, told, body):
-            found = frame
-        return found
-
-    # ------------------------------------------------------------------ reading
-    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
-        frame = self._one("get", {"key": key, "part": range_told(part), "limit": limit})
-        return None if frame.head.get("absent") else frame.body
-
-    def _get_many(
-        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
-    ) -> Iterator[tuple[int, Answer]]:
-        asked = [[key, range_told(part)] for key, part in requests]
-        for frame in self._ask("get_many", {"requests": asked, "limit": limit}, b"", cancelled):
-            if "error" in frame.head:
-                yield frame.head["i"], rebuilt(frame, self.url)
-            else:
-                yield frame.head["i"], None if frame.head["absent"] else frame.body
-
-    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
-        frame = self._one("get_versioned", {"key": key, "limit": limit})
-        token = frame.head["version"]
-        return None if token is None else (frame.body, Version(token))
-
-    def _size_of(self, key: str) -> int | None:
-        size: int | None = self._one("size_of", {"key": key}).head["size"]
-        return size
-
-    # ------------------------------------------------------------------ listing
-    def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        for frame in self._ask("list_dir", {"prefix": prefix}):
-            yield from (Entry(*each) for each in frame.head["entries"])
-
-    def _list_prefix(self, prefix: str) -> Iterator[str]:
-        for frame in self._ask("list_prefix", {"prefix": prefix}):
-            yield from frame.head["keys"]
-
-    def _scan_children(
-        self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
-    ) -> Iterator[ScannedChild]:
-        told = {"prefix": prefix, "names": [*names], "read": read, "limit": limit}
-        for frame in self._ask("scan_children", told):
-            value: bytes | ZarrscopeError | None = None
-            if "error" in frame.head:
-                value = rebuilt(frame, self.url)
-            elif not frame.head["absent"]:
-                value = frame.body
-            yield ScannedChild(frame.head["name"], frame.head["holds"], value)
-
-    # ------------------------------------------------------------------ writing
-    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        told = {"key": key, "expect": None if expect is None else expect.token}
-        return Version(self._one("set", told, value).head["version"])
-
-    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        self._one("put", {"key": key}, b"".join(parts))
-
-    def _flush(self) -> None:
-        self._one("flush", {})
-
-    def _lock_key(self, key: str) -> AbstractContextManager[object]:
-        return self._held(key)
-
-    @contextmanager
-    def _held(self, key: str) -> Iterator[None]:
-        connection = self._connection()
-        waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
-        number = connection.send(self._head("lock", {"key": key}), b"", waiting)
-        try:
-            frame = _wait(waiting)
-            if frame is None:
-                raise connection.ended()
-            if "error" in frame.head:
-                raise rebuilt(frame, self.url)
-            _holding.numbers = [*getattr(_holding, "numbers", ()), number]
-            try:
-                yield
-            finally:
-                _holding.numbers.remove(number)
-        finally:
-            connection.send({"op": "unlock", "lock": number})
-            connection.forget(number)
-
-    def _erase(self, key: str) -> None:
-        self._one("erase", {"keys": [key]})
-
-    def _erase_prefix(self, prefix: str) -> None:
-        self._one("erase_prefix", {"prefix": prefix})
-
-
-def _opened_again(url: str, mode: str, options: dict[str, Any]) -> SSHStore:
-    return SSHStore(url, mode, **options)
-
-
-def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
-    """The store at `url`: through zarrscope on the far side, else by SFTP, read-only."""
-    told = dict(options or {})
-    settings = {name: told.pop(name) for name in ("command", "ssh") if name in told}
-    if shutil.which(shlex.split(settings["ssh"])[0] if isinstance(settings.get("ssh"), str) else "ssh") is None:
-        raise Unsupported("There is no ssh program", feature="scheme ssh", store=url, advice="Install OpenSSH.")
-    try:
-        return SSHStore(url, mode, **settings)
-    except NotInstalled as missing:
-        if mode != "r":
-            raise
-        from zarrscope.stores.fsspec import FsspecStore
-
-        try:
-            store = FsspecStore("sftp" + url[url.index("://") :], **told)
-        except ZarrscopeError:
-            raise missing from None
-        store.remark = f"{missing} Until then the files are read by SFTP, and nothing can be written."
-        return store

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any, NamedTuple
 
 import zarrscope.errors as errors
@@ -22,6 +22,7 @@ PROTOCOL = 1
 MAGIC = b"\nzarrscope-frames\n"
 """Stands before the first frame."""
 MAX_HEAD = 64 << 20
+_PIECE = 1 << 16
 _LENGTHS = struct.Struct(">IQ")
 _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
 """What an error keeps on its way; `store` is named anew here, `theirs` is the body."""
@@ -34,11 +35,18 @@ class Frame(NamedTuple):
     body: bytes = b""
 
 
-def write_frame(file: IO[bytes], head: Mapping[str, Any], body: bytes = b"") -> None:
-    """Writes one frame; the caller flushes."""
+def write_frame(
+    file: IO[bytes], head: Mapping[str, Any], body: bytes = b"", taken: Callable[[], None] | None = None
+) -> None:
+    """Writes one frame; the caller flushes. `taken` is called after each piece that the other side takes."""
     text = json.dumps(head, separators=(",", ":")).encode()
     file.write(_LENGTHS.pack(len(text), len(body)) + text)
-    file.write(body)
+    if taken is None:
+        file.write(body)
+        return
+    for at in range(0, len(body), _PIECE):
+        file.write(body[at : at + _PIECE])
+        taken()
 
 
 def read_frame(file: IO[bytes]) -> Frame | None:

@@ -57,6 +57,9 @@ class _Serving:
                     if op == "cancel":
                         self._cancelled.add(number)
                         continue
+                    if op == "life":  # at once, however much is under way
+                        self._send({"id": number, "last": True})
+                        continue
                     if op == "unlock":
                         if (todo := self._locks.pop(int(frame.head["lock"]), None)) is not None:
                             todo.put(None)

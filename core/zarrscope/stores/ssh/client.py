@@ -1,0 +1,325 @@
+"""ssh://[user@]host[:port]/path: the store operations of a folder or archive on another machine.
+
+The user's own `ssh` program is run, with its agent, keys and configuration; no port is opened and nothing keeps running
+there. One connection serves all places of one host. Requests go out at once and are answered in any order; ranges,
+listings with kinds, versions and locks are those of the far machine (serving.py). A connection that ended, or fell
+silent (connection.py), is made anew for the next request, and what was to be read is asked for once more; what it held
+locked is free again.
+
+Where zarrscope is not installed on the far side, `open_ssh` goes on by SFTP, read-only.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
+from zarrscope.stores.network import network
+from zarrscope.stores.ssh.connection import Connection, ConnectionEnded, NotInstalled, wait
+from zarrscope.stores.ssh.frames import Frame, range_told, rebuilt
+from zarrscope.stores.store import Store
+
+FAR_COMMAND = (
+    "if command -v zarrscope >/dev/null 2>&1; then exec zarrscope serve --stdio; "
+    "elif python3 -c 'import zarrscope_app' >/dev/null 2>&1; then exec python3 -m zarrscope_app serve --stdio; "
+    "else exit 127; fi"
+)
+_connections: dict[tuple[str, ...], Connection] = {}
+_users: dict[tuple[str, ...], int] = {}
+_guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
+_holding = threading.local()
+"""`locks`: connection and number of the locks that this thread holds on far sides, the last one innermost."""
+_FRESH_SECONDS = 15.0
+"""A connection that showed life so recently is not asked for a sign of it before something is written over it."""
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.RLock()
+    _connections.clear()
+    _users.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class SSHStore(Store):
+    """The values beneath ssh://[user@]host[:port]/path. Raises NotInstalled, Unreadable, NotFound.
+
+    Options: `command`, what to run there (else ZARRSCOPE_FAR_COMMAND, else zarrscope, where the shell finds it); `ssh`,
+    the program to run here, with its arguments; `timeout`, the seconds that the far side may be silent.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        url: str,
+        mode: str = "r",
+        *,
+        command: str | None = None,
+        ssh: str | Sequence[str] = "ssh",
+        follow_links: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        command = command or os.environ.get("ZARRSCOPE_FAR_COMMAND") or FAR_COMMAND
+        self._mode, self._command, self._ssh = mode, command, ssh
+        self.allow_outside = follow_links
+        parts = urlsplit(url)
+        user = f"{unquote(parts.username)}@" if parts.username else ""
+        self._host = f"{user}{parts.hostname}"
+        port = ["-p", str(parts.port)] if parts.port else []
+        program = shlex.split(ssh) if isinstance(ssh, str) else [*ssh]
+        self._timeout = network(None if timeout is None else {"timeout": timeout}).timeout
+        seconds = max(1, round(self._timeout))
+        self._arguments = (
+            *program, "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", f"ConnectTimeout={seconds}",
+            *port, "--", self._host, command,
+        )  # fmt: skip
+        self._root = url.partition("://")[2].partition("/")[2]
+        self._root = "/" + self._root if not self._root.startswith("/") else self._root
+        self._joined = False
+        told = next(self._ask("open", {"mode": mode})).head
+        self.listable, self.writable = told["listable"], told["writable"]
+        self._scans_children = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = {"command": self._command, "ssh": self._ssh, "timeout": self._timeout}
+        options = {**told, "follow_links": self.allow_outside}
+        return _opened_again, (self.url, self._mode, options)
+
+    def close(self) -> None:
+        """Gives up this store's use of the connection, which ends with its last user."""
+        with _guard:
+            if not self._joined:
+                return
+            self._joined = False
+            _users[self._arguments] -= 1
+            last = None if _users[self._arguments] else _connections.pop(self._arguments, None)
+        if last is not None:
+            last.end()
+
+    def __del__(self) -> None:
+        # Never waits: the thread that holds the lock may be the one in which this store is collected.
+        try:
+            if self._joined and _guard.acquire(blocking=False):
+                try:
+                    self.close()
+                finally:
+                    _guard.release()
+        except Exception:  # the interpreter is shutting down
+            pass
+
+    def _connection(self) -> Connection:
+        with _guard:
+            found = _connections.get(self._arguments)
+            if found is None or not found.alive:
+                if found is not None:
+                    found.end()
+                found = _connections[self._arguments] = Connection(self._host, self._arguments, self._timeout)
+            if not self._joined:
+                self._joined = True
+                _users[self._arguments] = _users.get(self._arguments, 0) + 1
+        return found
+
+    def _head(self, connection: Connection, op: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        place = {"root": self._root, "writable": self._mode != "r", "follow_links": self.allow_outside}
+        head = {"op": op, "mode": self._mode, **place, **told}
+        for held, arguments, number in reversed(getattr(_holding, "locks", ())):
+            if held is connection:
+                return {**head, "under": number}
+            if arguments == self._arguments:
+                raise Unreadable(
+                    f"The connection to {self._host} ended while a lock was held there",
+                    advice="Somebody else may have written meanwhile. Open it again, compare, then save again.",
+                )
+        return head
+
+    def _ask(
+        self,
+        op: str,
+        told: Mapping[str, Any],
+        body: bytes = b"",
+        cancelled: Callable[[], bool] | None = None,
+        *,
+        again: bool = True,
+    ) -> Iterator[Frame]:
+        """The answers to a request. `again`: it only reads, and may be asked again where nothing was answered."""
+        try:
+            begun = False
+            for last in (False, True):
+                connection = self._connection()
+                try:
+                    for frame in connection.ask(self._head(connection, op, told), body, cancelled):
+                        begun = True
+                        yield frame
+                    return
+                except ConnectionEnded:
+                    if last or begun or not again:
+                        raise
+        except ZarrscopeError as error:
+            error.store = error.store or self.url
+            raise
+
+    def _one(self, op: str, told: Mapping[str, Any], body: bytes = b"", *, again: bool = True) -> Frame:
+        found = Frame({})
+        for frame in self._ask(op, told, body, again=again):
+            found = frame
+        return found
+
+    def _lively(self) -> Connection:
+        """The connection; one that was unused for long may be dead, and is asked for a sign of life."""
+        if time.monotonic() - self._connection().lived > _FRESH_SECONDS:
+            try:
+                self._one("life", {})
+            except ConnectionEnded:
+                raise
+            except ZarrscopeError:  # an older far side knows no such question, and answers
+                pass
+        return self._connection()
+
+    def _write(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> Frame:
+        """Asks once."""
+        self._lively()
+        try:
+            return self._one(op, told, body, again=False)
+        except ConnectionEnded as error:
+            error.advice = "Whether it was stored is not known: look at what is there, then go on."
+            raise
+
+    # ------------------------------------------------------------------ reading
+    def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
+        frame = self._one("get", {"key": key, "part": range_told(part), "limit": limit})
+        return None if frame.head.get("absent") else frame.body
+
+    def _get_many(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
+    ) -> Iterator[tuple[int, Answer]]:
+        left = dict(enumerate(requests))
+        for last in (False, True):
+            numbers = [*left]
+            asked = [[key, range_told(part)] for key, part in left.values()]
+            try:
+                for frame in self._ask("get_many", {"requests": asked, "limit": limit}, b"", cancelled, again=False):
+                    i = numbers[frame.head["i"]]
+                    del left[i]
+                    if "error" in frame.head:
+                        yield i, rebuilt(frame, self.url)
+                    else:
+                        yield i, None if frame.head["absent"] else frame.body
+                return
+            except ConnectionEnded:
+                if last:
+                    raise
+
+    def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
+        frame = self._one("get_versioned", {"key": key, "limit": limit})
+        token = frame.head["version"]
+        return None if token is None else (frame.body, Version(token))
+
+    def _size_of(self, key: str) -> int | None:
+        size: int | None = self._one("size_of", {"key": key}).head["size"]
+        return size
+
+    # ------------------------------------------------------------------ listing
+    def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        for frame in self._ask("list_dir", {"prefix": prefix}):
+            yield from (Entry(*each) for each in frame.head["entries"])
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        for frame in self._ask("list_prefix", {"prefix": prefix}):
+            yield from frame.head["keys"]
+
+    def _scan_children(
+        self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
+    ) -> Iterator[ScannedChild]:
+        told = {"prefix": prefix, "names": [*names], "read": read, "limit": limit}
+        for frame in self._ask("scan_children", told):
+            value: bytes | ZarrscopeError | None = None
+            if "error" in frame.head:
+                value = rebuilt(frame, self.url)
+            elif not frame.head["absent"]:
+                value = frame.body
+            yield ScannedChild(frame.head["name"], frame.head["holds"], value)
+
+    # ------------------------------------------------------------------ writing
+    def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        told = {"key": key, "expect": None if expect is None else expect.token}
+        return Version(self._write("set", told, value).head["version"])
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        self._write("put", {"key": key}, b"".join(parts))
+
+    def _flush(self) -> None:
+        self._write("flush", {})
+
+    def _lock_key(self, key: str) -> AbstractContextManager[object]:
+        return self._held(key)
+
+    @contextmanager
+    def _held(self, key: str) -> Iterator[None]:
+        connection = self._lively()
+        waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        number = connection.send(self._head(connection, "lock", {"key": key}), b"", waiting)
+        held = (connection, self._arguments, number)
+        try:
+            frame = wait(waiting)
+            if frame is None:
+                raise connection.ended()
+            if "error" in frame.head:
+                raise rebuilt(frame, self.url)
+            _holding.locks = [*getattr(_holding, "locks", ()), held]
+            try:
+                yield
+            finally:
+                _holding.locks.remove(held)
+        finally:
+            connection.send({"op": "unlock", "lock": number})
+            connection.forget(number)
+
+    def _erase(self, key: str) -> None:
+        self._write("erase", {"keys": [key]})
+
+    def _erase_prefix(self, prefix: str) -> None:
+        self._write("erase_prefix", {"prefix": prefix})
+
+
+def _opened_again(url: str, mode: str, options: dict[str, Any]) -> SSHStore:
+    return SSHStore(url, mode, **options)
+
+
+def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
+    """The store at `url`: through zarrscope on the far side, else by SFTP, read-only."""
+    told = dict(options or {})
+    settings: dict[str, Any] = {name: told.pop(name) for name in ("command", "ssh") if name in told}
+    if "timeout" in told:
+        settings["timeout"] = told["timeout"]
+    if shutil.which(shlex.split(settings["ssh"])[0] if isinstance(settings.get("ssh"), str) else "ssh") is None:
+        raise Unsupported("There is no ssh program", feature="scheme ssh", store=url, advice="Install OpenSSH.")
+    try:
+        return SSHStore(url, mode, **settings)
+    except NotInstalled as missing:
+        if mode != "r":
+            raise
+        from zarrscope.stores.registry import need_kind
+
+        try:
+            store = need_kind("sftp", url).open("sftp" + url[url.index("://") :], "r", told)
+            next(iter(store.list_dir("")), None)
+        except ZarrscopeError as error:
+            missing.advice = f"{missing.advice}. SFTP does not lead there either: {error}"
+            raise missing from error
+        store.remark = f"{missing} Until then the files are read by SFTP, and nothing can be written."
+        return store
