@@ -21,8 +21,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from time import time
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -31,7 +29,7 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
 from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
-from zarrscope.stores.network import Network, network, others
+from zarrscope.stores.network import Network, network, others, seconds_asked_for
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.store import Store
@@ -215,7 +213,7 @@ class HTTPStore(RemoteStore):
                         attempts = attempt
                     if status in _TOO_MANY:
                         self._narrow(width)
-                        asks_for = _retry_after(response)
+                        asks_for = seconds_asked_for(response.headers.get("Retry-After", ""))
             except self._failures as error:
                 why = f"The connection failed: {str(error) or type(error).__name__}"
                 advice = "Check the address and the network, then try again."
@@ -391,17 +389,6 @@ async def _size(response: Any, key: str, part: ByteRange | None, limit: int | No
     if total is None or response.headers.get("Content-Encoding", "identity") != "identity":
         raise Unreadable("The server does not say how large the file is", advice="Download the archive, then open it.")
     return total
-
-
-def _retry_after(response: Any) -> float:
-    """The seconds that a server asks to wait; 0 where it does not say so."""
-    text = response.headers.get("Retry-After", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:12])
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
 
 
 def _advice(status: int) -> str:

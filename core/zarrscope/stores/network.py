@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +48,19 @@ def network(options: Mapping[str, Any] | None = None) -> Network:
         elif os.environ.get(variable):
             given[name] = _value(name, os.environ[variable], default, variable)
     return Network(**given)
+
+
+def seconds_asked_for(text: str) -> float:
+    """The seconds that a server asks to wait by its header Retry-After; 0 where it does not say so."""
+    from email.utils import parsedate_to_datetime
+
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:12])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
 
 
 def others(options: Mapping[str, Any] | None) -> dict[str, Any]:

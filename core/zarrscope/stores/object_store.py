@@ -5,8 +5,8 @@ range, and keeps connections open. A value is stored with `expect` by the servic
 and Azure, the generation on Google. The stored version is looked at besides: some services ignore preconditions.
 
 Absent is what the service says it does not have; access denied is Denied, and what S3 means by it where listing is
-denied is found out once (remote.py). A bucket that does not exist is NotFound. Whoever asks is found by trying: the
-credentials in the order of credentials.py, until one of them may read; then that one is kept.
+denied is found out once (remote.py). A bucket that does not exist is NotFound. Who asks, and how often, says
+object_requests.py.
 
 Keys that obstore takes for no path (control characters, empty parts) are Refused.
 """
@@ -15,30 +15,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
-from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.credentials import SERVICES, Login, logins
+from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.network import network, others
+from zarrscope.stores.object_requests import BucketRequests
 from zarrscope.stores.remote import RemoteStore
-from zarrscope.stores.service_answers import (
-    ABOUT_LOGINS,
-    ABOUT_VALUES,
-    CONDITIONS,
-    NO_BUCKET,
-    code_of,
-    finds_no_login,
-    is_about_range,
-    region_of,
-    says_other_region,
-    sentence,
-)
+from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
 
 T = TypeVar("T")
 
@@ -48,7 +36,7 @@ _WHOLE = 64 << 20
 """Larger values go up in parts, which the service joins at once."""
 
 
-class ObjectStore(RemoteStore):
+class ObjectStore(BucketRequests):
     """The values beneath s3://bucket/…, gs://bucket/… or abfs://container@account…/….
 
     Options: those of network.Network, those of credentials.py, and any of obstore's own for the service.
@@ -56,121 +44,6 @@ class ObjectStore(RemoteStore):
     """
 
     listable = True
-
-    def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
-        place, told = split_options(url)
-        options = {**told, **options}
-        options.pop("backend", None)
-        super().__init__(network(options))
-        conceal(options)
-        self.url = url.rstrip("/")
-        self.writable = writable
-        self._public_options = {**public_options(others(options)), "writable": writable}
-        self._scheme, _, self._place = place.partition("://")
-        self._service = SERVICES[self._scheme]
-        try:
-            import obstore as package
-        except ImportError as error:
-            raise Unsupported(
-                f"Reading from {self._scheme}:// needs a package that is not installed: obstore",
-                feature=f"scheme {self._scheme}",
-                store=self.url,
-                advice=f"Run: pip install 'zarrscope[{self._service.name}]'",
-            ) from error
-        self._obstore = package
-        bucket, self._prefix, named = self._service.place(self._place.rstrip("/"))
-        self._bucket = bucket
-        self._bucket_seen = False
-        self._no_suffixes = False
-        self._logins = [*logins(self._service, {**named, **others(options)})]
-        self._login = 0
-        """The credentials that are tried or used now."""
-        self._settled = len(self._logins) == 1
-        self._region_asked = False
-        self._config: dict[str, Any] = {}
-        self._clients: dict[int, Any] = {}
-
-    # ------------------------------------------------------------------ who asks
-    @property
-    def _login_in_use(self) -> Login:
-        """The credentials in use, or being tried."""
-        return self._logins[self._login]
-
-    def _client(self) -> Any:
-        found = self._clients.get(self._login)
-        if found is None:
-            found = self._clients[self._login] = self._made(self._login_in_use)
-        return found
-
-    def _made(self, login: Login) -> Any:
-        silent = timedelta(seconds=self.network.timeout)
-        config = {**login.config, **self._config}
-        endpoint = str(config.get("endpoint", config.get("base_url", "")))
-        try:
-            return self._service.client(
-                self._bucket,
-                prefix=self._prefix or None,
-                config=config,
-                client_options={
-                    "connect_timeout": min(silent, timedelta(seconds=20)),
-                    "read_timeout": silent,
-                    "timeout": timedelta(days=1),
-                    "allow_http": endpoint.startswith("http://"),
-                },
-                retry_config={
-                    "max_retries": self.network.attempts - 1,
-                    "retry_timeout": timedelta(seconds=max(1.0, self.network.patience)),
-                    "backoff": {"init_backoff": timedelta(seconds=self.network.pause), "base": 2},
-                },
-                **({} if login.provider is None else {"credential_provider": login.provider}),
-            )
-        except Exception as error:
-            raise Refused(
-                f"The options do not open {self._service.title}: {sentence(error)}",
-                store=self.url,
-                advice="Look at the names of the options in the page on remote stores.",
-            ) from cause(error)
-
-    async def _asked(self, act: Callable[[Any], Awaitable[T]], key: str) -> T:
-        """The result of `act(client)`, with the first credentials that the service accepts.
-
-        Raises FileNotFoundError of what is not there; Denied, Unreadable.
-        """
-        while True:
-            tried = self._login
-            try:
-                answer = await act(self._client())
-            except (FileNotFoundError, ZarrscopeError, asyncio.CancelledError):
-                raise
-            except Exception as error:
-                if type(error).__name__ in CONDITIONS:
-                    raise
-                if await self._other_region(error):
-                    continue
-                failed = self._failed(error, key)
-                if isinstance(failed, Denied) and not self._settled and tried + 1 < len(self._logins):
-                    if tried == self._login:
-                        self._login = tried + 1
-                    continue
-                if isinstance(failed, Denied) and not self._settled:
-                    self._login = 0  # no credentials work: the first refusal says most
-                    self._settled = True
-                raise failed from cause(error)
-            self._settled = True
-            return answer
-
-    async def _other_region(self, error: Exception) -> bool:
-        """Whether the bucket lies in another region than was asked, which is now known."""
-        if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
-            return False
-        self._region_asked = True
-        endpoint = str(self._login_in_use.config.get("endpoint", "") or "https://s3.amazonaws.com")
-        region = await asyncio.get_running_loop().run_in_executor(None, region_of, endpoint, self._bucket)
-        if region is None:
-            return False
-        self._config["region"] = region
-        self._clients.clear()
-        return True
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
@@ -203,7 +76,13 @@ class ObjectStore(RemoteStore):
             start, stop = found.range
             if limit is not None and stop - start > limit:
                 raise too_large(stop - start, limit)
-            return bytes(await found.bytes_async()), _version(found.meta)
+            value = bytes(await found.bytes_async())
+            if start == 0 and begins_as_page(value) and _is_page(found.attributes, key):
+                raise Unreadable(
+                    "The service sent a web page in place of the value",
+                    advice="Something between here and it answers, as a login page does: open one in a browser.",
+                )
+            return value, _version(found.meta)
 
         try:
             return await self._asked(read, key)
@@ -346,7 +225,7 @@ class ObjectStore(RemoteStore):
 
     def _listed(self, act: Callable[[Any], Awaitable[T]], prefix: str) -> T | Any:
         try:
-            return self._named(prefix, lambda: self._wait(self._asked(act, prefix)))
+            return self._named(prefix, lambda: self._wait(self._asked(act, prefix, lists=True)))
         except FileNotFoundError as error:
             raise self._no_bucket() from error
         except Unreadable as failed:
@@ -382,7 +261,7 @@ class ObjectStore(RemoteStore):
             return await self._obstore.put_async(client, key, value, mode=mode, use_multipart=multipart)
 
         try:
-            return _version(await self._asked(put, key))
+            return _version(await self._asked(put, key, harmless=expect is None))
         except FileNotFoundError as error:
             self._check_bucket(error)
             raise self._conflict(key) from cause(error)
@@ -390,7 +269,19 @@ class ObjectStore(RemoteStore):
             if type(error).__name__ in CONDITIONS or "ConditionalRequestConflict" in str(error):
                 self._expect(key, expect, await self._read(key, None, None))
                 raise self._conflict(key) from cause(error)
+            if isinstance(error, Unreadable) and not isinstance(error, Denied) and expect is not None:
+                return await self._stored_after_all(key, value, error)
             raise
+
+    async def _stored_after_all(self, key: str, value: bytes, error: Unreadable) -> Version:
+        """The version of `value`, which may have been stored though the answer was lost. Else raises `error`."""
+        try:
+            found = await self._read(key, None, len(value))
+        except ZarrscopeError:
+            found = None
+        if found is None or found[0] != value:
+            raise error
+        return found[1]
 
     async def _compare(self, key: str, expect: Version) -> None:
         """Raises Conflict, with the stored value, unless the stored version is `expect`; that alone needs no value."""
@@ -432,42 +323,6 @@ class ObjectStore(RemoteStore):
         except FileNotFoundError as error:
             self._check_bucket(error)
 
-    # ------------------------------------------------------------------ failing
-    def _named(self, key: str, act: Callable[[], T]) -> T:
-        try:
-            return act()
-        except ZarrscopeError as error:
-            raise error.located(store=self.url, key=key or None) from error.__cause__
-
-    def _check_bucket(self, error: Exception) -> None:
-        """Raises NotFound where `error` says that there is no such bucket."""
-        if code_of(error) in NO_BUCKET:
-            raise self._no_bucket() from cause(error)
-
-    def _no_bucket(self) -> NotFound:
-        return NotFound(f"There is no bucket {self._bucket!r}", store=self.url, advice="Check the address.")
-
-    def _failed(self, error: Exception, key: str) -> ZarrscopeError:
-        code, message = code_of(error), f"The request failed: {sentence(error)}"
-        if isinstance(error, ValueError):
-            return Refused(f"A bucket cannot be asked for the key {key!r}: {sentence(error)}", store=self.url, key=key)
-        if code in NO_BUCKET:
-            return self._no_bucket()
-        denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
-        if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
-            tried = tuple(login.name for login in self._logins[: self._login + 1])
-            return Denied(
-                message,
-                untold=code in ABOUT_VALUES and not finds_no_login(str(error)),
-                tried=tried,
-                store=self.url,
-                key=key or None,
-                advice=f"Check the credentials. Tried: {', '.join(tried)}.",
-            )
-        return Unreadable(
-            message, store=self.url, key=key or None, advice="Check the address and the network, then try again."
-        )
-
 
 def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> RemoteStore:
     """The store at `url`; through its fsspec file system where the option `backend` says so."""
@@ -481,6 +336,12 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
     if backend != "obstore":
         raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Say obstore or fsspec.")
     return ObjectStore(url, writable=mode != "r", **told)
+
+
+def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
+    """Whether what was sent is said to be a web page, though the key is not that of one."""
+    said = str(attributes.get("Content-Type", "")).lower()
+    return said.startswith("text/html") and not key.lower().endswith((".html", ".htm"))
 
 
 def _range(part: ByteRange) -> Any:

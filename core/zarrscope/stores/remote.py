@@ -175,11 +175,11 @@ class RemoteStore(Store):
 
     # ------------------------------------------------------------------ many at once
     def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
-        """The seconds that a value may take: all attempts, and all its bytes at the lowest speed allowed."""
+        """The seconds that a value may take: all attempts and waits, and all its bytes at the lowest speed allowed."""
         most = limit if part is None or part.length is None else part.length
         if most is None or not self.network.min_speed:
             return None
-        return self.network.attempts * self.network.timeout + most / self.network.min_speed
+        return self.network.attempts * self.network.timeout + self.network.patience + most / self.network.min_speed
 
     @property
     def width(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.stores.network import seconds_asked_for
 
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
 ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
@@ -38,6 +39,28 @@ def sentence(error: BaseException) -> str:
     if said:
         return f"{status[1].strip() + ': ' if status else ''}{said[1].strip().rstrip('.')}"
     return status[1].strip() if status else " ".join(text.split())[:300]
+
+
+def status_of(error: BaseException) -> int | None:
+    """The status of the answer; None where none came, or not all of it."""
+    text = str(error).partition("\n\nDebug source")[0]
+    found = re.search(r"status code: (\d{3})", text)
+    return int(found[1]) if found else None
+
+
+def pause_asked_for(url: str, timeout: float) -> float:
+    """The seconds that a service asks to wait before it is asked again; 0 where it does not say so."""
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(url, headers={"Range": "bytes=0-0"}), timeout=timeout):
+            return 0.0
+    except HTTPError as error:
+        with error:
+            return seconds_asked_for(error.headers.get("Retry-After", ""))
+    except (OSError, ValueError):
+        return 0.0
 
 
 def says_other_region(text: str) -> bool:

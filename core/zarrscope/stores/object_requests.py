@@ -1,0 +1,280 @@
+"""Requests to a bucket through obstore: who asks, in which region, how often, and what the service's errors mean.
+
+Whoever asks is found by trying: the credentials in the order of credentials.py, until one of them may read; then that
+one is kept. Where a service says that they expired, they are looked up once more, for a login may have been renewed.
+
+A request that fails for a reason that may pass is made again, after a pause that doubles, or the one that the service
+asks for (Retry-After), within the limits of network.Network. obstore shows no headers, so that one is asked for by a
+signed request of our own. Its own retries are off but for listings, of which it alone knows how far they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.stores.address_options import split_options
+from zarrscope.stores.credentials import SERVICES, Login, logins
+from zarrscope.stores.network import network, others
+from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.service_answers import (
+    ABOUT_LOGINS,
+    ABOUT_VALUES,
+    CONDITIONS,
+    NO_BUCKET,
+    code_of,
+    finds_no_login,
+    is_about_range,
+    pause_asked_for,
+    region_of,
+    says_other_region,
+    sentence,
+    status_of,
+)
+
+T = TypeVar("T")
+
+_TOO_MANY = (429, 503)
+"""Statuses of a service that is asked too much, and did nothing."""
+_AGAIN = (408, 429, 500, 502, 503, 504)
+_TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
+
+
+class BucketRequests(RemoteStore):
+    """What all requests to a bucket share. Raises Unsupported where obstore is not installed."""
+
+    _found_logins = 0
+    """How often the credentials were looked up again."""
+    _worked = False
+    """A request went well since they were."""
+
+    def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
+        place, told = split_options(url)
+        options = {**told, **options}
+        options.pop("backend", None)
+        super().__init__(network(options))
+        conceal(options)
+        self.url = url.rstrip("/")
+        self.writable = writable
+        self._public_options = {**public_options(others(options)), "writable": writable}
+        self._scheme, _, self._place = place.partition("://")
+        self._service = SERVICES[self._scheme]
+        try:
+            import obstore as package
+        except ImportError as error:
+            raise Unsupported(
+                f"Reading from {self._scheme}:// needs a package that is not installed: obstore",
+                feature=f"scheme {self._scheme}",
+                store=self.url,
+                advice=f"Run: pip install 'zarrscope[{self._service.name}]'",
+            ) from error
+        self._obstore = package
+        bucket, self._prefix, named = self._service.place(self._place.rstrip("/"))
+        self._bucket = bucket
+        self._bucket_seen = False
+        self._no_suffixes = False
+        self._told = {**named, **others(options)}
+        self._logins = [*logins(self._service, self._told)]
+        self._login = 0
+        """The credentials that are tried or used now."""
+        self._settled = len(self._logins) == 1
+        self._region_asked = False
+        self._config: dict[str, Any] = {}
+        self._clients: dict[tuple[int, bool], Any] = {}
+
+    # ------------------------------------------------------------------ who asks
+    @property
+    def _login_in_use(self) -> Login:
+        """The credentials in use, or being tried."""
+        return self._logins[self._login]
+
+    def _client(self, *, lists: bool = False) -> Any:
+        """obstore's client for the credentials in use. `lists`: one that makes a failed request again by itself."""
+        found = self._clients.get((self._login, lists))
+        if found is None:
+            found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
+        return found
+
+    def _made(self, login: Login, lists: bool) -> Any:
+        silent = timedelta(seconds=self.network.timeout)
+        config = {**login.config, **self._config}
+        endpoint = str(config.get("endpoint", config.get("base_url", "")))
+        try:
+            return self._service.client(
+                self._bucket,
+                prefix=self._prefix or None,
+                config=config,
+                client_options={
+                    "connect_timeout": min(silent, timedelta(seconds=20)),
+                    "read_timeout": silent,
+                    "timeout": timedelta(days=1),
+                    "allow_http": endpoint.startswith("http://"),
+                },
+                retry_config={
+                    "max_retries": self.network.attempts - 1 if lists else 0,
+                    "retry_timeout": timedelta(seconds=max(1.0, self.network.patience)),
+                    "backoff": {"init_backoff": timedelta(seconds=self.network.pause), "base": 2},
+                },
+                **({} if login.provider is None else {"credential_provider": login.provider}),
+            )
+        except Exception as error:
+            raise Refused(
+                f"The options do not open {self._service.title}: {sentence(error)}",
+                store=self.url,
+                advice="Look at the names of the options in the page on remote stores.",
+            ) from cause(error)
+
+    async def _asked(
+        self, act: Callable[[Any], Awaitable[T]], key: str, *, lists: bool = False, harmless: bool = True
+    ) -> T:
+        """The result of `act(client)`, with the first credentials that the service accepts.
+
+        `harmless`: it may be done again though it may have been done; else only after the service said that it did not.
+        Raises FileNotFoundError of what is not there; Denied, Unreadable.
+        """
+        attempt, waited = 1, 0.0
+        while True:
+            tried, known, width = self._login, self._found_logins, self.width
+            try:
+                answer = await act(self._client(lists=lists))
+            except (FileNotFoundError, ZarrscopeError, asyncio.CancelledError):
+                raise
+            except Exception as error:
+                if type(error).__name__ in CONDITIONS:
+                    raise
+                if await self._other_region(error):
+                    continue
+                failed = self._failed(error, key)
+                if isinstance(failed, Denied):
+                    if await self._another_login(error, tried, known):
+                        continue
+                elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
+                    pause = self.network.pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2)
+                    if status_of(error) in _TOO_MANY:
+                        self._narrow(width)
+                        asked_for = await self._pause_asked_for(key)
+                        if waited + asked_for > self.network.patience:
+                            failed.advice = f"The service asks to wait {asked_for:,.0f} seconds: try again then."
+                            raise failed from cause(error)
+                        pause = max(pause, asked_for)
+                    waited += pause
+                    if waited <= self.network.patience:
+                        attempt += 1
+                        await asyncio.sleep(pause)
+                        continue
+                raise failed from cause(error)
+            self._settled = self._worked = True
+            self._widen()
+            return answer
+
+    def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
+        """How often a request may be made that failed so."""
+        status = status_of(error)
+        if lists or type(failed) is not Unreadable or is_about_range(failed):
+            return 1
+        if status is None:
+            if not harmless:
+                return 1
+            return min(self.network.attempts, attempt + 1) if _TIMED_OUT(str(error)) else self.network.attempts
+        return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
+
+    async def _another_login(self, error: Exception, tried: int, known: int) -> bool:
+        """Whether other credentials are to be tried after the ones that were denied."""
+        if known != self._found_logins:
+            return True  # they were looked up again meanwhile
+        if not self._settled:
+            if tried + 1 < len(self._logins):
+                if tried == self._login:
+                    self._login = tried + 1
+                return True
+            self._login = 0  # no credentials work: the first refusal says most
+            self._settled = True
+            return False
+        if not self._worked or code_of(error) not in ABOUT_LOGINS:
+            return False
+        self._worked = False
+        found = await asyncio.get_running_loop().run_in_executor(None, self._looked_up)
+        if not found:
+            return False
+        self._logins, self._login = found, 0
+        self._settled = len(found) == 1
+        self._clients.clear()
+        self._found_logins += 1
+        return True
+
+    def _looked_up(self) -> list[Login]:
+        """The credentials that are there now."""
+        try:
+            return [*logins(self._service, self._told)]
+        except Refused:  # the profile is gone
+            return []
+
+    async def _pause_asked_for(self, key: str) -> float:
+        """The seconds that the service asks to wait before the next request; 0 where it does not say so."""
+        if not key:
+            return 0.0
+        try:
+            if self._login_in_use.config.get("skip_signature"):
+                place = "/".join(filter(None, (self._bucket, self._prefix, key)))
+                url = f"{self._login_in_use.config['endpoint']}/{place}"
+            else:
+                url = await self._obstore.sign_async(self._client(), "GET", key, timedelta(minutes=1))
+        except Exception:  # these credentials sign nothing, or nobody knows the host
+            return 0.0
+        seconds = min(self.network.timeout, 20.0)
+        return await asyncio.get_running_loop().run_in_executor(None, pause_asked_for, str(url), seconds)
+
+    async def _other_region(self, error: Exception) -> bool:
+        """Whether the bucket lies in another region than was asked, which is now known."""
+        if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
+            return False
+        self._region_asked = True
+        endpoint = str(self._login_in_use.config.get("endpoint", "") or "https://s3.amazonaws.com")
+        region = await asyncio.get_running_loop().run_in_executor(None, region_of, endpoint, self._bucket)
+        if region is None:
+            return False
+        self._config["region"] = region
+        self._clients.clear()
+        return True
+
+    # ------------------------------------------------------------------ failing
+    def _named(self, key: str, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except ZarrscopeError as error:
+            raise error.located(store=self.url, key=key or None) from error.__cause__
+
+    def _check_bucket(self, error: Exception) -> None:
+        """Raises NotFound where `error` says that there is no such bucket."""
+        if code_of(error) in NO_BUCKET:
+            raise self._no_bucket() from cause(error)
+
+    def _no_bucket(self) -> NotFound:
+        return NotFound(f"There is no bucket {self._bucket!r}", store=self.url, advice="Check the address.")
+
+    def _failed(self, error: Exception, key: str) -> ZarrscopeError:
+        code, message = code_of(error), f"The request failed: {sentence(error)}"
+        if isinstance(error, ValueError):
+            return Refused(f"A bucket cannot be asked for the key {key!r}: {sentence(error)}", store=self.url, key=key)
+        if code in NO_BUCKET:
+            return self._no_bucket()
+        denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
+        if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
+            tried = tuple(login.name for login in self._logins[: self._login + 1])
+            return Denied(
+                message,
+                untold=code in ABOUT_VALUES and not finds_no_login(str(error)),
+                tried=tried,
+                store=self.url,
+                key=key or None,
+                advice=f"Check the credentials. Tried: {', '.join(tried)}.",
+            )
+        return Unreadable(
+            message, store=self.url, key=key or None, advice="Check the address and the network, then try again."
+        )
