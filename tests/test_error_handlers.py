@@ -22,6 +22,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 SYSTEM = "it calls nothing but the operating system"
 PIPE = "a pipe's"
 OBSTORE = "obstore tells what is not there by Python's own error; NotFound comes from the handlers alone"
+PARAMIKO = "paramiko's"
 ALLOWED = {
     **{(name, "_file"): "it joins paths" for name in ("load", "store", "names", "remove")},
     ("looks_zipped", "read"): "a file's",
@@ -30,8 +31,16 @@ ALLOWED = {
     ("_listed", "_named"): OBSTORE,
     ("_listed", "_wait"): OBSTORE,
     ("_put_if", "_version"): "it takes an answer apart",
-    ("send", "write_frame"): PIPE,
-    ("send", "flush"): PIPE,
+    ("_write", "write_frame"): PIPE,
+    ("_write", "flush"): PIPE,
+    ("read_sized", "open"): PARAMIKO,
+    ("_opened", "open"): PARAMIKO,
+    ("create", "rename"): PARAMIKO,
+    ("discard", "remove"): PARAMIKO,
+    ("mark", "open"): PARAMIKO,
+    ("mark", "close"): PARAMIKO,
+    ("remove", "remove"): PARAMIKO,
+    ("discarded_on_failure", "discard"): PARAMIKO,
     ("_send", "write_frame"): PIPE,
     ("_send", "flush"): PIPE,
     ("end", "close"): PIPE,

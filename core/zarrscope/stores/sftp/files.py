@@ -134,6 +134,8 @@ def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> No
         raise Unreadable(
             f"A name in this folder is not in UTF-8: {error.object!r}", advice="Rename it on the server."
         ) from error
+    except ZarrscopeError:
+        raise
     except OSError as error:
         found = None if is_absent(channel, path, error) else look(channel, path)
         if found is not None and stat.S_ISDIR(found.st_mode):
