@@ -170,6 +170,7 @@ PART_OF = {"before", "after", "store"}
 DISTANT = {"network", "width", "size", "read_end"}
 """What every store of values that come by requests shows."""
 SHOWN = {
+    "BucketRequests": DISTANT,
     "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},
     "DbmStore": {"mapping"},
     "Faults": {*PART_OF, "faults"},
@@ -192,6 +193,7 @@ SHOWN = {
     "ReferenceStore": DISTANT,
     "RemoteStore": DISTANT,
     "SQLiteStore": set(),
+    "SFTPStore": DISTANT,
     "SSHStore": set(),
     "Wrapper": PART_OF,
     "ZarrPythonStore": DISTANT,
