@@ -9,8 +9,7 @@ same job; it adds a second coordinate system and a dependency, and drew no faste
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
@@ -18,9 +17,11 @@ from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, Q
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
+from zarrscope_app.presenters.image.blending import Blend
 
 from .text import tip
 from .theme import Role, image_background, mix, quiet, warning
+from .tile_images import Kept, as_layer, blit, converted, smooth_together
 
 _ZOOM_STEP = 1.25
 _SETTLE_MS = 120
@@ -43,7 +44,9 @@ class ImageCanvas(QWidget):
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: SlicePresenter | None = None
-        self._images: dict[tuple[int, int, int], tuple[int, QImage]] = {}
+        self._images: Kept = {}
+        self._others: Kept = {}
+        """As `_images`, of what is laid over the picture."""
         self._shape = (0, 0)
         self._aspect = 1.0
         self._zoom = 1.0
@@ -57,6 +60,8 @@ class ImageCanvas(QWidget):
         self._rubber: Rect | None = None
         self.picked: Callable[[float, float], object] | None = None
         """Called with the place (y, x) of a click in place of pinning it."""
+        self.over: Blend | None = None
+        """What is laid over the picture."""
         self.scale_bars = True
         self._tell = CoalescedCall(post, self._tell_viewport)
         # While the view moves, pixels are taken as they are; once it rests, shrunken tiles are smoothed.
@@ -200,7 +205,7 @@ class ImageCanvas(QWidget):
             plane = self.to_widget((0.0, 0.0, float(height), float(width)))
             painter.fillRect(plane, mix(background, QColor(128, 128, 128), 0.12))
         smooth = self._presenter.state.smooth
-        seen: dict[tuple[int, int, int], tuple[int, QImage]] = {}
+        seen: Kept = {}
         resting = not self._settled.isActive() and self._pressed is None
         window = QRectF(self.rect())
         marked: list[tuple[Tile, QRect]] = []
@@ -219,14 +224,14 @@ class ImageCanvas(QWidget):
                 max(1, round(place.bottom()) - round(place.top())),
             )
             if tile.rgb is not None and tile.rgb.size:
-                image = self._image(tile)
+                image = converted(tile, self._images)
                 seen[tile.key] = (tile.version, image)
                 shrunken = target.width() < image.width() * 0.98
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
                 if smooth and target.width() > image.width():
                     enlarged.append((image, target))
                     continue
-                _blit(painter, image, target, self.rect())
+                blit(painter, image, target, self.rect())
             elif tile.state is not TileState.FILL:
                 marked.append((tile, target))
         if enlarged:
@@ -234,9 +239,19 @@ class ImageCanvas(QWidget):
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
         self._images = seen
+        if self.over is not None and self.over.tiles and self.over.state.share:
+            self._draw_over(painter, self.over, smooth)
         self._draw_measured(painter)
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
+
+    def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
+        """Another image, as one layer: its tiles lie over one another, too."""
+        places = [(tile, self.to_widget(over.place(tile.rect))) for tile in over.tiles]
+        layer, self._others = as_layer(places, self._others, self.size(), self.devicePixelRatioF(), smooth)
+        painter.setOpacity(over.state.share)
+        painter.drawImage(0, 0, layer)
+        painter.setOpacity(1.0)
 
     def _draw_measured(self, painter: QPainter) -> None:
         """The line or rectangle that is measured, or being drawn."""
@@ -273,18 +288,6 @@ class ImageCanvas(QWidget):
             painter.setPen(QPen(color, width))
             for stroke in strokes:
                 painter.drawLine(stroke)
-
-    def _image(self, tile: Tile) -> QImage:
-        held = self._images.get(tile.key)
-        if held is not None and held[0] == tile.version:
-            return held[1]
-        rgb = tile.rgb
-        assert rgb is not None
-        image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
-        # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
-        # the array may go.
-        converted: QImage = image.convertToFormat(QImage.Format.Format_RGB32)
-        return converted
 
     def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
         """A tile of which there is nothing to show. Signs for single chunks are in the pictures already."""
@@ -413,60 +416,6 @@ class ImageCanvas(QWidget):
         if self._presenter is not None:
             self._presenter.hover(*self.to_plane(at))
             self.hovered.emit()
-
-
-def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], window: QRect) -> None:
-    """Draw enlarged tiles as one picture: smoothed one by one they would show their edges. The pixels in sight are put
-    side by side as large as the finest tile has them, with one more around, and enlarged together."""
-    sx = max(image.width() / target.width() for image, target in tiles)
-    sy = max(image.height() / target.height() for image, target in tiles)
-    hull = QRect()
-    for _, target in tiles:
-        hull = hull.united(target)
-    shown = hull.intersected(window.adjusted(-int(2 / sx) - 1, -int(2 / sy) - 1, int(2 / sx) + 1, int(2 / sy) + 1))
-    # From a pixel's edge to a pixel's edge, or the picture would creep while it is dragged.
-    left, top = int((shown.left() - hull.left()) * sx), int((shown.top() - hull.top()) * sy)
-    width = math.ceil((shown.right() + 1 - hull.left()) * sx) - left
-    height = math.ceil((shown.bottom() + 1 - hull.top()) * sy) - top
-    if width < 1 or height < 1:
-        return
-    together = QImage(width, height, QImage.Format.Format_ARGB32_Premultiplied)
-    together.fill(0)
-    inner = QPainter(together)
-    for image, target in tiles:
-        place = QRectF(
-            (target.left() - hull.left()) * sx - left,
-            (target.top() - hull.top()) * sy - top,
-            target.width() * sx,
-            target.height() * sy,
-        )
-        inner.drawImage(_rounded(place), image)
-    inner.end()
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
-    painter.drawImage(QRectF(hull.left() + left / sx, hull.top() + top / sy, width / sx, height / sy), together)
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-
-
-def _rounded(place: QRectF) -> QRect:
-    left, top = round(place.left()), round(place.top())
-    return QRect(left, top, max(1, round(place.right()) - left), max(1, round(place.bottom()) - top))
-
-
-def _blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:
-    """Draw `image` over `target`, but only the source pixels that land in `window`: far zoomed in, a tile is many
-    windows wide, and Qt would walk all of it."""
-    if target.width() <= 2 * window.width() and target.height() <= 2 * window.height():
-        painter.drawImage(target, image)
-        return
-    shown = target.intersected(window)
-    sx, sy = image.width() / target.width(), image.height() / target.height()
-    left, top = int((shown.left() - target.left()) * sx), int((shown.top() - target.top()) * sy)
-    right = min(image.width(), int((shown.right() + 1 - target.left()) * sx) + 1)
-    bottom = min(image.height(), int((shown.bottom() + 1 - target.top()) * sy) + 1)
-    part = QRectF(left, top, right - left, bottom - top)
-    painter.drawImage(
-        QRectF(target.left() + left / sx, target.top() + top / sy, part.width() / sx, part.height() / sy), image, part
-    )
 
 
 def _drag_distance() -> int:

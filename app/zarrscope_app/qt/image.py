@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QFrame,
     QPushButton,
@@ -16,11 +17,13 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import Post, SlicePresenter, strings
 
 from .axes import AxisSliders
+from .blend_bar import BlendBar
 from .canvas import ImageCanvas
 from .cross_views import CrossViews
 from .line_plot import LinePlotWidget
 from .measure_panel import MeasurePanel
 from .plane_bar import PlaneBar
+from .solid_canvas import SolidCanvas
 from .text import Label
 
 _TICK_MS = 60
@@ -49,13 +52,17 @@ class ImagePane(QWidget):
         self.cross = CrossViews(self.canvas, post)
         for side in (self.cross.below, self.cross.beside):
             side.hovered.connect(self.hovered)
-        for page in (self.cross, self.line, self.sentence):
+        self.solid = SolidCanvas()
+        self.solid.changed.connect(self._solid_changed)
+        for page in (self.cross, self.line, self.sentence, self.solid):
             self._stack.addWidget(page)
         self._veil = _Veil(self.canvas)
         self._veil.load.clicked.connect(self._load_anyway)
         self.sliders = AxisSliders()
         self.planes = PlaneBar()
         self.measured = MeasurePanel()
+        self.blending = BlendBar()
+        self.blending.changed.connect(self._blended)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -63,6 +70,7 @@ class ImagePane(QWidget):
         column.addWidget(self.measured)
         column.addWidget(self.sliders)
         column.addWidget(self.planes)
+        column.addWidget(self.blending)
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self._tick)
@@ -74,32 +82,62 @@ class ImagePane(QWidget):
             self._presenter.painted.disconnect(self._painted)
         self._presenter = presenter
         self.cross.attach(presenter)
+        self.solid.attach(presenter)
         self.line.attach(presenter)
         self.sliders.attach(presenter)
         self.planes.attach(presenter)
         self.measured.attach(presenter)
+        self.blending.attach(presenter)
         if presenter is not None:
             presenter.changed.connect(self._changed)
             presenter.painted.connect(self._painted)
             self._changed()
 
+    def _front(self) -> Any:
+        """What is zoomed: the picture, the line or the volume."""
+        page = self._stack.currentWidget()
+        return page if page is self.line or page is self.solid else self.canvas
+
     def fit(self) -> None:
-        """The whole plane or line."""
-        self.line.fit() if self._stack.currentWidget() is self.line else self.canvas.fit()
+        """The whole plane, line or volume."""
+        self._front().fit()
 
     def zoom_by(self, factor: float) -> None:
         """Magnify around the middle."""
-        self.line.zoom_by(factor) if self._stack.currentWidget() is self.line else self.canvas.zoom_by(factor)
+        self._front().zoom_by(factor)
+
+    def copy(self) -> None:
+        """The picture as it is on the screen, to the clipboard."""
+        clipboard = QGuiApplication.clipboard()
+        page = self._stack.currentWidget()
+        if clipboard is not None and page is not None and page is not self.sentence:
+            clipboard.setImage(page.grab().toImage())
+
+    def toggle_solid(self) -> None:
+        """The picture in three dimensions, or the plane again."""
+        self.solid.toggle()
+
+    def _blended(self) -> None:
+        self.canvas.over = self.blending.blend
+        self.canvas.update()
+
+    def _solid_changed(self) -> None:
+        if self._presenter is not None:
+            self._changed()
+        self._front().setFocus()
+        self.zoomed.emit()
 
     def zoom_text(self) -> str:
         """The magnification for the status bar, "" without a picture."""
-        shown = self._presenter is not None and self._presenter.state.kind == "image"
+        shown = self._presenter is not None and self._presenter.state.kind == "image" and not self.solid.is_open
         return strings.percent(self.canvas.zoom) if shown else ""
 
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
         page = {"image": self.cross, "line": self.line}.get(state.kind, self.sentence)
+        if page is self.cross and self.solid.is_open:
+            page = self.solid
         if page is self.sentence:
             self.sentence.setText(state.sentence)
         self._stack.setCurrentWidget(page)

@@ -25,6 +25,8 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
 from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS, command, key_sheet
+from zarrscope_app.presenters.image.blending import Other
+from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
@@ -43,9 +45,10 @@ from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
 from .overview import OverviewPane
 from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
+from .place_menus import fill_recent, fill_sessions
 from .review import CloseQuestion
 from .saved_views import Views
-from .text import Label, literal, tip
+from .text import Label, tip
 from .theme import icon
 from .tree import TreePane
 from .views import ViewTabs
@@ -70,9 +73,11 @@ class Window(QMainWindow):
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
         self.menus = Menus(self, self.run)
-        self.menus.menus["open-recent"].aboutToShow.connect(self._fill_recent)
+        self.menus.menus["open-recent"].aboutToShow.connect(
+            lambda: fill_recent(self.menus.menus["open-recent"], self.workspace, self.open)
+        )
         self.menus.menus["bookmarks"].aboutToShow.connect(lambda: self.views.fill(self.menus.menus["bookmarks"]))
-        self.menus.menus["window"].aboutToShow.connect(self._fill_window_menu)
+        self.menus.menus["window"].aboutToShow.connect(lambda: fill_sessions(self.menus, self.workspace))
         self._build()
         self.workspace.changed.connect(self._workspace_changed)
         self._restore_geometry()
@@ -101,6 +106,7 @@ class Window(QMainWindow):
         self.problems: ProblemsPane = self.tabs.pages["problems"]
         self.overview: OverviewPane = self.tabs.pages["overview"]
         self.overview.chosen.connect(self._select)
+        self.image.blending.others = self._images_seen
         self.form.asked.connect(self.run)
         self.form.typed.connect(self._edit_changed)
         self.values.told.connect(self._say)
@@ -168,6 +174,7 @@ class Window(QMainWindow):
         if self._session is not None:
             old = self._session
             old.changed.disconnect(self._session_changed)
+            shared_link().leave(old.slice)
             old.slice.changed.disconnect(self._slice_changed)
             old.slice.painted.disconnect(self._status)
             old.slice.probed.disconnect(self._status)
@@ -181,6 +188,7 @@ class Window(QMainWindow):
         if session is not None:
             session.changed.connect(self._session_changed)
             session.slice.changed.connect(self._slice_changed)
+            shared_link().join(session.slice)
             session.slice.painted.connect(self._status)
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
@@ -286,6 +294,10 @@ class Window(QMainWindow):
             "fit": self.image.fit,
             "smooth": self._smooth,
             "three-views": self.image.cross.toggle,
+            "solid": self.image.toggle_solid,
+            "blend": self.image.blending.toggle,
+            "link": self._link_or_not,
+            "copy-image": self._copy_image,
             "go-to": self.image.sliders.focus_current,
             "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),
@@ -330,6 +342,20 @@ class Window(QMainWindow):
     def _typing(self) -> bool:
         focus = QApplication.focusWidget()
         return focus is not None and focus.inherits("QLineEdit")
+
+    def _link_or_not(self) -> None:
+        session = self._session
+        shared_link().set_linked(not shared_link().linked, session.slice if session is not None else None)
+        self._say(LABELS["linked" if shared_link().linked else "unlinked"])
+
+    def _copy_image(self) -> None:
+        self.image.copy()
+        self._say(LABELS["copied-image"])
+
+    def _images_seen(self) -> tuple[Other, ...]:
+        """What has been looked at in all windows of this process: it can be laid over the picture."""
+        windows = [found for found in QApplication.topLevelWidgets() if isinstance(found, Window)]
+        return tuple(seen for found in windows for session in found.workspace.sessions for seen in session.seen)
 
     def _smooth(self) -> None:
         if self._session is not None:
@@ -381,32 +407,6 @@ class Window(QMainWindow):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setModal(False)
         box.show()
-
-    def _fill_recent(self) -> None:
-        menu = self.menus.menus["open-recent"]
-        menu.clear()
-        for place in self.workspace.recent:
-            action = menu.addAction(literal(place.label))
-            assert action is not None
-            action.setToolTip(tip(place.url))
-            action.triggered.connect(lambda _=False, url=place.url: self.open(url))
-        menu.addSeparator()
-        clear = menu.addAction(LABELS["clear-recent"])
-        assert clear is not None
-        clear.setEnabled(bool(self.workspace.recent))
-        clear.triggered.connect(self.workspace.clear_recent)
-
-    def _fill_window_menu(self) -> None:
-        menu = self.menus.menus["window"]
-        menu.clear()
-        menu.addAction(self.menus.actions["new-window"])
-        menu.addSeparator()
-        for session in self.workspace.sessions:
-            action = menu.addAction(literal(session.state.title))
-            assert action is not None
-            action.setCheckable(True)
-            action.setChecked(session is self._session)
-            action.triggered.connect(lambda _=False, session=session: self.workspace.bring(session))
 
     # ---------------------------------------------------------------- drops
     def dragEnterEvent(self, event: Any) -> None:

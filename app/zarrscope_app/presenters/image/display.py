@@ -157,6 +157,11 @@ class Display(ABC):
         following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
         self.show_alone(following if following < count else None)
 
+    @property
+    def styles(self) -> list[ChannelStyle]:
+        """How each channel is drawn: copies."""
+        return [replace(channel) for channel in self._channels]
+
     def draw_as(self, other: Display) -> None:
         """Draws channels and labels of the same image as another presenter does."""
         channels, labels = [replace(c) for c in other._channels], [replace(v) for v in other._labels]

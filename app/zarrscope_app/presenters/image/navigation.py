@@ -98,6 +98,18 @@ class Navigation(ABC):
     def _sliders(self) -> list[int]:
         return [i for i in range(len(self._index)) if self._role(i) == "slider"]
 
+    @property
+    def third_axis(self) -> str:
+        """The axis behind those that are shown: of those with a slider the current one where it lies in space, else
+        the last that does, else any; "" for none."""
+        if self._image is None or self._y < 0:
+            return ""
+        axes = self._image.axes
+        able = [i for i in range(len(self._index)) if self._role(i) in ("slider", "projected")]
+        spatial = [i for i in able if axes[i].type == "space"] or able
+        at = self._current if self._current in spatial else spatial[-1] if spatial else -1
+        return axes[at].name if at >= 0 else ""
+
     def _axis_views(self, image: Image) -> tuple[AxisView, ...]:
         return tuple(
             axis_view(image, i, index, self._role(i), i == self._playing) for i, index in enumerate(self._index)

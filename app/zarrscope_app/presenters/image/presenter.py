@@ -58,6 +58,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
     changed = Signal()
     painted = Signal()
     probed = Signal()
+    looked = Signal()
+    """Another part of the plane is on the screen."""
     failed = Signal(object, str)
     """(error, path of the array): a chunk could not be shown."""
 
@@ -146,6 +148,11 @@ class SlicePresenter(KeepsView, Navigation, Display):
     def companion(self) -> SlicePresenter:
         """Makes another presenter for another plane of the same image; it shows nothing yet."""
         return SlicePresenter(self._owner, self._loader)
+
+    @property
+    def background(self) -> tuple[Owner, ChunkLoader]:
+        """What reads and computes, for presenters that show the same image in another way."""
+        return self._owner, self._loader
 
     @property
     def label_images(self) -> dict[str, Image | None]:
@@ -269,6 +276,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
                 self._refresh()  # the cost of a projection is known from now on
             self._rect, self._pixels = rect, pixels
             self._plan_soon()
+            self.looked.emit()
 
     def fit(self, pixels: tuple[int, int]) -> None:
         """Shows the whole plane in this many pixels."""
@@ -280,6 +288,11 @@ class SlicePresenter(KeepsView, Navigation, Display):
         if self._image is not None:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
             self._moved()
+
+    @property
+    def locked_level(self) -> int | None:
+        """The level of the person's choice."""
+        return self._lock
 
     def _measure_coarsest(self, wanted: Sequence[Wanted], done: Callable[[dict[Key, Measure]], None]) -> bool:
         view = self._view(self._index)

@@ -47,16 +47,8 @@ class ThreeViews:
         self.main.changed.disconnect(self._follow)
         self.close()
 
-    def _third(self) -> str:
-        """Of the axes with a slider the current one where it lies in space, else the last that does, else any."""
-        state = self.main.state
-        sliders = [axis for axis in state.axes if axis.role == "slider"]
-        spatial = [axis for axis in sliders if axis.type == "space"] or sliders
-        current = [axis for axis in spatial if axis.name == state.current_axis]
-        return (current or spatial[-1:])[0].name if spatial else ""
-
     def _open(self) -> None:
-        image, third = self.main.image, self._third()
+        image, third = self.main.image, self.main.third_axis
         names = {axis.role: axis.name for axis in self.main.state.axes}
         if image is None or not third:
             return

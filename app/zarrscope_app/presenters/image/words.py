@@ -21,6 +21,9 @@ SECONDS = {
     "d": 86400.0,
 }  # fmt: skip
 MOST_PROPERTIES = 8
+READING_SOLID = "Reading the volume…"
+NO_SOLID = "This picture has no third axis."
+NO_SOLID_OF_KIND = "Only numbers have a maximum: no labels, texts or times."
 PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}
 """What is drawn of complex values."""
 _AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
@@ -52,6 +55,26 @@ def _property(value: Any) -> str:
 def projection_cost(planes: int, chunks: int, nbytes: int) -> str:
     """The cost of a projection: "64 planes: 4,096 chunks, 3.1 GiB to read"."""
     return f"{strings.counted(planes, 'plane')}: {strings.counted(chunks, 'chunk')}, {strings.size(nbytes)} to read"
+
+
+def solid(axes: Sequence[str], level: int, shape: Sequence[int], step: int) -> str:
+    """ "Maximum of z, y, x · level 2 · 64 × 256 × 256"; `step`: every step-th voxel is drawn."""
+    named = ", ".join(strings.clean(axis, 24) for axis in axes)
+    every = f"every {step}th voxel" if step > 3 else ("", "", "every 2nd voxel", "every 3rd voxel")[step]
+    return strings.joined(f"Maximum of {named}", f"level {level}", strings.shape(shape), every)
+
+
+def solid_too_large(nbytes: int) -> str:
+    """Why a volume is not read."""
+    return (
+        f"The coarsest level has {strings.size(nbytes)}, too much for a quick picture. "
+        "Open the image in napari, or add coarser levels."
+    )
+
+
+def not_alike(y: str, x: str) -> str:
+    """Why an image is not laid over another one."""
+    return f"That image has no axes {strings.clean(y, 24)} and {strings.clean(x, 24)}, or no picture."
 
 
 def projection(method: str, axis: str, start: int, stop: int) -> str:

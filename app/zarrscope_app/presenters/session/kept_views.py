@@ -10,13 +10,17 @@ from typing import Any, Protocol
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.stores.address import absolute_address
+from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.saved_view import restore_labels
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
+MOST_SEEN = 12
+"""So many images of a session can be laid over one another without looking for them again."""
 MOST_IMAGES = 200
 """So many images are remembered; those that were shown longest ago are forgotten."""
 
@@ -75,6 +79,17 @@ class KeepsViews:
     """Of a view: how label images are shown that are not found yet."""
     _labels_come = False
     _shown_problem: strings.Problem
+    _seen: tuple[Other, ...] = ()
+
+    @property
+    def seen(self) -> tuple[Other, ...]:
+        """The images that were looked at, the last one first: to be laid over one another."""
+        return self._seen
+
+    def _saw(self, image: Image) -> None:
+        name = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), image.path))
+        before = [other for other in self._seen if other.name != name]
+        self._seen = (Other(name, image), *before)[:MOST_SEEN]
 
     def select(self, path: str) -> None:
         raise NotImplementedError  # Session defines it

@@ -305,6 +305,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
         self._version = found.image.version if found.image is not None else ""
         self.tabs.show(found)
         if found.image is not None and found.has_picture:
+            self._saw(found.image)
             self._labels_come = found.labels is None
             if self._labels_come:
                 self._show_labels(node, found.image)

@@ -1,0 +1,126 @@
+"""Another image laid over the picture, at the same place, as strongly as a person wants to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from psygnal import Signal
+
+from zarrscope.view.image import Image
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.correspondence import Along, axis_like, between, index_like, moved
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.view_models import Rect, Tile
+
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class BlendView:
+    """`name` of the other image, "" for none; `share` 0 (the picture alone) … 1 (the other alone)."""
+
+    name: str = ""
+    share: float = HALF
+    share_text: str = ""
+    """ "50 %"."""
+    sentence: str = ""
+    """Why it cannot be laid over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """An image that can be laid over another one, and where it was seen: "cells.zarr ▸ 0"."""
+
+    name: str
+    image: Image
+
+
+class Blend:
+    """`show` lays an image over the picture of `main`, None takes it away."""
+
+    changed = Signal()
+    painted = Signal()
+
+    def __init__(self, main: SlicePresenter) -> None:
+        self.main = main
+        self.other = main.companion()
+        self._state = BlendView()
+        self._image: Image | None = None
+        self._ways: tuple[Along, ...] = (Along(), Along())
+        main.changed.connect(self._follow)
+        main.looked.connect(self._follow)
+        self.other.painted.connect(self.painted)
+        self.other.changed.connect(self.painted)
+
+    @property
+    def state(self) -> BlendView:
+        """What to paint beside the picture."""
+        return self._state
+
+    def show(self, other: Other | None) -> None:
+        """Lays another image over the picture, with its own channels and contrast."""
+        self._image = other.image if other is not None else None
+        self.other.clear()
+        share = self._state.share
+        self._state = BlendView(other.name, share, strings.percent(share)) if other is not None else BlendView()
+        if self._image is not None:
+            self.other.set_image(self._image, {})
+            self._follow()
+        self.changed.emit()
+        self.painted.emit()
+
+    def set_share(self, share: float) -> None:
+        """How much of the other image is seen."""
+        share = min(1.0, max(0.0, share))
+        if self._state.name and share != self._state.share:
+            self._state = replace(self._state, share=share, share_text=strings.percent(share))
+            self.changed.emit()
+            self.painted.emit()
+
+    def end(self) -> None:
+        """Takes it away for good."""
+        self.main.changed.disconnect(self._follow)
+        self.main.looked.disconnect(self._follow)
+        self.show(None)
+
+    def _follow(self) -> None:
+        """The other image shows what lies at the place of the picture."""
+        image, main = self._image, self.main
+        if image is None:
+            return
+        if main.image is None or main.state.kind != "image":
+            self.show(None)
+            return
+        shown = {axis.role: axis.name for axis in main.state.axes}
+        ways = between(main.image, image, (shown["y"], shown["x"]))
+        if ways is None or self.other.state.kind != "image":
+            self._say(words.not_alike(shown["y"], shown["x"]))
+            return
+        self._ways = ways
+        self._say("")
+        y, x = (image.axes[axis_like(image, shown[role])].name for role in ("y", "x"))
+        self.other.show(y, x)
+        for number, axis in enumerate(main.image.axes):
+            at = axis_like(image, axis.name)
+            if at >= 0 and number != main.image.channel_axis:
+                self.other.move(at, index_like(main.image, image, axis.name, main.index[number]))
+        if min(main.painted_pixels) > 0:
+            self.other.viewport(moved(main.visible_rect, *ways), main.painted_pixels)
+
+    def _say(self, sentence: str) -> None:
+        if sentence != self._state.sentence:
+            self._state = replace(self._state, sentence=sentence)
+            self.changed.emit()
+
+    # ------------------------------------------------------------------ painting
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles of the other image, to be painted as one layer of the opacity `state.share`, each at `place`."""
+        return self.other.frame.tiles if self._state.name and not self._state.sentence else ()
+
+    def place(self, rect: Rect) -> Rect:
+        """Where a rectangle of the other image lies in the picture."""
+        down, across = self._ways
+        back = [Along(1 / way.factor, -way.shift / way.factor) for way in (down, across)]
+        return moved(rect, back[0], back[1])

@@ -1,0 +1,95 @@
+"""Where a place of one image lies in another: by names and units of axes, or by index where a unit is missing. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zarrscope.view.image import Image
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.composition import unit_of
+from zarrscope_app.presenters.image.view_models import Rect
+from zarrscope_app.presenters.image.words import METRES, SECONDS
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """An axis of the finest level: `step` and `start` (of the middle of index 0) in metres or seconds, `measure` which
+    of them; "" where the file does not say, then it counts indices."""
+
+    step: float = 1.0
+    start: float = 0.0
+    measure: str = ""
+
+
+@dataclass(frozen=True)
+class Along:
+    """From coordinates of one image's axis to those of another's, pixel i spanning i … i+1: factor x v + shift."""
+
+    factor: float = 1.0
+    shift: float = 0.0
+
+    def __call__(self, value: float) -> float:
+        return self.factor * value + self.shift
+
+
+def ruler(image: Image, axis: int) -> Ruler:
+    """How an axis of an image is measured."""
+    level, symbol = image.levels[0], strings.unit(unit_of(image, axis))
+    for measure, table in (("length", METRES), ("time", SECONDS)):
+        if symbol in table:
+            step, start = level.scale[axis] * table[symbol], level.translation[axis] * table[symbol]
+            if math.isfinite(start) and math.isfinite(step) and step > 0:
+                return Ruler(step, start, measure)
+    return Ruler()
+
+
+def along(source: Ruler, target: Ruler) -> Along:
+    """Between two axes."""
+    if not source.measure or source.measure != target.measure:
+        return Along()
+    factor = source.step / target.step
+    # A middle of a pixel lies half a pixel behind its edge, in either image.
+    return Along(factor, (source.start - target.start - source.step / 2) / target.step + 0.5)
+
+
+def axis_like(image: Image, name: str) -> int:
+    """The axis of this name, whatever the case of its letters; -1 for none."""
+    return next((i for i, axis in enumerate(image.axes) if axis.name.lower() == name.lower()), -1)
+
+
+def between(source: Image, target: Image, names: Sequence[str]) -> tuple[Along, ...] | None:
+    """For each of some axes of `source`; None where `target` lacks one."""
+    found = []
+    for name in names:
+        here, there = axis_like(source, name), axis_like(target, name)
+        if here < 0 or there < 0:
+            return None
+        found.append(along(ruler(source, here), ruler(target, there)))
+    return tuple(found)
+
+
+def moved(rect: Rect, down: Along, across: Along) -> Rect:
+    """A rectangle of a plane in another image's plane."""
+    return down(rect[0]), across(rect[1]), down(rect[2]), across(rect[3])
+
+
+def index_like(source: Image, target: Image, name: str, index: int) -> int:
+    """The index of `target` that holds the middle of one of `source`, clipped to what is there; -1 without the axis."""
+    ways = between(source, target, (name,))
+    if ways is None:
+        return -1
+    last = target.shape[axis_like(target, name)] - 1
+    return min(max(0, math.floor(ways[0](index + 0.5) + 1e-6)), last)  # a middle may lie on an edge
+
+
+def level_like(source: Image, level: int, target: Image, name: str) -> int:
+    """The level of `target` whose pixels are nearest in size to those of a level of `source`, along an axis."""
+    here, there = axis_like(source, name), axis_like(target, name)
+    if here < 0 or there < 0:
+        return 0
+    ratio = along(ruler(source, here), ruler(target, there)).factor
+    wanted = source.levels[level].factors[here] * ratio
+    sizes = [at.factors[there] for at in target.levels]
+    return min(range(len(sizes)), key=lambda k: abs(math.log(sizes[k] / wanted)) if wanted > 0 else k)

@@ -1,0 +1,47 @@
+"""Menus that are filled as they open: places of late, and what is open in this window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qtpy.QtWidgets import QMenu
+
+from zarrscope_app.presenters import Workspace
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.image.linking import shared_link
+
+from .menus import Menus
+from .text import literal, tip
+
+
+def fill_recent(menu: QMenu, workspace: Workspace, open_place: Callable[[str], None]) -> None:
+    """The places opened of late, newest first, and the way to forget them."""
+    menu.clear()
+    for place in workspace.recent:
+        action = menu.addAction(literal(place.label))
+        assert action is not None
+        action.setToolTip(tip(place.url))
+        action.triggered.connect(lambda _=False, url=place.url: open_place(url))
+    menu.addSeparator()
+    clear = menu.addAction(LABELS["clear-recent"])
+    assert clear is not None
+    clear.setEnabled(bool(workspace.recent))
+    clear.triggered.connect(workspace.clear_recent)
+
+
+def fill_sessions(menus: Menus, workspace: Workspace) -> None:
+    """What belongs to windows, and what is open in this one."""
+    menu = menus.menus["window"]
+    menu.clear()
+    menu.addAction(menus.actions["new-window"])
+    linked = menus.actions["link"]
+    linked.setCheckable(True)
+    linked.setChecked(shared_link().linked)
+    menu.addAction(linked)
+    menu.addSeparator()
+    for session in workspace.sessions:
+        action = menu.addAction(literal(session.state.title))
+        assert action is not None
+        action.setCheckable(True)
+        action.setChecked(session is workspace.current)
+        action.triggered.connect(lambda _=False, session=session: workspace.bring(session))

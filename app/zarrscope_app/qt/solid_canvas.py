@@ -1,0 +1,165 @@
+"""The picture in three dimensions, painted as the presenter draws it: dragging turns, the wheel goes nearer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QPointF, QRect, QRectF, Qt, Signal
+from qtpy.QtGui import QColor, QImage, QPainter
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from zarrscope_app.presenters import SlicePresenter
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.image.solid import STEP, Solid
+
+from .text import tip
+from .theme import Role, image_background, quiet
+
+_DEGREES_PER_PIXEL = 0.4
+_MOST_PIXELS = 1000
+"""Along a side: a larger picture is stretched."""
+_ZOOM_STEP = 1.25
+_KEYS = {
+    Qt.Key.Key_Left: (-STEP, 0.0),
+    Qt.Key.Key_Right: (STEP, 0.0),
+    Qt.Key.Key_Up: (0.0, -STEP),
+    Qt.Key.Key_Down: (0.0, STEP),
+}
+
+
+class SolidCanvas(QWidget):
+    """`attach` a slice presenter, or None; `changed` when it was opened or closed."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.solid: Solid | None = None
+        self._open = False
+        self._image: QImage | None = None
+        self._rgb: object = None
+        self._pressed: QPointF | None = None
+        self.setAccessibleName(LABELS["solid"])
+        self.setToolTip(tip(LABELS["solid-gestures"]))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(160, 120)
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+
+    def attach(self, presenter: SlicePresenter | None) -> None:
+        """Show another presenter's image; closed at first."""
+        if self.solid is not None:
+            self.solid.changed.disconnect(self._changed)
+            self.solid.end()
+        self.solid = Solid(presenter) if presenter is not None else None
+        if self.solid is not None:
+            self.solid.changed.connect(self._changed)
+        self._changed()
+
+    def toggle(self) -> None:
+        """Open it, or go back to the plane."""
+        if self.solid is not None:
+            self.solid.toggle()
+
+    @property
+    def is_open(self) -> bool:
+        """It is on show in place of the plane."""
+        return self.solid is not None and self.solid.state.open
+
+    def _changed(self) -> None:
+        rgb = self.solid.state.rgb if self.solid is not None else None
+        if rgb is not self._rgb:
+            self._rgb = rgb
+            self._image = None
+            if rgb is not None:
+                image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
+                self._image = image.convertToFormat(QImage.Format.Format_RGB32)
+        self.update()
+        if self.is_open != self._open:
+            self._open = self.is_open
+            self.changed.emit()
+
+    def _tell_size(self) -> None:
+        if self.solid is not None and self.is_open:
+            ratio = self.devicePixelRatioF()
+            ratio = min(ratio, _MOST_PIXELS / max(1, self.width(), self.height()))
+            self.solid.resize((round(self.height() * ratio), round(self.width() * ratio)))
+
+    # ---------------------------------------------------------------- painting
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), image_background(self.palette()))
+        if self.solid is None:
+            return
+        state = self.solid.state
+        if self._image is not None:
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+            painter.drawImage(self.rect(), self._image)
+        ink = quiet(self.palette(), 0.95)
+        if state.sentence:
+            painter.setPen(ink)
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(self.rect().adjusted(24, 0, -24, 0), flags, state.sentence)
+        if state.text:
+            self._tell(painter, state.text, ink)
+
+    def _tell(self, painter: QPainter, text: str, ink: QColor) -> None:
+        metrics = self.fontMetrics()
+        said = metrics.elidedText(text, Qt.TextElideMode.ElideRight, self.width() - 40)
+        box = QRect(12, 12, metrics.horizontalAdvance(said) + 16, metrics.height() + 8)
+        veil = QColor(self.palette().color(Role.Window))
+        veil.setAlpha(190)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(veil)
+        painter.drawRoundedRect(QRectF(box), 4, 4)
+        painter.setPen(ink)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
+
+    # ---------------------------------------------------------------- gestures
+    def resizeEvent(self, event: Any) -> None:
+        self._tell_size()
+
+    def showEvent(self, event: Any) -> None:
+        self._tell_size()
+
+    def mousePressEvent(self, event: Any) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: Any) -> None:
+        if self._pressed is not None and self.solid is not None:
+            moved, self._pressed = event.position() - self._pressed, event.position()
+            self.solid.turn(moved.x() * _DEGREES_PER_PIXEL, moved.y() * _DEGREES_PER_PIXEL)
+
+    def mouseReleaseEvent(self, event: Any) -> None:
+        self._pressed = None
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+
+    def mouseDoubleClickEvent(self, event: Any) -> None:
+        if self.solid is not None:
+            self.solid.fit()
+
+    def wheelEvent(self, event: Any) -> None:
+        self.zoom_by(_ZOOM_STEP ** (event.angleDelta().y() / 120))
+        event.accept()
+
+    def zoom_by(self, factor: float) -> None:
+        """Nearer, or farther."""
+        if self.solid is not None:
+            self.solid.zoom_by(factor)
+
+    def fit(self) -> None:
+        """The whole of it, from the front."""
+        if self.solid is not None:
+            self.solid.fit()
+
+    def keyPressEvent(self, event: Any) -> None:
+        if event.key() in _KEYS and self.solid is not None and not event.modifiers():
+            self.solid.turn(*_KEYS[event.key()])
+        elif event.key() == Qt.Key.Key_Escape and self.is_open:
+            self.toggle()
+        else:
+            super().keyPressEvent(event)

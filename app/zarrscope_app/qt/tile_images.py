@@ -1,0 +1,104 @@
+"""Tiles as Qt draws them: converted once each, enlarged as one picture, laid over another picture as one layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from qtpy.QtCore import QRect, QRectF, QSize
+from qtpy.QtGui import QImage, QPainter
+
+from zarrscope_app.presenters import Tile
+
+Kept = dict[tuple[int, int, int], tuple[int, QImage]]
+"""By the key of a tile: its version, and the picture of that."""
+
+
+def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]]) -> QImage:
+    """The picture of a tile that has one, as it was `kept` or made anew."""
+    held = kept.get(tile.key)
+    if held is not None and held[0] == tile.version:
+        return held[1]
+    rgb = tile.rgb
+    assert rgb is not None
+    image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
+    # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
+    # the array may go.
+    made: QImage = image.convertToFormat(QImage.Format.Format_RGB32)
+    return made
+
+
+def as_layer(
+    places: Sequence[tuple[Tile, QRectF]], kept: Kept, size: QSize, ratio: float, smooth: bool
+) -> tuple[QImage, Kept]:
+    """Tiles at their places in a picture that is clear elsewhere, and what is to be kept of them."""
+    layer = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
+    layer.setDevicePixelRatio(ratio)
+    layer.fill(0)
+    window = QRect(0, 0, size.width(), size.height())
+    seen: Kept = {}
+    inner = QPainter(layer)
+    for tile, place in places:
+        if tile.rgb is None or not tile.rgb.size or not place.intersects(QRectF(window)):
+            continue
+        image = converted(tile, kept)
+        seen[tile.key] = (tile.version, image)
+        target = rounded(place)
+        inner.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooth or target.width() < image.width())
+        blit(inner, image, target, window)
+    inner.end()
+    return layer, seen
+
+
+def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], window: QRect) -> None:
+    """Draw enlarged tiles as one picture: smoothed one by one they would show their edges. The pixels in sight are put
+    side by side as large as the finest tile has them, with one more around, and enlarged together."""
+    sx = max(image.width() / target.width() for image, target in tiles)
+    sy = max(image.height() / target.height() for image, target in tiles)
+    hull = QRect()
+    for _, target in tiles:
+        hull = hull.united(target)
+    shown = hull.intersected(window.adjusted(-int(2 / sx) - 1, -int(2 / sy) - 1, int(2 / sx) + 1, int(2 / sy) + 1))
+    # From a pixel's edge to a pixel's edge, or the picture would creep while it is dragged.
+    left, top = int((shown.left() - hull.left()) * sx), int((shown.top() - hull.top()) * sy)
+    width = math.ceil((shown.right() + 1 - hull.left()) * sx) - left
+    height = math.ceil((shown.bottom() + 1 - hull.top()) * sy) - top
+    if width < 1 or height < 1:
+        return
+    together = QImage(width, height, QImage.Format.Format_ARGB32_Premultiplied)
+    together.fill(0)
+    inner = QPainter(together)
+    for image, target in tiles:
+        place = QRectF(
+            (target.left() - hull.left()) * sx - left,
+            (target.top() - hull.top()) * sy - top,
+            target.width() * sx,
+            target.height() * sy,
+        )
+        inner.drawImage(rounded(place), image)
+    inner.end()
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
+    painter.drawImage(QRectF(hull.left() + left / sx, hull.top() + top / sy, width / sx, height / sy), together)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+
+
+def rounded(place: QRectF) -> QRect:
+    left, top = round(place.left()), round(place.top())
+    return QRect(left, top, max(1, round(place.right()) - left), max(1, round(place.bottom()) - top))
+
+
+def blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:
+    """Draw `image` over `target`, but only the source pixels that land in `window`: far zoomed in, a tile is many
+    windows wide, and Qt would walk all of it."""
+    if target.width() <= 2 * window.width() and target.height() <= 2 * window.height():
+        painter.drawImage(target, image)
+        return
+    shown = target.intersected(window)
+    sx, sy = image.width() / target.width(), image.height() / target.height()
+    left, top = int((shown.left() - target.left()) * sx), int((shown.top() - target.top()) * sy)
+    right = min(image.width(), int((shown.right() + 1 - target.left()) * sx) + 1)
+    bottom = min(image.height(), int((shown.bottom() + 1 - target.top()) * sy) + 1)
+    part = QRectF(left, top, right - left, bottom - top)
+    painter.drawImage(
+        QRectF(target.left() + left / sx, target.top() + top / sy, part.width() / sx, part.height() / sy), image, part
+    )

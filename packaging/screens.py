@@ -1,0 +1,125 @@
+"""Pictures of the window: every tab of the places named, in the light or in the dark.
+
+    python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--dark] [--size 1200x800]
+
+A file for each place and tab that fits it: `cells.ome.zarr-chunks-dark.png`. A place may be a view (`zarrscope:…`).
+`QT_SCALE_FACTOR=2` shows a screen of twice the dots. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qtpy.QtWidgets import QApplication
+
+    from zarrscope_app.qt.window import Window
+
+PATIENCE = 20.0
+"""Seconds until a place that is still being read is pictured as it is."""
+REST = 0.4
+"""Seconds without anything new: then the window is taken to be whole."""
+
+
+def paint_dark(application: QApplication) -> None:
+    """The desktop's dark colours, or ours where the toolkit has no word for them."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtGui import QColor, QPalette
+
+    hints: Any = application.styleHints()
+    scheme = getattr(getattr(Qt, "ColorScheme", None), "Dark", None)
+    if scheme is not None and hasattr(hints, "setColorScheme"):
+        hints.setColorScheme(scheme)
+        application.processEvents()
+        if application.palette().color(QPalette.ColorRole.Window).lightness() < 128:
+            return
+    palette = QPalette(QColor(45, 45, 48))
+    palette.setColor(QPalette.ColorRole.Base, QColor(30, 30, 32))
+    palette.setColor(QPalette.ColorRole.Highlight, QColor(60, 120, 200))
+    application.setPalette(palette)
+
+
+def rest(application: QApplication, busy: Callable[[], bool]) -> None:
+    """Lets the window work until nothing is under way."""
+    end = time.monotonic() + PATIENCE
+    calm = time.monotonic()
+    while time.monotonic() < end and time.monotonic() - calm < REST:
+        application.processEvents()
+        time.sleep(0.01)
+        if busy():
+            calm = time.monotonic()
+
+
+def busy(window: Window) -> bool:
+    """Whether the session in front is still opening, painting, listing or running a job."""
+    session = window.workspace.current
+    if session is None:
+        return False
+    state = session.state
+    overview = session.tabs.presenters["overview"].state
+    return bool(
+        state.status.value == "opening"
+        or state.selecting
+        or session.slice.frame.loading
+        or any(cell.rgb is None and not cell.sentence for cell in overview.cells)
+        or session.jobs.running
+    )
+
+
+def picture(window: Window, file: Path) -> None:
+    """What stands on the screen."""
+    grabbed = window.grab()
+    if not grabbed.save(str(file)):
+        raise OSError(f"{file} cannot be written")
+    print(file)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("url", nargs="+")
+    parser.add_argument("--tabs", default="", help="ids of tabs, with commas between; all that fit")
+    parser.add_argument("--dark", action="store_true")
+    parser.add_argument("--size", default="1200x800")
+    asked = parser.parse_args()
+
+    from qtpy.QtWidgets import QApplication
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    application: Any = QApplication.instance() or QApplication(sys.argv[:1])
+    if asked.dark:
+        paint_dark(application)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    wide, _, high = asked.size.partition("x")
+    look = "dark" if asked.dark else "light"
+    for url in asked.url:
+        window = Window(Forgetful())
+        window.resize(int(wide), int(high))
+        window.show()
+        window.open(url)
+        rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # mypy does not type the default of a lambda
+        session = window.workspace.current
+        assert session is not None
+        name = re.sub(r"[^\w.]+", "-", url.split("://")[-1].rstrip("/").rpartition("/")[2])[:60]
+        for tab in session.state.tabs:
+            if not tab.enabled or (asked.tabs and tab.id not in asked.tabs.split(",")):
+                continue
+            session.set_tab(tab.id)
+            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
+            picture(window, asked.folder / f"{name}-{tab.id}-{look}.png")
+        window.close()
+        window.deleteLater()
+        application.processEvents()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
