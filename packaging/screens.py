@@ -62,12 +62,13 @@ def busy(window: Window) -> bool:
     if session is None:
         return False
     state = session.state
-    overview = session.tabs.presenters["overview"].state
+    overview, chunks = (session.tabs.presenters[id].state for id in ("overview", "chunks"))
     return bool(
         state.status.value == "opening"
         or state.selecting
         or session.slice.frame.loading
         or any(cell.rgb is None and not cell.sentence for cell in overview.cells)
+        or (state.tab == "chunks" and chunks.cells is None and not chunks.sentence)
         or session.jobs.running
     )
 

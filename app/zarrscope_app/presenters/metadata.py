@@ -13,6 +13,7 @@ from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.view_models import ratio
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import Info, Item, as_text
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -33,9 +34,9 @@ def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
     if not inventory.known or inventory.nbytes is None:
         return strings.UNKNOWN
     least = "" if inventory.complete else "at least "
-    ratio = f", {strings.short(nbytes / inventory.nbytes)} to 1" if inventory.nbytes and inventory.complete else ""
+    packed = f", {ratio(nbytes, inventory.nbytes)}" if inventory.nbytes and inventory.complete else ""
     there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, kind)}"
-    return f"{least}{strings.size(inventory.nbytes)}{ratio}; {least}{there}"
+    return f"{least}{strings.size(inventory.nbytes)}{packed}; {least}{there}"
 
 
 class MetadataPresenter:

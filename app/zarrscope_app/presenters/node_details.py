@@ -62,6 +62,8 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     found: tuple[Member, ...] = ()
     try:
         collection = find_collection(node)
+        if collection is not None and collection.kind == "plate":
+            icon = "plate"
         if node.kind == "group" and collection is not None and collection.members is None:
             found = tuple(members(node, collection))
         image = default_image(node)
@@ -72,7 +74,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
             _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
             labels = None if hierarchy.store.remote else labels_of(hierarchy, image)
             if node.kind == "group":
-                icon = "labels" if image.is_label else "image" if find_images(node) else ""
+                icon = icon or ("labels" if image.is_label else "image" if find_images(node) else "")
     except ZarrscopeError as error:
         warnings.append(strings.problem(error).headline)
         image = None
@@ -83,6 +85,13 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     return NodeDetails(
         hierarchy, node, info, image, labels, icon, passable, collection=collection, members=found, fallback=fallback
     )
+
+
+def axis_names(image: Image | None, array: Array) -> tuple[str, ...]:
+    """What the axes of an array are called in every view: as the image has them, or as the array says."""
+    if image is not None and len(image.axes) == array.ndim:
+        return tuple(axis.name for axis in image.axes)
+    return tuple(name or f"axis {i}" for i, name in enumerate(array.dimension_names or (None,) * array.ndim))
 
 
 def labels_of(hierarchy: Hierarchy, image: Image) -> dict[str, Image | None]:

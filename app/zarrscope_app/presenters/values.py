@@ -14,7 +14,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.node_details import NodeDetails, axis_names
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -78,6 +78,7 @@ class ValuesPresenter:
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
         self._format = NUMBER_FORMATS[0]
+        self._names: tuple[str, ...] = ()
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._ticket: Ticket | None = None
         self.clear()
@@ -89,13 +90,17 @@ class ValuesPresenter:
         node = details.node
         assert node is not None
         assert node.kind == "array", "the view is one of arrays"
-        self.show_array(node, details.image.plane if details.image is not None else (-1, -1))
+        self.show_array(
+            node, details.image.plane if details.image is not None else (-1, -1), axis_names(details.image, node)
+        )
 
     def show_nothing(self, sentence: str = "") -> None:
         self.clear(sentence)
 
-    def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1)) -> None:
-        """The table of an array; its problem when it cannot be decoded. `plane`: the axes of its picture."""
+    def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1), names: tuple[str, ...] = ()) -> None:
+        """The table of an array; its problem when it cannot be decoded. `plane`: the axes of its picture; `names`: of
+        all axes."""
+        self._names = names or axis_names(None, array)
         problem = array.problem
         if problem is not None:
             self._show(None, strings.problem(problem).headline)
@@ -121,8 +126,7 @@ class ValuesPresenter:
         self._notify.soon()
 
     def _name(self, axis: int) -> str:
-        names = self._array.dimension_names if self._array is not None else None
-        return strings.clean(names[axis] or f"axis {axis}", 40) if names else f"axis {axis}"
+        return strings.clean(self._names[axis], 40) if axis < len(self._names) else f"axis {axis}"
 
     @property
     def state(self) -> Table:

@@ -21,7 +21,7 @@ from zarrscope_app.presenters.image.blending import Blend
 
 from .text import tip
 from .theme import Role, image_background, mix, quiet, warning
-from .tile_images import Kept, as_layer, blit, converted, smooth_together
+from .tile_images import Kept, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
 
 _ZOOM_STEP = 1.25
 _SETTLE_MS = 120
@@ -210,6 +210,7 @@ class ImageCanvas(QWidget):
         window = QRectF(self.rect())
         marked: list[tuple[Tile, QRect]] = []
         enlarged: list[tuple[QImage, QRect]] = []
+        signs: list[tuple[TileState, Rect]] = []
         for tile in frame.tiles:
             place = self.to_widget(tile.rect)
             if not place.intersects(window):
@@ -224,8 +225,11 @@ class ImageCanvas(QWidget):
                 max(1, round(place.bottom()) - round(place.top())),
             )
             if tile.rgb is not None and tile.rgb.size:
-                image = converted(tile, self._images)
-                seen[tile.key] = (tile.version, image)
+                bare = shows_bare(tile, target)
+                image = converted(tile, self._images, bare)
+                seen[tile.key] = (version_of(tile, bare), image)
+                if bare:
+                    signs += tile.marks
                 shrunken = target.width() < image.width() * 0.98
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
                 if smooth and target.width() > image.width():
@@ -236,6 +240,10 @@ class ImageCanvas(QWidget):
                 marked.append((tile, target))
         if enlarged:
             smooth_together(painter, enlarged, self.rect())
+        origin = self.to_widget((0.0, 0.0, 0.0, 0.0)).topLeft()
+        for state, rect in signs:
+            if (area := self.to_widget(rect).intersected(window)).isValid():
+                draw_sign(painter, state, area, origin)
         for tile, target in marked:
             self._mark(painter, tile.state, target.intersected(self.rect()))
         self._images = seen

@@ -37,7 +37,7 @@ from zarrscope_app.presenters.node_description import Item
 from .text import Label
 from .theme import icon, mix, quiet, warning
 
-_LARGEST, _SMALLEST = 40.0, 8.0
+_LARGEST, _SMALLEST = 96.0, 8.0
 """Pixels along a side of a cell."""
 _PATTERNS = {
     ABSENT: Qt.BrushStyle.Dense7Pattern,
@@ -249,7 +249,16 @@ class ChunksPane(QWidget):
         self.check.setVisible(chosen is not None)
         self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
         used = [] if state.cells is None else np.unique(state.cells).tolist()
-        self.legend.setText("   ".join(f"{_SIGNS[code]} {LEGEND[code]}" for code in used))
+        accent = self.palette().highlight().color()
+        inks = {PRESENT: accent, PARTLY: accent, LOADING: accent, FAILED: warning(self.palette())}
+        told = (
+            f"<span style='color: {inks[code].name()}'>{_SIGNS[code]}</span> {LEGEND[code]}"
+            if code in inks
+            else f"{_SIGNS[code]} {LEGEND[code]}"
+            for code in used
+        )
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend.setText(" &nbsp; ".join(told))
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]

@@ -38,7 +38,7 @@ from zarrscope_app.qt.follow import follow
 
 from .chunks import fill
 from .text import Label, literal, tip
-from .theme import current_palette, fixed_font, icon, quiet
+from .theme import current_palette, fixed_font, icon, link_color, quiet
 
 _ROWS = 100_000
 """Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
@@ -150,7 +150,8 @@ class ValuesPane(QWidget):
         self._fixed = QHBoxLayout()
         self._spins: dict[str, QSpinBox] = {}
         self._parts: list[QWidget] = []
-        top.addLayout(self._fixed, 1)
+        top.addLayout(self._fixed)
+        top.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
@@ -206,7 +207,6 @@ class ValuesPane(QWidget):
                 self._fixed.addWidget(spin)
                 self._spins[name] = spin
                 self._parts += [title, spin]
-            self._fixed.addStretch(1)
         for name, index, length in state.fixed:
             spin = self._spins[name]
             spin.blockSignals(True)
@@ -294,9 +294,10 @@ class InfoPane(QWidget):
         if state.snippets:
             parts.append(f"<h4>{LABELS['code-title']}</h4>")
         for snippet in state.snippets:
-            link = f" &nbsp; <a href='{_COPY}{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
+            style = f"style='color: {link_color(current_palette()).name()}'"
+            link = f" &nbsp; <a {style} href='{_COPY}{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
             told = (
-                f"<pre>{escape(snippet.text)}</pre>"
+                f"<pre style='white-space: pre-wrap'>{escape(snippet.text)}</pre>"
                 if snippet.text
                 else f"<p style='color:{dim}'>{escape(snippet.why)}</p>"
             )
@@ -305,7 +306,7 @@ class InfoPane(QWidget):
         if self.documents.isChecked():
             self._presenter.load_documents()
             for key, text in state.documents:
-                parts.append(f"<h4>{escape(key)}</h4><pre>{escape(text)}</pre>")
+                parts.append(f"<h4>{escape(key)}</h4><pre style='white-space: pre-wrap'>{escape(text)}</pre>")
         html = "".join(parts)
         bar = self.text.verticalScrollBar()
         if html != self._html:
@@ -350,10 +351,12 @@ class ProblemsPane(QWidget):
         self.list.setWordWrap(True)
         self.list.setAccessibleName(TITLES["problems"])
         self.list.itemActivated.connect(self._activated)
+        self.list.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
         column.addWidget(self.list, 1)
+        column.addStretch()
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:
         """Show the problems of another session."""
@@ -369,6 +372,7 @@ class ProblemsPane(QWidget):
         if self._presenter.items == self._shown:
             return
         self._shown = self._presenter.items
+        self.list.setVisible(bool(self._shown))
         self.list.clear()
         for found in self._presenter.items:
             item = QTreeWidgetItem([found.headline])

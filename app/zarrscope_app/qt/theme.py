@@ -73,6 +73,11 @@ def warning(palette: QPalette) -> QColor:
     return QColor(255, 150, 110) if is_dark(palette) else QColor(176, 56, 16)
 
 
+def link_color(palette: QPalette) -> QColor:
+    """The colour of a link: some desktops have one dark blue for light and dark alike."""
+    return QColor(110, 170, 255) if is_dark(palette) else palette.color(Role.Link)
+
+
 def added(palette: QPalette) -> QColor:
     """The colour of a line added in a diff."""
     return QColor(120, 210, 140) if is_dark(palette) else QColor(16, 112, 48)

@@ -4,28 +4,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from qtpy.QtCore import QRect, QRectF, QSize
-from qtpy.QtGui import QImage, QPainter
+import numpy as np
+from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from qtpy.QtGui import QBrush, QColor, QImage, QPainter
 
-from zarrscope_app.presenters import Tile
+from zarrscope.view.render import pattern
+from zarrscope_app.presenters import Tile, TileState
+from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
+
+ENLARGED = 3
+"""So many dots of the screen to a pixel, and signs are drawn in dots."""
 
 Kept = dict[tuple[int, int, int], tuple[int, QImage]]
 """By the key of a tile: its version, and the picture of that."""
 
 
-def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]]) -> QImage:
-    """The picture of a tile that has one, as it was `kept` or made anew."""
+def version_of(tile: Tile, bare: bool) -> int:
+    """What is kept of a tile: with its signs, or without them."""
+    return -tile.version - 1 if bare else tile.version
+
+
+def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]], bare: bool = False) -> QImage:
+    """The picture of a tile that has one, as it was `kept` or made anew; `bare`: without signs."""
     held = kept.get(tile.key)
-    if held is not None and held[0] == tile.version:
+    if held is not None and held[0] == version_of(tile, bare):
         return held[1]
-    rgb = tile.rgb
+    rgb = tile.bare if bare else tile.rgb
     assert rgb is not None
     image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
     # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
     # the array may go.
     made: QImage = image.convertToFormat(QImage.Format.Format_RGB32)
     return made
+
+
+def shows_bare(tile: Tile, target: QRect) -> bool:
+    """Whether its pixels are so large on the screen that signs of their size would be taken for data."""
+    return tile.bare is not None and target.width() >= ENLARGED * tile.bare.shape[1]
+
+
+def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF) -> None:
+    """The sign of what is not there, in dots of the screen; it stays in its place while the picture is dragged."""
+    painter.setBrushOrigin(origin)
+    if state is TileState.FILL:
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)
+        painter.fillRect(area, _dots())
+        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
+        return
+    failed = state is TileState.FAILED
+    painter.fillRect(area, QColor(GREY, GREY, GREY))
+    hatch = Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern
+    painter.fillRect(area, QBrush(QColor(*SIGN) if failed else QColor(150, 150, 150), hatch))
+
+
+@lru_cache(maxsize=1)
+def _dots() -> QBrush:
+    image = QImage(12, 12, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(0)
+    for y, x in np.argwhere(pattern("fill", 12, 12)).tolist():
+        image.setPixelColor(x, y, QColor(DOT, DOT, DOT))
+    return QBrush(image)
 
 
 def as_layer(

@@ -35,10 +35,11 @@ from zarrscope_app.presenters.chunks.view_models import (
     Chosen,
     ChunkMap,
     counts,
+    ratio,
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import Item
-from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.node_details import NodeDetails, axis_names
 
 if TYPE_CHECKING:
     from zarrscope.model.selection import ChunkIndex
@@ -55,6 +56,8 @@ class ChunksPresenter:
 
     changed = Signal()
 
+    _names: tuple[str, ...] = ()
+    """Of the axes."""
     _shape: tuple[int, ...]
     """Of the finest level, in which the picture's indices count."""
 
@@ -74,6 +77,7 @@ class ChunksPresenter:
             found = ((node.path, node),) if node is not None and node.kind == "array" else ()
         self._set(found, "")
         self._shape = found[0][1].shape if found else ()
+        self._names = axis_names(image, found[0][1]) if found else ()
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid
@@ -164,9 +168,7 @@ class ChunksPresenter:
             self.look()
 
     def _name(self, axis: int) -> str:
-        array = self._array
-        names = array.dimension_names if array is not None else None
-        return strings.clean((names[axis] if names is not None else None) or f"axis {axis}", 24)
+        return strings.clean(self._names[axis], 24) if axis < len(self._names) else f"axis {axis}"
 
     def show(self, row_axis: str, column_axis: str) -> None:
         """Other axes; equal names swap."""
@@ -296,8 +298,8 @@ class ChunksPresenter:
         stored = "no: it reads as the fill value" if size is None else "yes" if size >= 0 else strings.UNKNOWN
         items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
         if size is not None and size >= 0:
-            ratio = f", {strings.short(nbytes / size)} to 1" if size else ""
-            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{ratio}"))
+            packed = f", {ratio(nbytes, size)}" if size else ""
+            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
         held = ", ".join(
             f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
             for axis, (start, stop) in enumerate(spans)

@@ -63,6 +63,11 @@ class ChunkMap:
     chosen_cell: tuple[int, int] | None = None
 
 
+def ratio(nbytes: int, stored: int) -> str:
+    """ "1.76 to 1": how much smaller values are stored than they are."""
+    return f"{strings.short(float(f'{nbytes / stored:.3g}'))} to 1"
+
+
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
@@ -74,14 +79,14 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     if inventory.absent:
         items.append(Item("Not stored", f"{strings.count(inventory.absent)}, which read as the fill value"))
     if inventory.nbytes is not None:
-        told = f"{strings.size(inventory.nbytes)} for {strings.size(array.nbytes)} of values"
+        items.append(Item("Size", f"{strings.size(inventory.nbytes)} for {strings.size(array.nbytes)} of values"))
         if inventory.nbytes:
-            told += f", {strings.short(array.nbytes / inventory.nbytes)} to 1"
-        items.append(Item("Size", told))
+            items.append(Item("Ratio", ratio(array.nbytes, inventory.nbytes)))
     spread = inventory.spread()
     if spread is not None:
         smallest, median, largest = map(strings.size, spread)
-        items.append(Item(f"Each {kind}", f"{smallest} to {largest}, half of them below {median}"))
+        alike = spread[0] == spread[-1]
+        items.append(Item(f"Each {kind}", smallest if alike else f"{smallest} to {largest}, half below {median}"))
     if inventory.outside:
         items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which nobody reads"))
     return tuple(items)

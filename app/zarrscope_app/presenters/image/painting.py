@@ -92,6 +92,15 @@ class Mark:
 
 
 @dataclass(frozen=True, eq=False)
+class Bare:
+    """A picture without its signs: where it is much enlarged they are drawn larger than its pixels, or they would be
+    taken for data."""
+
+    picture: Picture
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Assembled:
     plane: Plane
     marks: tuple[Mark, ...]
@@ -178,8 +187,8 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
 
 def paint(
     planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
-) -> tuple[Picture, dict[Key, Measure]]:
-    """Paints a tile, and measures the channels that have no limits yet."""
+) -> tuple[Picture, dict[Key, Measure], Bare | None]:
+    """Paints a tile, and measures the channels that have no limits yet; what it is without its signs is told, too."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []
@@ -201,7 +210,9 @@ def paint(
         plane = planes.get(key)
         if plane is not None:
             picture = overlay(picture, label.picture(plane), label.opacity)
-    return sign(picture, [mark for mark in marks if settings.dots or mark.state != "fill"]), found
+    signs = tuple(mark for mark in marks if settings.dots or mark.state != "fill")
+    bare = Bare(picture.copy(), signs) if signs else None
+    return sign(picture, signs), found, bare
 
 
 def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:

@@ -23,6 +23,7 @@ from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import (
+    Bare,
     DisplaySettings,
     Key,
     Mark,
@@ -36,7 +37,7 @@ from zarrscope_app.presenters.image.painting import (
     preview,
 )
 from zarrscope_app.presenters.image.tile_geometry import Index, Place, Source, Tiling
-from zarrscope_app.presenters.image.view_models import Tile, TileState
+from zarrscope_app.presenters.image.view_models import Rect, Tile, TileState
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -54,6 +55,9 @@ class Plan:
     stamp: Hashable
     layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
     sources: tuple[Source, ...]
+
+
+_Painted = tuple[Picture, dict[Key, Measure], Bare | None, dict[Key, Plane], dict[Key, tuple[Mark, ...]]]
 
 
 @dataclass(eq=False)
@@ -76,6 +80,8 @@ class _Tile:
     """Chunks still to come: (source, array, index)."""
     parts: dict[Key, Any] = field(default_factory=dict)
     rgb: Picture | None = None
+    bare: Bare | None = None
+    """`rgb` without signs, where it has some."""
     drawn: Place | None = None
     """The place that `rgb` is a picture of: a smaller one than `place` while more of the tile comes into sight."""
     version: int = 0
@@ -279,6 +285,7 @@ class TileManager:
                     tile.rgb, tile.version, tile.settings, tile.sharp, tile.shown = (
                         picture, self._versions, settings, False, None,
                     )  # fmt: skip
+                    tile.bare = None
             if outcome.error is None and self._settings != settings:
                 self._draw_preview()
             self._repaint()
@@ -300,7 +307,7 @@ class TileManager:
         if not known and not parts:
             return
 
-        def work() -> tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]:
+        def work() -> _Painted:
             planes, marks = dict(known), dict(signs)
             for key, (part, pieces) in parts.items():
                 if key[0] == "channel":
@@ -311,12 +318,9 @@ class TileManager:
                     planes[key] = fit_labels(assemble(part, pieces), part, tiling, place)
                     marks[key] = ()
             drawn = [m for key in keys for m in marks.get(key, ())]
-            picture, found = paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), settings)
-            return picture, found, planes, marks
+            return (*paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), settings), planes, marks)
 
-        def done(
-            outcome: JobResult[tuple[Picture, dict[Key, Measure], dict[Key, Plane], dict[Key, tuple[Mark, ...]]]],
-        ) -> None:
+        def done(outcome: JobResult[_Painted]) -> None:
             tile.job = None
             if outcome.error is not None:
                 tile.errors[("picture", 0)] = (strings.problem(outcome.error).headline, False)
@@ -324,7 +328,7 @@ class TileManager:
                 self._painted()
                 return
             assert outcome.value is not None
-            picture, found, tile.planes, tile.marks = outcome.value
+            picture, found, bare, tile.planes, tile.marks = outcome.value
             for key in keys:
                 tile.pieces.pop(key, None)
             if found:
@@ -339,7 +343,7 @@ class TileManager:
                     True,
                     None,
                 )
-                tile.sharp, tile.drawn = True, place
+                tile.sharp, tile.drawn, tile.bare = True, place, bare
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
             self._painted()
@@ -441,9 +445,22 @@ class TileManager:
                 state, sentence = TileState.FILL, tile.fills[keys[0]]
         place = tile.drawn or tile.place
         rect = tile.tiling.sheet.rect(place.y0, place.x0, place.y1, place.x1)
-        made = Tile(tile.key, tile.version, tile.key[0], rect, state, tile.rgb, sentence)
+        made = Tile(tile.key, tile.version, tile.key[0], rect, state, tile.rgb, sentence, *_bare(tile, rect))
         tile.shown = made if tile.fresh else None
         return made
+
+
+def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileState, Rect], ...]]:
+    """The picture without signs, and where they belong in the plane."""
+    if tile.bare is None:
+        return None, ()
+    height, width = tile.bare.picture.shape[:2]
+    down, across = (rect[2] - rect[0]) / height, (rect[3] - rect[1]) / width
+    y, x = rect[:2]
+    return tile.bare.picture, tuple(
+        (TileState(mark.state), (y + mark.y0 * down, x + mark.x0 * across, y + mark.y1 * down, x + mark.x1 * across))
+        for mark in tile.bare.marks
+    )
 
 
 def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:

@@ -44,6 +44,10 @@ class Tile:
     rgb: npt.NDArray[np.uint8] | None
     """(h, w, 3), to be stretched over `rect`; C-contiguous. None: nothing to show yet."""
     sentence: str = ""
+    bare: npt.NDArray[np.uint8] | None = None
+    """`rgb` without the signs, where there are some: for a host that draws them larger than pixels."""
+    marks: tuple[tuple[TileState, Rect], ...] = ()
+    """Where signs belong over `bare`, in the plane."""
 
 
 @dataclass(frozen=True)

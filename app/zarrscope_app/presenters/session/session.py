@@ -420,7 +420,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
             self._offers(),
             unsaved,
             strings.joined(
-                self.slice.state.level_text if len(self.slice.state.levels) > 1 else "",
+                self.slice.state.level_text if len(self.slice.state.levels) > 1 and self.tabs.front == "image" else "",
                 frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading),
                 f"✎ {unsaved}" if unsaved else "",
             ),
