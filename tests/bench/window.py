@@ -100,9 +100,7 @@ def plate(settings: Settings) -> Path:
         for row, letter in enumerate(rows):
             for column in range(1, columns + 1):
                 path = f"{letter}/{column}"
-                hierarchy.create_group(
-                    f"/{path}", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}}
-                )
+                hierarchy.create_group(f"/{path}", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
                 levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0]}]}]
                 axes = [{"name": name, "type": "space"} for name in "yx"]
                 about = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}

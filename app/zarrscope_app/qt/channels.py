@@ -37,6 +37,7 @@ class ChannelsPanel(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumWidth(208)
+        self.setAccessibleName(LABELS["channels"])
         inside = QWidget()
         self.setWidget(inside)
         self._column = QVBoxLayout(inside)

@@ -297,7 +297,7 @@ class InfoPane(QWidget):
             style = f"style='color: {link_color(current_palette()).name()}'"
             link = f" &nbsp; <a {style} href='{_COPY}{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
             told = (
-                f"<pre style='white-space: pre-wrap'>{escape(snippet.text)}</pre>"
+                f"<pre style='white-space: pre-wrap;'>{escape(snippet.text)}</pre>"
                 if snippet.text
                 else f"<p style='color:{dim}'>{escape(snippet.why)}</p>"
             )
@@ -306,7 +306,7 @@ class InfoPane(QWidget):
         if self.documents.isChecked():
             self._presenter.load_documents()
             for key, text in state.documents:
-                parts.append(f"<h4>{escape(key)}</h4><pre style='white-space: pre-wrap'>{escape(text)}</pre>")
+                parts.append(f"<h4>{escape(key)}</h4><pre style='white-space: pre-wrap;'>{escape(text)}</pre>")
         html = "".join(parts)
         bar = self.text.verticalScrollBar()
         if html != self._html:

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QPlainTextEdit, QSizePolicy, QTabWidget, QVBoxLayout,
 
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import VIEWS, Post, Session, View
+from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.views import text_of, widget_factory
 from zarrscope_app.qt.follow import follow
 
@@ -65,6 +66,7 @@ class ViewTabs(QTabWidget):
         self._attached: set[str] = set()
         self.pages: dict[str, Any] = {}
         self.setDocumentMode(True)
+        self.setAccessibleName(LABELS["views"])
         self.currentChanged.connect(self._room_for_current)
         for view in VIEWS:
             if view.id in self._built_in:

@@ -82,6 +82,7 @@ class Window(QMainWindow):
         self.workspace.changed.connect(self._workspace_changed)
         self._restore_geometry()
         self._workspace_changed()
+        self.address.line.setFocus()  # the keyboard's first step is to say what to open
 
     # ---------------------------------------------------------------- parts
     def _build(self) -> None:
@@ -320,6 +321,7 @@ class Window(QMainWindow):
         elif self._session is not None:
             perform(self._session, id)
             if id == "edit":
+                self.tabs.show_views()  # what is not on the screen takes no focus
                 self.form.focus_form()
 
     def keyPressEvent(self, event: Any) -> None:

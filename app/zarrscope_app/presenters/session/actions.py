@@ -44,6 +44,13 @@ def _lighten(picture: SlicePresenter, by: float) -> None:
             picture.set_levels(number, channel.lo, channel.lo + (channel.hi - channel.lo) / by)
 
 
+def _turn_to(session: Session, by: int) -> None:
+    """The next tab that fits the node, or the one before."""
+    tabs = [tab.id for tab in session.state.tabs if tab.enabled]
+    if session.state.tab in tabs:
+        session.set_tab(tabs[(tabs.index(session.state.tab) + by) % len(tabs)])
+
+
 def check_or_stop(session: Session) -> None:
     """Checks the selected node; stops a check that runs, and goes on with one that was stopped."""
     session.set_tab("problems")
@@ -92,6 +99,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "last": lambda s: _to_end(s.slice, last=True),
     "next-axis": lambda s: s.slice.choose_axis(1),
     "previous-axis": lambda s: s.slice.choose_axis(-1),
+    "next-tab": lambda s: _turn_to(s, 1),
+    "previous-tab": lambda s: _turn_to(s, -1),
     "back": lambda s: s.back(),
     "forward": lambda s: s.forward(),
 }

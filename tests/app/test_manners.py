@@ -1,0 +1,226 @@
+"""What a person expects of a desktop: every control has a name, small screens suffice, and so does the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from qtpy import QtTest
+from qtpy.QtCore import QMimeData, Qt
+from qtpy.QtGui import QPalette
+from qtpy.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollBar,
+    QTabBar,
+    QTextBrowser,
+    QWidget,
+)
+
+from contracts.journeys import Shelf, labelled_image, small_image
+from qt_robot import QtRobot
+from zarrscope_app.presenters import SessionStatus
+from zarrscope_app.presenters.commands import COMMANDS, MENUS, command
+
+QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
+CONTROLS = (
+    QAbstractButton, QAbstractItemView, QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit,
+    QTextBrowser,
+)  # fmt: skip
+PARTS = (QComboBox, QTabBar, QAbstractSpinBox, QLineEdit)
+"""Their own parts speak for them."""
+ALT, CTRL, SHIFT = (
+    Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,
+)  # fmt: skip
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    made = Shelf()
+    labelled_image(made)
+    return made
+
+
+@pytest.fixture
+def robot(qtbot: Any, shelf: Shelf) -> Iterator[QtRobot]:
+    made = QtRobot(qtbot)
+    made.open(shelf.address)
+    made.session.select("/image")
+    made.wait(lambda: made.session.slice.state.kind == "image", "the picture")
+    yield made
+    made.close()
+
+
+def tabs(robot: QtRobot) -> Iterator[str]:
+    """Brings each tab that fits to the front."""
+    for tab in robot.session.state.tabs:
+        if tab.enabled:
+            robot.session.set_tab(tab.id)
+            robot.wait(lambda id=tab.id: robot.window.tabs.currentWidget() is robot.window.tabs.pages[id], tab.id)  # type: ignore[misc]  # mypy does not type the default of a lambda
+            yield tab.id
+
+
+def said(widget: QWidget) -> str:
+    """What a screen reader says of a control."""
+    return widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
+
+
+def test_every_control_has_a_name(robot: QtRobot) -> None:
+    robot.window.run("blend")
+    nameless = set()
+    for tab in tabs(robot):
+        for widget in robot.window.findChildren(QWidget):
+            inside = any(
+                isinstance(above, QComboBox | QTabBar | QAbstractSpinBox | QLineEdit) for above in _above(widget)
+            )
+            if not widget.isVisible() or inside or isinstance(widget, QScrollBar | QLabel):
+                continue
+            takes_keys = widget.focusPolicy() != Qt.FocusPolicy.NoFocus and type(widget).__module__.startswith("zarr")
+            if (isinstance(widget, CONTROLS) or takes_keys) and not said(widget).strip():
+                nameless.add(f"{tab}: {type(widget).__name__} {widget.toolTip()} in {type(widget.parent()).__name__}")
+    assert not nameless
+
+
+def _above(widget: QWidget) -> Iterator[Any]:
+    above = widget.parent()
+    while above is not None:
+        yield above
+        above = above.parent()
+
+
+def test_the_window_fits_a_small_screen(robot: QtRobot) -> None:
+    """900 x 600 points: a screen of 1,800 x 1,200 dots at 200 %, too."""
+    robot.window.run("blend")
+    robot.window.run("three-views")
+    robot.window.resize(900, 600)
+    for tab in tabs(robot):
+        QApplication.processEvents()
+        least = robot.window.minimumSizeHint()
+        assert (least.width() <= 900, least.height() <= 600) == (True, True), f"{tab} needs {least}"
+    assert (robot.window.width(), robot.window.height()) == (900, 600)
+
+
+def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
+    robot = QtRobot(qtbot)
+
+    def press(key: Qt.Key, held: Any = Qt.KeyboardModifier.NoModifier) -> None:
+        QTest.keyClick(QApplication.focusWidget() or robot.window, key, held)
+        QApplication.processEvents()
+
+    def write(text: str) -> None:
+        QTest.keyClicks(QApplication.focusWidget(), text)
+
+    robot.wait(robot.window.isActiveWindow, "the window in front")
+    press(Qt.Key.Key_L, CTRL)
+    assert robot.window.address.line.hasFocus()
+    write(shelf.address)
+    press(Qt.Key.Key_Return)
+    robot.wait(lambda: robot.window.workspace.current is not None, "the place")
+    session = robot.window.workspace.current
+    assert session is not None
+    robot.session, picture = session, session.slice
+    robot.wait(lambda: "image" in robot.rows(), "the tree")
+    press(Qt.Key.Key_F, CTRL)
+    press(Qt.Key.Key_Escape)
+    assert robot.window.tree.view.hasFocus()
+    press(Qt.Key.Key_Down)
+    robot.wait(lambda: picture.state.kind == "image", "the picture")
+    press(Qt.Key.Key_Return)
+    assert robot.window.image.canvas.hasFocus()
+    # Another plane, one channel, its contrast, a place typed.
+    before = picture.index
+    press(Qt.Key.Key_Right)
+    assert picture.index != before
+    write("1")
+    assert not picture.state.channels[0].visible
+    write("1")
+    write("g")
+    write("0")
+    press(Qt.Key.Key_Return)
+    assert picture.index == before
+    robot.window.image.canvas.setFocus()
+    write("c")
+    assert QApplication.focusWidget() is not robot.window.image.canvas
+    write("7")
+    press(Qt.Key.Key_Return)
+    assert picture.state.channels[0].lo == 7
+    # Back and forward, from tab to tab, and into the form.
+    press(Qt.Key.Key_Left, ALT)
+    robot.wait(lambda: session.state.path == "/" and not session.state.selecting, "the node before")
+    press(Qt.Key.Key_Right, ALT)
+    robot.wait(lambda: session.state.path == "/image" and picture.state.kind == "image", "the picture again")
+    robot.wait(lambda: session.state.tab == "image", "its tab")
+    for tab in ("attributes", "chunks", "info", "problems", "image"):
+        press(Qt.Key.Key_PageDown, CTRL)
+        robot.wait(lambda tab=tab: session.state.tab == tab, tab)  # type: ignore[misc]  # mypy does not type the default of a lambda
+    robot.window.image.canvas.setFocus()
+    write("e")
+    robot.wait(lambda: session.state.tab == "attributes", "the form")
+    assert robot.window.form.isAncestorOf(QApplication.focusWidget())
+    robot.close()
+
+
+def test_menus_and_keys_are_those_of_a_desktop(robot: QtRobot) -> None:
+    assert [title.replace("&", "") for _, title in MENUS] == ["File", "Edit", "View", "Node", "Window", "Help"]
+    wanted = {
+        "open-file": "Ctrl+O", "open-folder": "Ctrl+Shift+O", "open-url": "Ctrl+U", "close": "Ctrl+W", "save": "Ctrl+S",
+        "quit": "Ctrl+Q", "refresh": "F5", "undo": "Ctrl+Z", "redo": "Ctrl+Shift+Z", "find": "Ctrl+F",
+        "rename-node": "F2", "transpose": "Ctrl+T", "roll": "Ctrl+E", "fit": "Ctrl+R", "copy-image": "Ctrl+Shift+S",
+        "smooth": "I", "auto": "A", "alone": "S", "step-forward": "Right", "next-axis": "Down",
+    }  # fmt: skip
+    for id, keys in wanted.items():
+        assert keys in command(id).keys, id
+    assert not [found.id for found in COMMANDS if {"Del", "Delete", "Backspace"} & set(found.keys)]
+    taken = [key for found in COMMANDS for key in found.keys]
+    assert len(taken) == len(set(taken)), "one key, one command"
+
+
+def test_several_places_are_dropped_and_each_has_its_root(robot: QtRobot, tmp_path: Any) -> None:
+    other = Shelf()
+    small_image(other)
+    data = QMimeData()
+    data.setText(f"{other.address}\n")
+
+    class Drop:
+        def mimeData(self) -> QMimeData:
+            return data
+
+        def acceptProposedAction(self) -> None:
+            pass
+
+    first = robot.session
+    robot.window.dropEvent(Drop())
+    second = robot.window.workspace.current
+    assert second is not None
+    robot.wait(lambda: second.state.status is SessionStatus.READY, "the other place")
+    assert robot.window.workspace.sessions == (first, second)
+    menu = robot.window.menus.menus["window"]
+    menu.aboutToShow.emit()
+    assert [a.text() for a in menu.actions() if a.isCheckable() and a.text() != command("link").label] == [
+        first.state.title,
+        second.state.title,
+    ]
+
+
+def test_the_picture_is_copied_and_icons_follow_the_palette(robot: QtRobot) -> None:
+    robot.wait(robot.session.slice._is_whole, "the picture")
+    robot.window.run("copy-image")
+    image = QApplication.clipboard().image()
+    assert image.width() >= robot.window.image.canvas.width()
+    back = robot.window.image.canvas.grab().toImage().pixelColor(2, 2)
+    dark = QPalette(QApplication.palette())
+    for role, color in (
+        (QPalette.ColorRole.Window, Qt.GlobalColor.black),
+        (QPalette.ColorRole.WindowText, Qt.GlobalColor.white),
+    ):
+        dark.setColor(role, color)
+    robot.window.image.canvas.setPalette(dark)
+    assert robot.window.image.canvas.grab().toImage().pixelColor(2, 2) != back or back.lightness() < 128
