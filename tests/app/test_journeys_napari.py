@@ -147,6 +147,7 @@ class TestNapari(Journeys):
             "url": shelf.address,
             "path": "/image",
             "contrast_range": (0, 255),
+            "channel": 0,
         }
 
 

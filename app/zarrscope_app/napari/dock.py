@@ -9,10 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QEvent, QSize, QTimer
-from qtpy.QtGui import QCloseEvent, QColor, QPalette
+from qtpy.QtGui import QCloseEvent, QColor, QDragEnterEvent, QDropEvent, QPalette
 from qtpy.QtWidgets import (
+    QFileDialog,
     QHBoxLayout,
     QLineEdit,
+    QMenu,
     QPushButton,
     QSplitter,
     QVBoxLayout,
@@ -25,17 +27,20 @@ from zarrscope.stores.address import absolute_address
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.layers import as_napari, insert
+from zarrscope_app.napari.painting import Painting
 from zarrscope_app.napari.planes import source_of, views_of, watch
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
+from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS, MENU
 from zarrscope_app.presenters.layers import NO_LAYER, Layer, Layers, foreign_layer, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
-from zarrscope_app.qt.text import Label
+from zarrscope_app.qt.jobs_bar import JobsBar
+from zarrscope_app.qt.text import Label, tip
 from zarrscope_app.qt.theme import follow
 from zarrscope_app.qt.tree import TreePane
 from zarrscope_app.qt.views import ViewTabs
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     import napari
 
 TITLE = "Zarr explorer"
-VIEWS_SHOWN = ("attributes", "info")
+VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
 """Views that the dock shows of those that are built in: the picture is napari's."""
 PAINT_MS = 10
 """Enough for Qt to have drawn what was added: it waits 5 ms for more to draw."""
@@ -72,10 +77,15 @@ class Explorer(QWidget):
         self._sessions: list[Session] = []
         """The same, for when Qt has deleted the dock with napari's window."""
         self.destroyed.connect(partial(_close_all, self._sessions))
+        self._said = ""
+        """What became of the last thing that was done with layers."""
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
+        self.address.setAcceptDrops(False)  # the whole dock takes drops, to open them
+        self.setAcceptDrops(True)
+        self.browse = self._browse_button()
         self.facts = Label()
         self.facts.setWordWrap(True)
         self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
@@ -104,15 +114,25 @@ class Explorer(QWidget):
         split.setOrientation(split.orientation().Vertical)
         split.addWidget(self.tree)
         split.addWidget(self.tabs)
+        self._owner = shared().owner(self.bridge.post)
+        self.painting = Painting(napari_viewer, self._owner, self.tell, self)
+        self.jobs_bar = JobsBar()
+        self.jobs_bar.attach(self.painting.edits.jobs)
+        self.menu = self._layers_button()
         column = QVBoxLayout(self)
-        column.addWidget(self.address)
+        line = QHBoxLayout()
+        line.addWidget(self.address, 1)
+        line.addWidget(self.browse)
+        column.addLayout(line)
         column.addWidget(self.facts)
         for button in (self.retry, *self.offers.values()):
             column.addWidget(button)
         column.addWidget(split, 1)
         column.addWidget(self.chooser)
+        column.addWidget(self.jobs_bar)
         row = QHBoxLayout()
-        row.addWidget(self.button)
+        row.addWidget(self.button, 1)
+        row.addWidget(self.menu)
         column.addLayout(row)
         self.setMinimumWidth(320)
         # napari's style sheet has no colour for every second row.
@@ -121,7 +141,6 @@ class Explorer(QWidget):
         assert header is not None
         header.resizeSection(0, 170)
         self.form.view.setIndentation(10)
-        self._owner = shared().owner(self.bridge.post)
         self._owner.fetch(_import_early, lambda _: None, Priority.IDLE)
         self._waiting: list[Layer] = []
         self._next = QTimer(self)
@@ -133,6 +152,56 @@ class Explorer(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(340, 640)
+
+    def _browse_button(self) -> QPushButton:
+        button, menu = QPushButton(LABELS["browse"]), QMenu(self)
+        for name, ask in (("open-folder", self._browse_folder), ("open-file", self._browse_file)):
+            action = menu.addAction(command(name).label)
+            assert action is not None
+            action.triggered.connect(ask)
+        button.setMenu(menu)
+        return button
+
+    def _layers_button(self) -> QPushButton:
+        acts = {"paint-labels": self.painting.paint, "write-labels": lambda: self.painting.write(self.session)}
+        button, menu = QPushButton(MENU), QMenu(self)
+        menu.setToolTipsVisible(True)
+        for found in LAYER_COMMANDS:
+            action = menu.addAction(found.label)
+            assert action is not None
+            action.setToolTip(tip(found.explanation))
+            action.triggered.connect(partial(_without_state, acts[found.id]))
+        button.setMenu(menu)
+        return button
+
+    def _browse_folder(self) -> None:
+        self._open_chosen(QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"]))
+
+    def _browse_file(self) -> None:
+        self._open_chosen(QFileDialog.getOpenFileName(self, LABELS["open-file-title"])[0])
+
+    def _open_chosen(self, path: str) -> None:
+        if path:
+            self.open(path)
+
+    def tell(self, sentence: str) -> None:
+        """Says in the dock what became of something that was done with layers."""
+        self._said = sentence
+        self._show()
+
+    def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
+        mime = event.mimeData() if event is not None else None
+        if event is not None and mime is not None and event.source() is None and (mime.hasUrls() or mime.hasText()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent | None) -> None:
+        mime = event.mimeData() if event is not None else None
+        if event is None or mime is None:
+            return
+        places = [url.toLocalFile() or url.toString() for url in mime.urls()] or mime.text().splitlines()
+        for place in [place.strip() for place in places if place.strip()][:1]:
+            event.acceptProposedAction()
+            self.open(place)
 
     def _follow_theme(self, _: object = None) -> None:
         """napari colours by style sheet and leaves the palette alone: our icons and quiet texts read the palette."""
@@ -160,6 +229,7 @@ class Explorer(QWidget):
         """
         found = target_of(target, path)
         self._drop()
+        self._said = ""
         self._held = found.held
         self.address.setText(public(found.url))
         session = self.session = Session(
@@ -180,14 +250,14 @@ class Explorer(QWidget):
     def _show(self) -> None:
         unread = self.planes.unread.sentence
         if self.session is None:
-            self.facts.setText(unread)
+            self.facts.setText(unread or self._said)
             self.retry.setVisible(bool(unread))
             return
         self.tabs.show_views()
         state = self.session.state
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
-        self.facts.setText(state.sentence or unread or facts)
+        self.facts.setText(state.sentence or unread or self._said or facts)
         self.retry.setVisible(bool(unread) or state.retry)
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
@@ -237,6 +307,7 @@ class Explorer(QWidget):
 
     def _select(self, path: str) -> None:
         self.chooser.clear()
+        self._said = ""
         if self.session is not None:
             self.session.select(path)
 
@@ -259,6 +330,7 @@ class Explorer(QWidget):
         """Adds the layers of the selected node, or of the chosen image, read in the background. Failures are shown
         above the tree."""
         if self.session is not None:
+            self._said = ""
             self.facts.setText(strings.LOADING)
             self.layers.add(self.session, self._add, self._choose, self.chooser.choice)
 
@@ -335,6 +407,11 @@ def _close_all(sessions: list[Session], _: object = None) -> None:
     """Closes them; edits that are not saved are kept in their files."""
     while sessions:
         sessions.pop().close()
+
+
+def _without_state(act: Any, _: bool = False) -> None:
+    """What a menu entry does; Qt tells whether it is checked, too."""
+    act()
 
 
 def _forget(listeners: set[int], name: int, _: object = None) -> None:

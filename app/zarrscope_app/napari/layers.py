@@ -29,6 +29,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
         arguments["contrast_limits"] = layer.contrast
         # napari has no such argument: planes.Watch sets it on the layer.
         arguments["metadata"]["zarrscope"]["contrast_range"] = layer.contrast_range
+        arguments["metadata"]["zarrscope"]["channel"] = layer.channel
         arguments["blending"] = "additive"
         arguments["gamma"] = layer.gamma
         if layer.color is not None:

@@ -18,6 +18,7 @@ from psygnal import Signal
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
 from zarrscope.ome.metadata import Channel
 from zarrscope.runtime.threads import JobResult, shared
+from zarrscope.view.editable import EditableView
 from zarrscope.view.image import Image, Level, default_window, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
@@ -62,6 +63,8 @@ class Layer:
     visible: bool
     affine: np.ndarray[Any, Any] | None = None
     """What is to be applied after scale and translation, such as a rotation: a homogeneous matrix."""
+    channel: int | None = None
+    """Which channel of the image it shows; None for labels."""
     color: tuple[int, int, int] | None = None
     gamma: float = 1.0
     opacity: float | None = None
@@ -179,6 +182,8 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
     data = tuple(_view(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
     if kind == "image" and dtype.kind in "cmM":
         warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
+    if kind == "labels" and len(data) == 1:
+        data = (EditableView.of(data[0]),)  # viewers paint into labels of one level
     contrast, reach = _contrast(image.channels[number or 0], data) if kind == "image" else (None, None)
     matrix, unsaid = matrix_of(place, kept, fixed)
     return Layer(
@@ -190,6 +195,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
         tuple(finest.translation[i] for i in kept),
         tuple(image.axes[i].unit or "pixel" for i in kept),
         affine=matrix,
+        channel=number,
         contrast=contrast,
         contrast_range=reach,
         label_properties={value: dict(said) for value, said in image.label_properties.items() if _holds(dtype, value)},

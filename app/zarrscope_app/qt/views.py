@@ -77,10 +77,10 @@ class ViewTabs(QTabWidget):
         self.addTab(self.pages[view.id], literal(view.title))
 
     def _room_for_current(self) -> None:
-        """The window makes room for the tab in front, not for the widest of all."""
+        """The window makes room for the tab in front, not for the widest of all; a dock is as wide as it is."""
         for place, page in enumerate(self.pages.values()):
             front = QSizePolicy.Policy.Preferred if place == self.currentIndex() else QSizePolicy.Policy.Ignored
-            page.setSizePolicy(front, front)
+            page.setSizePolicy(QSizePolicy.Policy.Ignored if self._only else front, front)
 
     def attach(self, session: Session | None) -> None:
         """Show another session's views."""

@@ -14,6 +14,8 @@ anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata al
 
     convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 where it is, no chunk touched (upgrading.py)
 
+patching.py writes edited elements of an image into its levels.
+
 levels.py and pyramids.py say which levels an image gets, downsampling.py what their elements are, rebuilding.py how an
 image in use gets them.
 
@@ -25,6 +27,7 @@ for a node's, says which plan that is, and goes when all is verified.
 
 from zarrscope.convert.copying import Progress, Result, run
 from zarrscope.convert.levels import Pyramid
+from zarrscope.convert.patching import Patch, plan_patch, write_patch
 from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
 from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
 from zarrscope.convert.upgrading import plan_upgrade, upgrade
@@ -33,15 +36,18 @@ __all__ = [
     "JOURNAL",
     "Loss",
     "NodePlan",
+    "Patch",
     "Plan",
     "Progress",
     "Pyramid",
     "Rebuild",
     "Result",
     "plan",
+    "plan_patch",
     "plan_rebuild",
     "plan_upgrade",
     "rebuild",
     "run",
     "upgrade",
+    "write_patch",
 ]

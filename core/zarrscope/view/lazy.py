@@ -110,7 +110,11 @@ class LazyView(Computing):
                 layout += [] if isinstance(chosen, int) else [axis]
                 if _is_list(item) and _apart(items):  # numpy's rule: then its axis comes first
                     layout = [layout.pop(), *layout]
-        return LazyView(self._array, tuple(axes), self._shown, tuple(layout))
+        return self._like(tuple(axes), self._shown, tuple(layout))
+
+    def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
+        """Another view of the same."""
+        return LazyView(self._array, axes, shown, layout)
 
     def _filled(self, items: list[Any]) -> list[Any]:
         """An item for each axis, and the new ones."""
@@ -142,7 +146,7 @@ class LazyView(Computing):
         wanted = tuple(reversed(range(self.ndim))) if not order else tuple(int(i) % self.ndim for i in order)
         if sorted(wanted) != list(range(self.ndim)):
             raise ValueError(f"axes {order} do not match a view of {self.ndim} axes")
-        return LazyView(self._array, self._axes, self._shown, tuple(self._layout[i] for i in wanted))
+        return self._like(self._axes, self._shown, tuple(self._layout[i] for i in wanted))
 
     @property
     def T(self) -> LazyView:
@@ -157,7 +161,7 @@ class LazyView(Computing):
 
     def mapped(self, dtype: Any, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> LazyView:
         """The same view with `function` of what is read: elementwise, and of values of `dtype`."""
-        return LazyView(self._array, self._axes, (np.dtype(dtype), function), self._layout)
+        return self._like(self._axes, (np.dtype(dtype), function), self._layout)
 
     def astype(self, dtype: Any, **_: Any) -> LazyView:
         """A view whose values are converted after reading."""

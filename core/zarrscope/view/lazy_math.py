@@ -43,6 +43,9 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
 
     @cached_property
     def _dask(self) -> Any:
+        return self._in_dask()
+
+    def _in_dask(self) -> Any:
         da = _dask_array()
         if da is None:
             return None

@@ -1,0 +1,119 @@
+"""Labels that are painted in the viewer and written back into their array.
+
+napari paints labels of one level only. Of several, the finest one is shown in their place, whose data can be painted:
+what is painted lies in memory over what is stored, until somebody writes it and has seen what that means.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from qtpy.QtWidgets import QWidget
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.runtime.threads import Owner
+from zarrscope.view.editable import EditableView
+from zarrscope_app.napari.layers import insert
+from zarrscope_app.napari.planes import source_of, views_of
+from zarrscope_app.napari.preview import PreviewDialog
+from zarrscope_app.presenters import Session, label_edits, strings
+from zarrscope_app.presenters.label_edits import LabelEdits, LabelPlan
+from zarrscope_app.presenters.session.opening import open_place
+
+
+def is_labels(layer: Any) -> bool:
+    """Whether it is a layer of labels of ours."""
+    return layer is not None and type(layer).__name__ == "Labels" and bool(views_of(layer)) and bool(source_of(layer))
+
+
+def is_painted(layer: Any) -> bool:
+    """Whether it holds labels that are not written."""
+    return is_labels(layer) and bool(label_edits.edits_of(layer.data))
+
+
+class Painting:
+    """Of one viewer. `tell(sentence)` is where results and failures are said."""
+
+    def __init__(self, viewer: Any, owner: Owner, tell: Any, parent: QWidget) -> None:
+        self._viewer, self._tell, self._parent = viewer, tell, parent
+        self.edits = LabelEdits(owner)
+        self.dialog: PreviewDialog | None = None
+
+    @property
+    def unsaved(self) -> list[Any]:
+        """Layers whose labels are painted and not written."""
+        return [layer for layer in self._viewer.layers if is_painted(layer)]
+
+    def paint(self) -> Any:
+        """Shows the finest level of the selected labels in their place, ready to be painted; gives the layer."""
+        layer = self._viewer.layers.selection.active
+        if not is_labels(layer):
+            self._tell(label_edits.NOT_LABELS)
+            return None
+        if not isinstance(layer.data, EditableView):
+            try:
+                layer = self._exchanged(layer)
+            except ZarrscopeError as error:
+                self._tell(strings.problem(error).headline)
+                return None
+        self._viewer.layers.selection.active = layer
+        layer.visible = True
+        layer.mode = "paint"
+        return layer
+
+    def _exchanged(self, layer: Any) -> Any:
+        _, arguments, kind = layer.as_layer_data_tuple()
+        layers, name = self._viewer.layers, layer.name
+        data = label_edits.editable_of(views_of(layer)[0], name)
+        insert(self._viewer, data, {**arguments, "multiscale": False, "visible": True}, kind)
+        new = layers[-1]
+        layers.move(len(layers) - 1, layers.index(layer))
+        layers.remove(layer)
+        new.name = name
+        return new
+
+    def write(self, session: Session | None) -> None:
+        """Shows what writing the painted labels of the selected layer means, and does it when the person agrees."""
+        layer = self._viewer.layers.selection.active
+        if not is_labels(layer):
+            self._tell(label_edits.NOT_LABELS)
+        elif not is_painted(layer):
+            self._tell(label_edits.NO_EDITS)
+        else:
+            self._tell(label_edits.LOOKING)
+            source = source_of(layer)
+            opener: Any = open_place
+            if session is not None and session.hierarchy is not None and session.hierarchy.url == source["url"]:
+                opener = partial(
+                    open_place, follow_links=session.follows_links, missing_is_fill=session.missing_is_fill
+                )
+            self.edits.look(source["url"], source["path"], layer.data, layer.name, partial(self._looked, layer), opener)
+
+    def _looked(self, layer: Any, plan: LabelPlan | None, problem: strings.Problem | None) -> None:
+        if plan is None:
+            self._tell(problem.headline if problem is not None else "")
+            return
+        self._tell("")
+        if plan.patch is None:
+            plan.edits.clear(plan.version)
+            self._tell(plan.sentence)
+            return
+        self.dialog = PreviewDialog(
+            label_edits.TITLE,
+            plan.sentence,
+            plan.lines,
+            label_edits.WRITE,
+            partial(self._write, layer, plan),
+            plan.close,
+            self._parent,
+        )
+        self.dialog.open()
+
+    def _write(self, layer: Any, plan: LabelPlan) -> None:
+        self.edits.write(plan, partial(self._written, layer))
+
+    def _written(self, layer: Any, sentence: str, problem: strings.Problem | None) -> None:
+        self._tell(problem.headline if problem is not None else sentence)
+        if layer in self._viewer.layers:
+            layer.refresh()

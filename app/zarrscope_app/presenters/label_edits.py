@@ -1,0 +1,209 @@
+"""Edited labels of a viewer: what writing them back would do, in words, and doing it.
+
+A viewer paints into the data of a layer (zarrscope.view.editable); what it paints stays in memory. `LabelEdits.look`
+reads in the background what is stored there and makes a plan with its lines; `write` carries it out, after which the
+layer has nothing more to write.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from zarrscope.convert import Patch, plan_patch, write_patch
+from zarrscope.errors import NotFound, Refused, TooLarge
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.view.editable import EditableView, Edits
+from zarrscope.view.image import Image, find_images
+from zarrscope.view.loader import shared as chunk_loader
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.layers import PLANE_LIMIT
+from zarrscope_app.presenters.session.opening import open_place
+
+TITLE = "Write edited labels"
+WRITE = "Write"
+LOOKING = "Comparing the edited labels with what is stored…"
+NOTHING = "Nothing differs from what is stored."
+NOT_LABELS = "Select a layer of labels that comes from Zarr."
+NO_EDITS = "Nothing was painted into these labels."
+MOST_LABELS = 8
+"""Labels that are named in a plan."""
+
+
+class Opener(Protocol):
+    """Opens a place for writing."""
+
+    def __call__(self, url: str, mode: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """What writing would do: `sentence` above, `lines` a line each. Nothing is written where there is no `patch`."""
+
+    name: str
+    sentence: str
+    lines: tuple[str, ...]
+    patch: Patch | None
+    edits: Edits
+    version: int
+    """Of the edits, when they were looked at."""
+    hierarchy: Any = None
+
+    def close(self) -> None:
+        """Gives back what was opened for writing."""
+        if self.hierarchy is not None:
+            self.hierarchy.close()
+
+
+def editable_of(view: Any, name: str) -> EditableView:
+    """The finest level of labels as data that can be painted. Raises TooLarge where a viewer would read too much."""
+    plane = 1
+    for n in view.shape[-2:]:
+        plane *= n
+    nbytes = plane * view.dtype.itemsize
+    if nbytes > PLANE_LIMIT:
+        raise TooLarge(
+            f'One plane of "{strings.clean(name)}" takes {strings.size(nbytes)}, and it would be read whole',
+            size=nbytes,
+            limit=PLANE_LIMIT,
+            key=view.array.path,
+            advice="Labels are edited at their finest level, a plane at a time.",
+        )
+    return EditableView.of(view)
+
+
+def edits_of(data: Any) -> Edits | None:
+    """What was painted into the data of a layer; None where they cannot be painted."""
+    return data.edits if isinstance(data, EditableView) else None
+
+
+def unsaved(names: Sequence[str]) -> str:
+    """Which layers hold labels that are not written; "" where none does."""
+    named = ", ".join(f'"{strings.clean(name)}"' for name in names)
+    return f"Edited and not written: {named}." if names else ""
+
+
+def plan_labels(
+    url: str,
+    path: str,
+    view: EditableView,
+    name: str,
+    opener: Opener = open_place,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> LabelPlan:
+    """Opens the place for writing and compares; waits for the store. `path`: the node of the labels.
+
+    Raises ReadOnly, NotFound and Refused, and what opening and reading raise.
+    """
+    edits, version = view.edits, view.edits.version
+    if not edits:
+        raise Refused(NO_EDITS)
+    hierarchy = opener(url, "r+")
+    try:
+        image = _image(hierarchy, path, view.array.path)
+        patch = plan_patch(image, edits, cancelled)
+    except BaseException:
+        hierarchy.close()
+        raise
+    lines = tuple(_lines(patch))
+    if not patch.pieces:
+        hierarchy.close()
+        return LabelPlan(name, NOTHING, lines, None, edits, version)
+    return LabelPlan(name, _sentence(patch, hierarchy.url), lines, patch, edits, version, hierarchy)
+
+
+def _image(hierarchy: Any, path: str, array: str) -> Image:
+    for image in find_images(hierarchy[path]):
+        if image.levels[0].array.path == array:
+            return image
+    raise NotFound(f"{strings.clean(array)} is no longer the finest level of {strings.clean(path)}", key=path)
+
+
+def _sentence(patch: Patch, url: str) -> str:
+    chunks = strings.counted(patch.pieces, "chunk")
+    return f"{_elements(patch.levels[0].elements)} change in {strings.clean(url)}; {chunks} are written anew."
+
+
+def _lines(patch: Patch) -> list[str]:
+    lines = []
+    for level in patch.levels:
+        how = f", from the level above ({level.method})" if level.method else ""
+        chunks = strings.counted(len(level.pieces), "chunk")
+        lines.append(f"{strings.clean(level.path)}: {_elements(level.elements)} in {chunks}{how}")
+        if level.method is None:
+            lines += _labels(patch)
+    lines += [f"{strings.clean(path)} is left as it is: {why}" for path, why in patch.left]
+    return lines
+
+
+def _labels(patch: Patch) -> list[str]:
+    counts: Counter[Any] = Counter()
+    for piece in patch.levels[0].pieces:
+        counts.update(dict(piece.counts))
+    named = [f"    label {label}: {_elements(n)}" for label, n in counts.most_common(MOST_LABELS)]
+    more = len(counts) - MOST_LABELS
+    return [*named, *([f"    … and {strings.counted(more, 'more label')}"] if more > 0 else [])]
+
+
+def _told(patch: Patch) -> str:
+    levels = len(patch.levels) - 1
+    coarser = f", and {strings.counted(levels, 'coarser level')} with them" if levels else ""
+    return f"Written: {_elements(patch.levels[0].elements)} of {strings.clean(patch.levels[0].path)}{coarser}."
+
+
+def _elements(n: int) -> str:
+    return strings.counted(n, "element")
+
+
+class LabelEdits:
+    """Plans and writes edited labels in the background, for one host; `jobs` show how far it is."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self.jobs = JobsPresenter(owner)
+
+    def look(
+        self,
+        url: str,
+        path: str,
+        view: EditableView,
+        name: str,
+        done: Callable[[LabelPlan | None, strings.Problem | None], object],
+        opener: Opener = open_place,
+    ) -> None:
+        """`done(plan, None)`, or `done(None, problem)`."""
+
+        def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
+            return plan_labels(url, path, view, name, opener, cancelled)
+
+        def ended(outcome: JobResult[Any]) -> str:
+            problem = strings.problem(outcome.error, path) if outcome.error is not None else None
+            done(outcome.value, problem)
+            return ""
+
+        self.jobs.run(LOOKING, work, ended)
+
+    def write(self, plan: LabelPlan, done: Callable[[str, strings.Problem | None], object]) -> None:
+        """`done(sentence, None)` when it is written, `done("", problem)` when it is not, or not wholly."""
+        patch = plan.patch
+        assert patch is not None, "there is something to write"
+
+        def work(report: Report, cancelled: Callable[[], bool]) -> str:
+            try:
+                write_patch(patch, lambda part: report(part, plan.name), cancelled)
+            finally:
+                plan.close()
+                for level in patch.levels:
+                    chunk_loader().invalidate(level.array)
+            plan.edits.clear(plan.version)
+            return _told(patch)
+
+        def ended(outcome: JobResult[Any]) -> str:
+            problem = strings.problem(outcome.error, patch.levels[0].path) if outcome.error is not None else None
+            done(outcome.value or "", problem)
+            return str(outcome.value or "")
+
+        self.jobs.run(TITLE, work, ended)

@@ -1,0 +1,30 @@
+"""What can be done with the layers of a viewer beside looking at them: names, and what each is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MENU = "Layers"
+"""The title of the menu."""
+
+
+@dataclass(frozen=True)
+class LayerCommand:
+    """A command on the selected layer, or layers."""
+
+    id: str
+    label: str
+    explanation: str
+
+
+LAYER_COMMANDS = (
+    LayerCommand("paint-labels", "Paint these labels", "Shows the finest level of the selected labels, to be painted."),
+    LayerCommand(
+        "write-labels", "Write painted labels…", "Shows what would be written into which arrays; then writes it."
+    ),
+)
+
+
+def layer_command(id: str) -> LayerCommand:
+    """The command with this `id`. Raises KeyError."""
+    return {found.id: found for found in LAYER_COMMANDS}[id]

@@ -1,0 +1,239 @@
+"""Writes edited elements into an image's finest level and carries them into its coarser ones, where they belong.
+
+    patch = convert.plan_patch(image_of_a_writable_hierarchy, edits)    # reads what is stored there, writes nothing
+    for level in patch.levels: print(level.path, level.elements)
+    convert.write_patch(patch)
+
+Only chunks that hold a changed element are written, each atomically; before, what is stored there is compared with what
+the plan read, and a difference is a Conflict. A coarser level gets the blocks above the edits anew, by the method that
+its stored values were made with, as far as they tell. A level whose shape is no whole part of the one above it is left,
+and `Patch.left` says so. Killed half-way, the finest level is written first, and the same edits planned again are the
+rest of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zarrscope.convert.downsampling import Method, check_method, coarser_shape, downsample
+from zarrscope.errors import Conflict, Refused
+from zarrscope.model.storage import never
+from zarrscope.nodes.array import Array
+from zarrscope.view.editable import Edits
+from zarrscope.view.image import Image
+
+Region = tuple[slice, ...]
+SAMPLED = 16
+"""Blocks of a level that are looked at to find how it was made."""
+
+
+@dataclass(frozen=True)
+class PatchPiece:
+    """Changed elements within one stored chunk (one shard, where there are shards)."""
+
+    region: Region
+    """The smallest box around them."""
+    values: NDArray[Any]
+    elements: int
+    counts: tuple[tuple[Any, int], ...]
+    """(new value, elements that get it)."""
+    stored: bytes
+    """A digest of what was stored in the region."""
+
+
+@dataclass(frozen=True)
+class PatchLevel:
+    """What is written into one level."""
+
+    array: Array
+    pieces: tuple[PatchPiece, ...]
+    method: Method | None = None
+    """How it follows from the level above; None: it is the finest."""
+
+    @property
+    def path(self) -> str:
+        return self.array.path
+
+    @property
+    def elements(self) -> int:
+        """Elements that get another value."""
+        return sum(piece.elements for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The plan. `left`: (path, why) of levels that stay as they are."""
+
+    levels: tuple[PatchLevel, ...]
+    left: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        """Chunks, or shards, that are written."""
+        return sum(len(level.pieces) for level in self.levels)
+
+
+def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never) -> Patch:
+    """Plans to write `edits`, which are of the finest level of `image`; reads what lies around them.
+
+    Raises Refused where the array has another shape or type by now, or it was `cancelled`; BadChunk and Unreadable for
+    what cannot be read.
+    """
+    finest = image.levels[0].array
+    if finest.shape != edits.shape or finest.dtype != edits.dtype:
+        raise Refused(
+            f"{finest.path} has another shape or type than what was edited",
+            store=finest.store.url,
+            key=finest.path,
+            advice="Open it anew; the edits are of the array as it was.",
+        )
+    levels, left = [PatchLevel(finest, tuple(_pieces(finest, edits, cancelled)))], []
+    above, changes = finest, edits
+    for level in image.levels[1:]:
+        array = level.array
+        factors = _factors(above, array)
+        if factors is None:
+            left.append((array.path, "its shape or type is no whole part of the level above"))
+            continue
+        found = list(_blocks(changes, factors, array.shape))
+        method = _method(above, array, found[:SAMPLED], factors)
+        below = Edits(array.shape, array.dtype)
+        for region in found:
+            if cancelled():
+                raise Refused("It was stopped")
+            below.set_region(
+                region, downsample(_edited(above, changes, _finer(region, factors, above)), factors, method)
+            )
+        levels.append(PatchLevel(array, tuple(_pieces(array, below, cancelled)), method))
+        above, changes = array, below
+    return Patch(tuple(levels), tuple(left))
+
+
+def write_patch(
+    patch: Patch, progress: Callable[[float], None] = lambda _: None, cancelled: Callable[[], bool] = never
+) -> int:
+    """Writes it, the finest level first; gives how many elements were written. `cancelled` is asked between chunks.
+
+    Raises Conflict where somebody else changed an element's surroundings meanwhile, Refused when it was cancelled, and
+    what writing raises. What was written until then stays: planning the same edits again gives the rest.
+    """
+    total, done = max(1, patch.pieces), 0
+    for level in patch.levels:
+        for piece in level.pieces:
+            if cancelled():
+                raise Refused(
+                    f"Stopped: {done} of {total} chunks are written", advice="Write the same edits again to finish."
+                )
+            if _digest(np.asarray(level.array[piece.region])) != piece.stored:
+                raise Conflict(
+                    f"{level.path} was changed meanwhile where it was edited",
+                    store=level.array.store.url,
+                    key=level.path,
+                    advice=f"{done} of {total} chunks are written. Look at the plan again: it compares anew.",
+                )
+            level.array[piece.region] = piece.values
+            done += 1
+            progress(done / total)
+    return sum(level.elements for level in patch.levels)
+
+
+# ---------------------------------------------------------------------- pieces
+def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterator[PatchPiece]:
+    """What is to be written of one level, a piece for each stored chunk that changes."""
+    edges = [array.metadata.grid.edges(axis, n) for axis, n in enumerate(array.shape)]
+    boxes: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for block in edits.blocks:
+        for place, box in _within_chunks(block.region, edges):
+            before = boxes.get(place)
+            boxes[place] = box if before is None else [
+                (min(a, c), max(b, d)) for (a, b), (c, d) in zip(before, box, strict=True)
+            ]  # fmt: skip
+    for place in sorted(boxes):
+        if cancelled():
+            raise Refused("It was stopped")
+        region = tuple(slice(lo, hi) for lo, hi in boxes[place])
+        stored = np.asarray(array[region])
+        new = edits.over(tuple(range(part.start, part.stop) for part in region), stored)
+        changed = stored != new
+        if not changed.any():
+            continue
+        inner = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(changed))
+        outer = tuple(slice(p.start + i.start, p.start + i.stop) for p, i in zip(region, inner, strict=True))
+        kinds, counts = np.unique(new[changed], return_counts=True)
+        told = tuple(zip(kinds.tolist(), counts.tolist(), strict=True))
+        yield PatchPiece(outer, np.ascontiguousarray(new[inner]), int(changed.sum()), told, _digest(stored[inner]))
+
+
+def _within_chunks(region: Region, edges: list[Any]) -> Iterator[tuple[tuple[int, ...], list[tuple[int, int]]]]:
+    """(place of a chunk, the part of it that a region covers)."""
+    spans = []
+    for part, along in zip(region, edges, strict=True):
+        spans.append(range(along.chunk_of(part.start), along.chunk_of(part.stop - 1) + 1))
+    for place in product(*spans):
+        box = []
+        for part, along, chunk in zip(region, edges, place, strict=True):
+            begin, end = along.span(chunk)
+            box.append((max(begin, part.start), min(end, part.stop)))
+        yield place, box
+
+
+def _digest(values: NDArray[Any]) -> bytes:
+    return blake2b(np.ascontiguousarray(values).tobytes(), digest_size=16).digest()
+
+
+# ---------------------------------------------------------------------- coarser levels
+def _factors(above: Array, array: Array) -> tuple[int, ...] | None:
+    """Elements of the level above for one of this one, along each axis; None where they are no whole numbers."""
+    if above.dtype != array.dtype or above.ndim != array.ndim or not prod(array.shape):
+        return None
+    factors = tuple(max(1, round(n / m)) for n, m in zip(above.shape, array.shape, strict=True))
+    fits = all(m in (n // f, -(-n // f)) for n, m, f in zip(above.shape, array.shape, factors, strict=True))
+    return factors if fits else None
+
+
+def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[Region]:
+    """The parts of a coarser level of `shape` that lie beneath the edits."""
+    for block in edits.blocks:
+        found = np.nonzero(block.was_set)
+        region = []
+        for at, corner, f, n in zip(found, block.corner, factors, shape, strict=True):
+            lo, hi = (int(at.min()) + corner) // f, -(-(int(at.max()) + 1 + corner) // f)
+            region.append(slice(lo, min(hi, n)))
+        if all(part.start < part.stop for part in region):  # an odd rest may have no element there
+            yield tuple(region)
+
+
+def _finer(region: Region, factors: tuple[int, ...], above: Array) -> Region:
+    """The part of the level above that makes a region."""
+    parts = zip(region, factors, above.shape, strict=True)
+    return tuple(slice(part.start * f, min(part.stop * f, n)) for part, f, n in parts)
+
+
+def _edited(array: Array, edits: Edits, region: Region) -> NDArray[Any]:
+    return edits.over(tuple(range(part.start, part.stop) for part in region), np.asarray(array[region]))
+
+
+def _method(above: Array, array: Array, regions: list[Region], factors: tuple[int, ...]) -> Method:
+    """How the stored values of a level follow from those above: by nearest, unless only the mode explains them."""
+    unlike = dict.fromkeys(("nearest", "mode"), 0)
+    methods: tuple[Method, ...] = ("nearest", "mode")
+    try:
+        check_method("mode", array.metadata.dtype)
+    except Refused:
+        methods = ("nearest",)
+    for region in regions:
+        stored = np.asarray(array[region])
+        finer = np.asarray(above[_finer(region, factors, above)])
+        for method in methods:
+            made = downsample(finer, factors, method)
+            assert made.shape == coarser_shape(finer.shape, factors) == stored.shape
+            unlike[method] += int((made != stored).sum())
+    return "mode" if unlike["mode"] < unlike["nearest"] and "mode" in methods else "nearest"

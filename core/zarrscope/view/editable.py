@@ -1,0 +1,292 @@
+"""A lazy view whose values can be set: what is set stays in memory, over what is stored, until somebody writes it.
+
+Viewers paint into their data (`data[y0:y1, x0:x1] = …`, `data[ys, xs] = 7`). `Edits` keeps what was painted of one
+array, in blocks, and which elements were; every view of it shows them over the stored values. Nothing is written here:
+convert/patching.py carries edits into the array and its coarser levels.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.errors import Refused
+from zarrscope.errors.visible import visible
+from zarrscope.view.lazy import Axis, LazyView, Shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from zarrscope.nodes.array import Array
+
+EDGE = 256
+"""Elements of a block along the last two axes; one along the others."""
+BOX_LIMIT = 1 << 22
+"""Elements of the box around scattered positions, up to which it is read as a whole, through the cache."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements of a part of an array: where it begins, its values, and which of them were set."""
+
+    corner: tuple[int, ...]
+    values: NDArray[Any]
+    was_set: NDArray[np.bool_]
+
+    @property
+    def region(self) -> tuple[slice, ...]:
+        """The part of the array."""
+        return tuple(slice(at, at + n) for at, n in zip(self.corner, self.values.shape, strict=True))
+
+
+class Edits:
+    """Elements of one array that were set and are not written. Thread-safe: viewers read on other threads."""
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+        rank = len(self.shape)
+        limits = (1,) * (rank - 2) + (EDGE,) * min(rank, 2)
+        self._size = tuple(max(1, min(limit, n)) for limit, n in zip(limits, self.shape, strict=True))
+        self._blocks: dict[tuple[int, ...], Block] = {}
+        self._lock = threading.Lock()
+        self.version = 0
+        """Grows with every change."""
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Copies, in the order of the array."""
+        with self._lock:
+            found = [self._blocks[place] for place in sorted(self._blocks)]
+            return [Block(block.corner, block.values.copy(), block.was_set.copy()) for block in found]
+
+    def clear(self, version: int) -> bool:
+        """Forgets everything, for it is written; False where there was a change after `version`: then all is kept."""
+        with self._lock:
+            if version != self.version:
+                return False
+            self._blocks.clear()
+            return True
+
+    def set_region(self, region: Sequence[slice], values: NDArray[Any]) -> None:
+        """Sets the elements of a region (slices of step 1)."""
+        starts = [part.start for part in region]
+        spans = [range(part.start // n, -(-part.stop // n)) for part, n in zip(region, self._size, strict=True)]
+        with self._lock:
+            for place in product(*spans):
+                block = self._block(place)
+                inner, outer = [], []
+                for at, size, part, start in zip(block.corner, block.values.shape, region, starts, strict=True):
+                    lo, hi = max(at, part.start), min(at + size, part.stop)
+                    inner.append(slice(lo - at, hi - at))
+                    outer.append(slice(lo - start, hi - start))
+                block.values[tuple(inner)] = values[tuple(outer)]
+                block.was_set[tuple(inner)] = True
+            self.version += 1
+
+    def set_points(self, positions: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
+        """Sets elements by their positions along each axis; `values` has one for each."""
+        if not len(positions[0]):
+            return
+        places = np.stack([at // n for at, n in zip(positions, self._size, strict=True)], axis=1)
+        found, inverse = np.unique(places, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        with self._lock:
+            for number, place in enumerate(found):
+                block = self._block(tuple(map(int, place)))
+                here = inverse == number
+                index = tuple(at[here] - corner for at, corner in zip(positions, block.corner, strict=True))
+                block.values[index] = values[here]
+                block.was_set[index] = True
+            self.version += 1
+
+    def _block(self, place: tuple[int, ...]) -> Block:
+        block = self._blocks.get(place)
+        if block is None:
+            corner = tuple(at * n for at, n in zip(place, self._size, strict=True))
+            sides = (min(size, n - at) for size, n, at in zip(self._size, self.shape, corner, strict=True))
+            shape = tuple(sides)
+            block = self._blocks[place] = Block(corner, np.zeros(shape, self.dtype), np.zeros(shape, np.bool_))
+        return block
+
+    def over(self, axes: Sequence[Axis], stored: NDArray[Any]) -> NDArray[Any]:
+        """The stored values at `axes`, with the edits over them. Changes nothing but a copy."""
+        kept = [axis for axis in axes if not isinstance(axis, int)]
+        with self._lock:
+            met = [found for block in self._blocks.values() if (found := _meeting(block, axes)) is not None]
+            if not met:
+                return stored
+            values = np.array(stored).reshape([len(axis) for axis in kept])
+            for block, outer, inner in met:
+                was_set, new = block.was_set[inner], block.values[inner]
+                shape = [len(part) for part, axis in zip(outer, axes, strict=True) if not isinstance(axis, int)]
+                index = np.ix_(*(part for part, axis in zip(outer, axes, strict=True) if not isinstance(axis, int)))
+                target = values[index] if kept else values
+                merged = np.where(was_set.reshape(shape), new.reshape(shape), target)
+                if kept:
+                    values[index] = merged
+                else:
+                    values = merged
+        return values
+
+
+def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[Any]], tuple[Any, ...]] | None:
+    """(block, positions within the result, index within the block) of what a block holds of `axes`; None: nothing."""
+    outer: list[NDArray[Any]] = []
+    inner: list[NDArray[Any]] = []
+    for axis, corner, size in zip(axes, block.corner, block.values.shape, strict=True):
+        if isinstance(axis, int):
+            if not corner <= axis < corner + size:
+                return None
+            outer.append(np.zeros(1, np.intp))
+            inner.append(np.array([axis - corner]))
+            continue
+        if isinstance(axis, range) and axis.step == 1:
+            lo, hi = max(axis.start, corner), min(axis.stop, corner + size)
+            if lo >= hi:
+                return None
+            outer.append(np.arange(lo - axis.start, hi - axis.start))
+            inner.append(np.arange(lo - corner, hi - corner))
+            continue
+        indices = np.asarray(axis)
+        here = np.flatnonzero((indices >= corner) & (indices < corner + size))
+        if not here.size:
+            return None
+        outer.append(here)
+        inner.append(indices[here] - corner)
+    return block, outer, np.ix_(*inner)
+
+
+class EditableView(LazyView):
+    """A lazy view that can be set, and shows what was set.
+
+    Examples
+    --------
+    >>> import numpy as np, zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(2, 3), dtype="u1")
+    >>> view = EditableView(array)
+    >>> view[0, 1:] = 7
+    >>> np.asarray(view).tolist(), np.asarray(array).tolist()
+    ([[0, 7, 7], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        axes: tuple[Axis, ...] | None = None,
+        shown: Shown | None = None,
+        layout: tuple[int | None, ...] | None = None,
+        edits: Edits | None = None,
+    ) -> None:
+        super().__init__(array, axes, shown, layout)
+        self.edits = Edits(array.shape, array.dtype) if edits is None else edits
+
+    @classmethod
+    def of(cls, view: LazyView) -> EditableView:
+        """The same view as one that can be set, in memory only."""
+        return cls(view._array, view._axes, view._shown, view._layout)
+
+    def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
+        return EditableView(self._array, axes, shown, layout, self.edits)
+
+    def on(self, array: Array) -> LazyView:
+        view = super().on(array)
+        return EditableView(array, view._axes, view._shown, view._layout, self.edits)
+
+    @property
+    def _dask(self) -> Any:
+        """Anew each time: dask may keep what it read once under the name of a graph."""
+        return self._in_dask()
+
+    def _read(self) -> NDArray[Any]:
+        return self.edits.over(self._axes, super()._read())
+
+    def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
+        """A brush asks for scattered positions at every move: the box around them comes from the cache."""
+        every = [np.asarray(item) for item in items if item is not None and not isinstance(item, slice)]
+        pure = len(every) == len(items) == self.ndim and all(item.dtype.kind in "iu" and item.size for item in every)
+        if not pure or any(item.min() < 0 for item in every):
+            return super()._points(items, lists)
+        box = tuple(slice(int(item.min()), int(item.max()) + 1) for item in every)
+        if np.prod([part.stop - part.start for part in box], dtype=object) > BOX_LIMIT:
+            return super()._points(items, lists)
+        if any(part.stop > n for part, n in zip(box, self.shape, strict=True)):
+            raise IndexError(f"a list names a position that a view of {self.shape} does not have")
+        values: NDArray[Any] = np.asarray(self[box])[tuple(at - p.start for at, p in zip(every, box, strict=True))]
+        return values
+
+    # ------------------------------------------------------------------ setting
+    def __setitem__(self, selection: Any, values: Any) -> None:
+        """As numpy's, in memory only: elements that get the value they have are not set.
+
+        Raises Refused for values that the array's type does not hold.
+        """
+        values = np.asarray(values)
+        held = values.astype(self._array.dtype)
+        if values.dtype != held.dtype and not np.array_equal(values, held):
+            raise Refused(
+                f"{self._array.path} holds values of type {self._array.dtype}: {values.max()} is none",
+                key=self._array.path,
+            )
+        if self._is_basic(selection):
+            part = self[selection]
+            self._set_part(part, np.broadcast_to(held, part.shape))
+        else:
+            positions = [self._positions_along(axis)[selection] for axis in range(self.ndim)]
+            chosen = np.broadcast_to(held, positions[0].shape).reshape(-1)
+            self._set_positions([at.reshape(-1) for at in positions], chosen)
+
+    @staticmethod
+    def _is_basic(selection: Any) -> bool:
+        """Whether it is made of integers, slices, `...` and `None`."""
+
+        def basic(item: Any) -> bool:
+            if isinstance(item, bool | np.bool_):
+                return False
+            alone = np.ndim(item) == 0 and hasattr(item, "__index__")
+            return item is None or item is Ellipsis or isinstance(item, slice) or alone
+
+        return all(map(basic, selection if isinstance(selection, tuple) else (selection,)))
+
+    def _positions_along(self, axis: int) -> NDArray[Any]:
+        """Positions along one axis, as an array of this view's shape that takes no memory."""
+        shape = [1] * self.ndim
+        shape[axis] = self.shape[axis]
+        return np.broadcast_to(np.arange(self.shape[axis]).reshape(shape), self.shape)
+
+    def _set_part(self, part: LazyView, values: NDArray[Any]) -> None:
+        """Sets all of a part, whose axes are ranges."""
+        if part.size:
+            now = np.asarray(EditableView(self._array, part._axes, None, part._layout, self.edits))
+            where = np.nonzero(np.atleast_1d(now != values))
+            self._set_positions(where, np.atleast_1d(values)[where], part)
+
+    def _set_positions(
+        self, positions: Sequence[NDArray[Any]], values: NDArray[Any], part: LazyView | None = None
+    ) -> None:
+        """Sets elements by their positions along the axes of a part, else of this view."""
+        part = self if part is None else part
+        count = len(values)
+        found: list[NDArray[Any]] = [np.zeros(0)] * len(part._axes)
+        for axis, chosen in enumerate(part._axes):
+            if isinstance(chosen, int):
+                found[axis] = np.full(count, chosen)
+        for place, source in enumerate(part._layout):
+            if source is not None:
+                found[source] = np.asarray(part._indices(source))[positions[place]]
+        self.edits.set_points(found, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is painted stays in this process: another one sees what is stored."""
+        return LazyView, (self._array, self._axes, self._shown, self._layout)
+
+    def __repr__(self) -> str:
+        return visible(f"<EditableView of {self._array.path} {self.shape} {self.dtype}>")

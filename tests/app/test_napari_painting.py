@@ -1,0 +1,157 @@
+"""Labels are painted in napari and written back into all levels, where the person has seen what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtWidgets import QApplication
+
+import zarrscope
+from contracts.journeys import SECONDS, Shelf, labelled_image
+from zarrscope.convert.downsampling import downsample
+from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.presenters import Forgetful, label_edits, strings
+from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS
+
+VALUES = np.zeros((3, 96, 128), "u2")
+VALUES[:, 10:40, 10:50] = 3
+
+
+def labelled(path: Path) -> Path:
+    """A label image of two levels."""
+    with zarrscope.open(str(path), "w-") as h:
+        datasets = [
+            {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**k, 2**k]}]} for k in (0, 1)
+        ]
+        axes = [{"name": name, "type": "space"} for name in "zyx"]
+        about = {"multiscales": [{"axes": axes, "datasets": datasets, "name": "cells"}], "image-label": {}}
+        h["/"].attrs["ome"] = {"version": "0.5", **about}
+        for k, values in enumerate((VALUES, downsample(VALUES, (1, 2, 2), "nearest"))):
+            h.create_array(f"/{k}", shape=values.shape, dtype="u2", chunks=(1, 32, 32))[...] = values
+    return path
+
+
+class Hand:
+    """A person at the dock."""
+
+    def __init__(self, qtbot: Any, viewer: Any) -> None:
+        self.qtbot, self.viewer = qtbot, viewer
+        self.dock = Explorer(viewer, settings=Forgetful())
+        viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
+
+    def wait(self, happened: Callable[[], object]) -> None:
+        self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(SECONDS * 1000))
+
+    def add(self, place: str, path: str | None = None) -> Any:
+        self.dock.open(place, path)
+        self.wait(lambda: self.dock.session is not None and self.dock.session.node is not None)
+        self.dock.add()
+        self.wait(lambda: self.viewer.layers and not self.dock._waiting)
+        QApplication.processEvents()
+        return self.viewer.layers[-1]
+
+    def menu(self, id: str) -> None:
+        label = next(command.label for command in LAYER_COMMANDS if command.id == id)
+        menu = self.dock.menu.menu()
+        assert menu is not None
+        next(action for action in menu.actions() if action.text() == label).trigger()
+
+    def preview(self) -> Any:
+        """The dialog that comes after the menu entry."""
+        self.dock.painting.dialog = None
+        self.menu("write-labels")
+        self.wait(lambda: self.dock.painting.dialog is not None)
+        return self.dock.painting.dialog
+
+
+@pytest.fixture
+def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
+    hand = Hand(qtbot, make_napari_viewer(show=True))
+    yield hand
+    hand.dock.stop()
+
+
+def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_path: Path) -> None:
+    path = labelled(tmp_path / "cells.zarr")
+    files = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    layer = hand.add(str(path))
+    assert layer.multiscale
+    assert not layer.editable
+    hand.viewer.layers.selection.active = layer
+    hand.menu("paint-labels")
+    (painted,) = hand.viewer.layers
+    assert (painted.name, painted.editable, painted.mode) == (layer.name, True, "paint")
+    assert tuple(painted.scale) == tuple(layer.scale)
+    painted.brush_size = 9
+    painted.paint((1, 60, 70), 7)
+    box = np.mgrid[1:2, 10:40, 10:50].reshape(3, -1)
+    painted.data_setitem(tuple(box), 5)
+    painted.undo()
+    painted.redo()
+    expected = VALUES.copy()
+    expected[1, 10:40, 10:50] = 5
+    disc = np.asarray(painted.data)[1] == 7
+    assert disc.sum() > 50
+    expected[1][disc] = 7
+    np.testing.assert_array_equal(np.asarray(painted.data), expected)
+    hand.viewer.dims.set_current_step(0, 0)
+    hand.viewer.dims.set_current_step(0, 1)
+    hand.wait(lambda: painted.get_value((1, 60, 70)) == 7)
+    assert {file: file.read_bytes() for file in files} == files, "nothing is written before somebody says so"
+
+    dialog = hand.preview()
+    assert strings.count(1200 + int(disc.sum())) in dialog.sentence.text()
+    told = dialog.plan.toPlainText()
+    assert f"label 5: {strings.count(1200)} elements" in told
+    assert "/1: " in told
+    dialog.reject()
+    assert {file: file.read_bytes() for file in files} == files
+    hand.preview().act.click()
+    hand.wait(lambda: "Written" in hand.dock.facts.text())
+    with zarrscope.open(str(path)) as h:
+        np.testing.assert_array_equal(np.asarray(h["/0"]), expected)
+        np.testing.assert_array_equal(np.asarray(h["/1"]), downsample(expected, (1, 2, 2), "nearest"))
+    np.testing.assert_array_equal(np.asarray(painted.data), expected)
+    assert not hand.dock.painting.unsaved
+    hand.menu("write-labels")
+    assert hand.dock.facts.text() == label_edits.NO_EDITS
+
+
+def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> None:
+    path = labelled(tmp_path / "cells.zarr")
+    hand.viewer.layers.selection.active = hand.add(str(path))
+    hand.menu("paint-labels")
+    (painted,) = hand.viewer.layers
+    painted.paint((1, 60, 70), 7)
+    dialog = hand.preview()
+    with zarrscope.open(str(path), "r+") as h:
+        h["/0"][1, 60, 70] = 99
+    dialog.act.click()
+    hand.wait(lambda: "was changed meanwhile" in hand.dock.facts.text())
+    assert hand.dock.painting.unsaved == [painted]
+    with zarrscope.open(str(path)) as h:
+        assert np.asarray(h["/0"])[1, 60, 70] == 99
+
+
+def test_labels_of_one_level_are_painted_as_they_are(hand: Hand) -> None:
+    shelf = Shelf()
+    labelled_image(shelf)
+    layer = hand.add(shelf.address, "/image")
+    layer.visible = True
+    hand.wait(lambda: layer.loaded)
+    layer.paint((0, 60, 60), 9)
+    layer.data_setitem((np.array([1]), np.array([2]), np.array([3])), 4)
+    assert int(layer.data[1, 2, 3]) == 4
+    hand.viewer.layers.selection.active = layer
+    hand.preview().act.click()
+    hand.wait(lambda: "Written" in hand.dock.facts.text())
+    stored = np.asarray(zarrscope.open(shelf.address)["/image/labels/cells/0"])
+    assert (stored[0, 60, 60], stored[1, 2, 3]) == (9, 4)
+    hand.viewer.layers.selection.active = hand.viewer.layers[0]
+    for id in ("paint-labels", "write-labels"):
+        hand.menu(id)
+        assert hand.dock.facts.text() == label_edits.NOT_LABELS
