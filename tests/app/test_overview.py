@@ -197,9 +197,7 @@ def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: py
     stated = {
         "rows": [{"name": f"R{n}"} for n in range(rows)],
         "columns": [{"name": f"C{n}"} for n in range(columns)],
-        "wells": [
-            {"path": f"R{r}/C{c}", "rowIndex": r, "columnIndex": c} for r in range(rows) for c in range(columns)
-        ],
+        "wells": [{"path": f"R{r}/C{c}", "rowIndex": r, "columnIndex": c} for r in range(rows) for c in range(columns)],
     }
     open_hierarchy(shelf, "a").create_group("/many", {"ome": {"version": "0.5", "plate": stated}})
     robot.open(shelf.address)
@@ -207,7 +205,7 @@ def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: py
     found = robot.session.tabs.presenters["overview"]
     assert isinstance(found, OverviewPresenter)
     robot.wait(lambda: "2,000 wells" in found.state.title, "the plate")
-    assert found.state.title.endswith(f"of which 1,000 are laid out")
+    assert found.state.title.endswith("of which 1,000 are laid out")
     assert len(found._tickets) <= overview.IN_FLIGHT
     grid = robot.window.overview.grid
     robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS, "the grid")

@@ -13,9 +13,8 @@ from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.chunks.view_models import ratio
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_description import Info, Item, as_text
+from zarrscope_app.presenters.node_description import Info, Item, as_text, ratio
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:

@@ -311,3 +311,8 @@ _POINTS = {
     "from above": "An addition to the format that a group above names. Whether it holds here, its own text says.",
 }
 """What an extension point is, for somebody who does not know the word."""
+
+
+def ratio(nbytes: int, stored: int) -> str:
+    """ "1.76 to 1": how much smaller values are stored than they are."""
+    return f"{strings.short(float(f'{nbytes / stored:.3g}'))} to 1"

@@ -35,10 +35,9 @@ from zarrscope_app.presenters.chunks.view_models import (
     Chosen,
     ChunkMap,
     counts,
-    ratio,
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_description import Item
+from zarrscope_app.presenters.node_description import Item, ratio
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
 
 if TYPE_CHECKING:

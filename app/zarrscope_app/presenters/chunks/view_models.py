@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from zarrscope.check.inventory import Inventory
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.node_description import Item
+from zarrscope_app.presenters.node_description import Item, ratio
 
 if TYPE_CHECKING:
     from zarrscope.model.selection import ChunkIndex
@@ -61,11 +61,6 @@ class ChunkMap:
     sentence: str = ""
     chosen: Chosen | None = None
     chosen_cell: tuple[int, int] | None = None
-
-
-def ratio(nbytes: int, stored: int) -> str:
-    """ "1.76 to 1": how much smaller values are stored than they are."""
-    return f"{strings.short(float(f'{nbytes / stored:.3g}'))} to 1"
 
 
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
