@@ -148,8 +148,8 @@ def test_in_nothing_that_a_notebook_gets(address: str) -> None:
         mailbox.run_until(lambda: explorer.session.state.status.value == "ready", 30)
         explorer.session.select("/image")
         mailbox.run_until(lambda: explorer.session.node is not None, 30)
-        explorer._send_view()
-        nowhere(json.dumps(explorer.view), repr(explorer), explorer.code, explorer._summary(), explorer.get_state())
+        explorer._send_parts()
+        nowhere(json.dumps(explorer.view), repr(explorer), explorer.code, explorer.page(), explorer.get_state())
     finally:
         explorer.close()
 

@@ -197,7 +197,7 @@ def test_every_host_has_every_editor() -> None:
     from zarrscope_app.tui import editors as terminal
 
     assert set(window.EDITORS) == set(terminal.EDITORS) == set(EDITORS)
-    script = (Path(zarrscope_app.__file__).parent / "jupyter" / "static" / "widget.js").read_text()
+    script = (Path(zarrscope_app.__file__).parent / "jupyter" / "static" / "form.js").read_text()
     table = script.partition("const EDITORS = {")[2].partition("};")[0]
     assert set(re.findall(r"^ +(\w+): \(f\)", table, re.M)) == set(EDITORS) - {"none"}  # a null is a line there
 
@@ -311,14 +311,15 @@ def test_in_the_notebook(install: Install, place: str, mailbox: Mailbox) -> None
     install("example-field", POINT, "example_field")
     widget = Explorer(place, path="/g", post=mailbox, editable=True)
     try:
-        mailbox.run_until(lambda: bool(widget.view.get("edit", {}).get("fields")), SECONDS)
+        widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
+        mailbox.run_until(lambda: bool(widget.panel.get("edit", {}).get("fields")), SECONDS)
         widget.session.edit.show_way("fields")
-        mailbox.run_until(lambda: widget.view["edit"]["way"] == "fields", SECONDS)
-        sent = {field["pointer"]: field for field in widget.view["edit"]["fields"]}
+        mailbox.run_until(lambda: widget.panel["edit"]["way"] == "fields", SECONDS)
+        sent = {field["pointer"]: field for field in widget.panel["edit"]["fields"]}
         assert (sent["/license"]["editor"], sent["/license"]["choices"]) == ("choice", ["CC0-1.0", "CC-BY-4.0"])
         assert (sent[COLOUR]["editor"], sent["/bool"]["editor"]) == ("colour", "check")
         widget._receive(widget, {"do": "edit.edit", "args": ["/license", "MIT"]})
-        mailbox.run_until(lambda: widget.view["edit"]["sentence"] == "Only Creative Commons here.", SECONDS)
+        mailbox.run_until(lambda: widget.panel["edit"]["sentence"] == "Only Creative Commons here.", SECONDS)
     finally:
         widget.session.edit.revert()
         widget.close()

@@ -73,8 +73,8 @@ def test_no_file_of_the_applications_is_long() -> None:
 
 
 def test_the_browsers_half_has_no_words_either() -> None:
-    script = (Path(zarrscope_app.__file__).parent / "jupyter" / "static" / "widget.js").read_text()
-    code = re.sub(r"//[^\n]*", "", script)
+    scripts = sorted((Path(zarrscope_app.__file__).parent / "jupyter" / "static").glob("*.js"))
+    code = re.sub(r"//[^\n]*", "", "\n".join(script.read_text("utf-8") for script in scripts))
     texts = re.findall(r'"([^"\n]*)"', code)
     assert not [text for text in texts if SENTENCE.search(text) and not text.startswith(("zs-", "num "))]
 

@@ -16,29 +16,49 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view import loader as chunks
 from zarrscope_app.jupyter import Explorer
-from zarrscope_app.presenters import SessionStatus
+from zarrscope_app.presenters import SessionStatus, Tile, TileState
+from zarrscope_app.presenters.image.composition import compose
 
 PIXELS = (128, 128)
 
 
 class Browser:
-    """What widget.js does, without a browser: fits the plane when there is another one, and sends gestures."""
+    """What the script does, without a browser: fits another plane, keeps tiles, sends gestures."""
 
     def __init__(self, url: str, mailbox: Mailbox, **options: Any) -> None:
         self.widget = Explorer(url, post=mailbox, **options)
+        self.frame: dict[str, Any] = {}
+        self.order: list[str] = []
+        self.tiles: dict[str, tuple[list[Any], np.ndarray[Any, Any]]] = {}
+        self.probe = ""
+        self.heard = 0
+        self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
         self._fitted: Any = None
-        self.widget.observe(self._fit, names="frame")
+        self.widget.send = self._take
+        self.send("hello", ["png", "webp"])
 
     def send(self, do: str, *args: Any) -> None:
         message = json.loads(json.dumps({"do": do, "args": args}))
         self.widget._receive(self.widget, message, [])
 
-    def _fit(self, _: object) -> None:
-        shape = self.widget.frame.get("shape")
-        key = (self.widget.view["session"]["path"], shape)
-        if shape and key != self._fitted:
+    def _take(self, content: dict[str, Any], buffers: list[bytes]) -> None:
+        told: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
+        self.messages.append((told, buffers))
+        self.probe = told.get("probe", self.probe)
+        self.heard = told.get("heard", self.heard)
+        if told.get("view") != "main":
+            return
+        self.frame.update(told.get("frame", {}))
+        self.order = told.get("order", self.order)
+        left = iter(buffers)
+        for row in told.get("tiles", []):
+            picture = np.asarray(Image.open(io.BytesIO(next(left))).convert("RGB")) if row[4] else self.tiles[row[0]][1]
+            self.tiles[row[0]] = (row, picture)
+        key = (self.widget.place["path"], self.frame["shape"])
+        if self.frame["shape"][0] and key != self._fitted:
             self._fitted = key
-            self.send("viewport", [0, 0, *shape], PIXELS)
+            self.send("viewport", [0, 0, *self.frame["shape"]], PIXELS)
+        self.send("painted", "main")
 
     @property
     def view(self) -> dict[str, Any]:
@@ -46,39 +66,55 @@ class Browser:
         found: dict[str, Any] = json.loads(json.dumps(self.widget.view, allow_nan=False))
         return found
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.view["tree"].get("rows", [])
+        return found
+
     def row(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = next(row for row in self.view["rows"] if row["path"] == path)
+        found: dict[str, Any] = next(row for row in self.rows if row["path"] == path)
         return found
 
     def pixels(self) -> np.ndarray:
-        data = self.widget.picture
-        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) if data else np.zeros((0, 0, 3), np.uint8)
+        shown = [self.tiles[name] for name in self.order if name in self.tiles]
+        if not shown:
+            return np.zeros((0, 0, 3), np.uint8)
+        height, width = self.frame["shape"]
+        tiles = [Tile((0, 0, 0), 0, 0, tuple(row[1]), TileState.PRESENT, picture) for row, picture in shown]
+        return compose(tiles, (0, 0, height, width), *PIXELS)
+
+    @property
+    def marks(self) -> list[list[Any]]:
+        """Tiles that failed."""
+        return [self.tiles[name][0] for name in self.order if name in self.tiles and self.tiles[name][0][2] == "failed"]
 
     def texts(self) -> Iterator[str]:
-        """What widget.js paints as text or as a tool tip."""
-        view, frame = self.view, self.widget.frame
-        state = view["session"]
-        yield from (state["facts"], state["sentence"], state["details"], state["status_text"])
+        """What the browser paints as text or as a tool tip."""
+        view, frame = self.view, self.frame
+        state, panel = view["place"], view["panel"]
+        yield from (state["facts"], state["sentence"], state["details"], view["status"])
         yield from (label for label, _ in state["crumbs"])
         yield from (view["words"][offer] for offer in state["offers"])
-        for row in view["rows"]:
+        for row in self.rows:
             yield from (row["name"], row["badge"], row["detail"] or (row["sentence"] if row["expanded"] else ""))
-        probe = self.widget.probe
-        yield from (probe.get("text", ""), probe.get("sentence", ""), view["problems_text"])
-        yield from (problem["headline"] for problem in view["problems"])
+        yield self.probe
         if state["tab"] == "image":
-            yield from (frame.get("sentence", ""), frame.get("blocked", ""), view["slice"]["sentence"])
-            for axis in view["slice"]["axes"]:
-                yield from (axis["name"], axis["text"], axis["position"])
-        elif state["tab"] == "attributes":
-            yield view["edit"]["sentence"]
-            for field in view["edit"]["fields"]:
+            yield from (frame.get("sentence", ""), frame.get("blocked", ""), view["image"]["sentence"])
+            for axis in view["image"]["axes"]:
+                _, text, position = view["places"].get(axis["name"], (0, "", ""))
+                yield from (axis["title"], f"{text} {axis['end_text']}", position)
+        elif "edit" in panel:
+            yield panel["edit"]["sentence"]
+            for field in panel["edit"]["fields"]:
                 yield from (field["label"], field["text"], field["error"])
-        elif state["tab"] == "info":
-            yield from (view["info"]["subtitle"], view["info"]["problem"], *view["info"]["warnings"])
-            for section in view["info"]["sections"]:
+        elif "problems" in panel:
+            yield panel["problems_text"]
+            yield from (problem["headline"] for problem in panel["problems"])
+        elif "info" in panel:
+            yield from (panel["info"]["subtitle"], panel["info"]["problem"], *panel["info"]["warnings"])
+            for section in panel["info"]["sections"]:
                 yield from (item["text"] for item in section["items"])
-            yield from (text for document in view["info"]["documents"] for text in document)
+            yield from (text for document in panel["info"]["documents"] for text in document)
 
 
 class JupyterRobot(Robot):
@@ -106,11 +142,11 @@ class JupyterRobot(Robot):
             pytest.fail(f"This did not happen: {what}")
 
     def shown(self, path: str) -> dict[str, Any]:
-        self.wait(lambda: any(row["path"] == path for row in self.page.view["rows"]), f"{path} among the rows sent")
+        self.wait(lambda: any(row["path"] == path for row in self.page.rows), f"{path} among the rows sent")
         return self.page.row(path)
 
     def rows(self) -> list[str]:
-        return [row["name"] for row in self.page.view.get("rows", []) if row["depth"]]
+        return [row["name"] for row in self.page.rows if row["depth"]]
 
     def type_name(self, text: str) -> None:
         self.page.send("tree.filter", text)
@@ -135,7 +171,7 @@ class JupyterRobot(Robot):
         self.page.send("tree.retry", row["id"])
 
     def take(self, offer: str) -> None:
-        assert offer in self.page.view["session"]["offers"]
+        assert offer in self.page.view["place"]["offers"]
         self.page.send("command", offer)
 
     def show_info(self) -> None:
@@ -154,18 +190,21 @@ class JupyterRobot(Robot):
         self.page.send("slice.hover", y, x)
 
     def retry_picture(self) -> None:
-        self.wait(lambda: bool(self.page.widget.frame.get("marks")), "the mark of what failed")
-        mark = self.page.widget.frame["marks"][0]
-        assert mark[4] == "failed"
-        self.page.send("slice.retry", mark[6])
+        self.wait(lambda: bool(self.page.marks), "the mark of what failed")
+        self.page.send("slice.retry", [int(part) for part in self.page.marks[0][0].split("/")])
+
+    @property
+    def fields(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.page.view["panel"].get("edit", {}).get("fields", [])
+        return found
 
     def edit(self, pointer: str, text: str) -> None:
-        self.wait(lambda: pointer in [f["pointer"] for f in self.page.view["edit"]["fields"]], f"the field {pointer}")
+        self.wait(lambda: pointer in [f["pointer"] for f in self.fields], f"the field {pointer}")
         self.page.send("edit.edit", pointer, text)
 
     def offers_of(self, pointer: str) -> set[str]:
-        self.wait(lambda: pointer in [f["pointer"] for f in self.page.view["edit"]["fields"]], f"the field {pointer!r}")
-        field = next(f for f in self.page.view["edit"]["fields"] if f["pointer"] == pointer)
+        self.wait(lambda: pointer in [f["pointer"] for f in self.fields], f"the field {pointer!r}")
+        field = next(f for f in self.fields if f["pointer"] == pointer)
         return {*field["kinds"], *(act for act in ("rename", "remove") if field[f"can_{act}"])}
 
     def try_field(self, pointer: str, act: str, text: str = "") -> None:
@@ -178,8 +217,8 @@ class JupyterRobot(Robot):
         self.page.send("command", "undo")
 
     def review(self) -> str:
-        self.wait(lambda: bool(self.page.view["diff"]), "the diff")
-        return str(self.page.view["diff"])
+        self.wait(lambda: bool(self.page.view["panel"].get("diff")), "the diff")
+        return str(self.page.view["panel"]["diff"])
 
     def resolve(self, whose: str) -> None:
         self.page.send("edit.resolve", whose)
@@ -287,13 +326,13 @@ class TestJupyter(Journeys):
             shelf._values[f"all/n{i}/zarr.json"] = document
         host = self.opened(robot, shelf, "/all")
         host.expand("/all")
-        host.wait(lambda: host.page.view["row_count"] > 100_000, "all children")
+        host.wait(lambda: host.page.view["tree"]["count"] > 100_000, "all children")
         host.page.send("rows", 0, 10**9)
-        host.wait(lambda: len(host.page.view["rows"]) > 200, "more rows")
-        assert len(host.page.view["rows"]) <= 400
+        host.wait(lambda: len(host.page.rows) > 200, "more rows")
+        assert len(host.page.rows) <= 400
         host.page.send("rows", 99_900, 100_100)
-        host.wait(lambda: host.page.view["first_row"] == 99_900, "the rows at the end")
-        assert host.page.view["rows"][-1]["name"] == "n99999"
+        host.wait(lambda: host.page.view["tree"]["first"] == 99_900, "the rows at the end")
+        assert host.page.rows[-1]["name"] == "n99999"
         assert len(json.dumps(host.page.view)) < 200_000
 
     # -------------------------------------------------- from Python
@@ -312,11 +351,11 @@ class TestJupyter(Journeys):
         widget.index = {"z": 0}
         widget.clim = {"signal": (0, 20)}
         host.wait(lambda: self.shows(host, 128), "the contrast that Python asked for")
-        assert [host.page.view["slice"]["channels"][0][end] for end in ("lo", "hi")] == [0, 20]
+        assert [host.page.view["channels"][0][end] for end in ("lo", "hi")] == [0, 20]
         host.page.send("slice.set_levels", 0, 0, 100)
         host.wait(lambda: widget.clim == {"signal": (0, 100)}, "the contrast in Python")
         widget.path = "/image/0"
-        host.wait(lambda: host.page.view["session"]["path"] == "/image/0", "the node that Python asked for")
+        host.wait(lambda: host.page.view["place"]["path"] == "/image/0", "the node that Python asked for")
 
     def test_close_gives_everything_back(self, shelf: Shelf) -> None:
         small_image(shelf)
@@ -329,16 +368,16 @@ class TestJupyter(Journeys):
         host.mailbox.run()
         widget.close()
         shelf.release()
-        sent = (dict(widget.view), bytes(widget.picture))
+        sent = (dict(widget.view), len(host.page.messages))
         assert not host.session.owner._tickets
         assert not widget._owner._tickets
         host.mailbox.run()
-        assert (dict(widget.view), bytes(widget.picture)) == sent
+        assert (dict(widget.view), len(host.page.messages)) == sent
         assert widget.comm is None
         widget.close()
         host.page.send("slice.set_index", "z", 3)
         host.mailbox.run()
-        assert (dict(widget.view), bytes(widget.picture)) == sent
+        assert (dict(widget.view), len(host.page.messages)) == sent
 
     # -------------------------------------------------- without a kernel
     def test_a_page_without_a_kernel_shows_a_summary(self, robot: Robot, shelf: Shelf) -> None:

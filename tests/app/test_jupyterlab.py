@@ -165,7 +165,7 @@ def _note(elsewhere: list[str], url: str) -> None:
 def _middle(page: Any) -> list[int]:
     """The colour of the canvas in its middle."""
     found: list[int] = page.evaluate(
-        "() => { const c = document.querySelector('.zs canvas');"
+        "() => { const c = document.querySelector('.zs [data-view=main] canvas');"
         " return [...c.getContext('2d').getImageData(c.width >> 1, (c.height >> 1) + 3, 1, 1).data].slice(0, 3); }"
     )
     return found
@@ -173,7 +173,7 @@ def _middle(page: Any) -> list[int]:
 
 def _until(page: Any, color: list[int]) -> None:
     script = (
-        "(wanted) => { const c = document.querySelector('.zs canvas'); if (!c || !c.width) return false;"
+        "(wanted) => { const c = document.querySelector('.zs [data-view=main] canvas'); if (!c || !c.width) return false;"
         " const got = c.getContext('2d').getImageData(c.width >> 1, (c.height >> 1) + 3, 1, 1).data;"
         " return wanted.every((v, i) => Math.abs(v - got[i]) <= 2); }"
     )
@@ -188,7 +188,7 @@ def _explore(page: Any) -> None:
     page.click(".zs-row[data-path='/image'] .tw")
     page.wait_for_selector(".zs-row[data-path='/image/0']")
     page.click(".zs-row[data-path='/image'] .nm")
-    page.wait_for_selector(".zs[data-path='/image'][data-tab=image] canvas")
+    page.wait_for_selector(".zs[data-path='/image'][data-tab=image] [data-view=main] canvas")
     _until(page, [120, 0, 200])  # the plane in the middle of the stack comes first
 
     slider = page.locator(".zs input[data-axis=z]")
@@ -201,7 +201,7 @@ def _explore(page: Any) -> None:
     _until(page, [195, 0, 0])
     assert _middle(page)[2] <= 2
 
-    box = page.locator(".zs canvas").bounding_box()
+    box = page.locator(".zs [data-view=main] canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function(
         "() => /z 7 y 3[12] x 3[12]/.test(document.querySelector('.zs .probe').textContent)"

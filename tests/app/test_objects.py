@@ -50,7 +50,7 @@ def test_a_session_shows_an_object_at_its_node(array: Any, writable: bool) -> No
 
 
 def test_explore_takes_an_object_and_keeps_it(array: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widget, "poster", Mailbox)
+    monkeypatch.setattr(widget, "KernelMailbox", Mailbox)
     shown = explore(array)
     assert shown.session.url.startswith("object://")
     assert shown.held is not None

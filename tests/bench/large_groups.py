@@ -208,6 +208,7 @@ def qt(path: str, dock: bool = False) -> dict[str, Any]:
 
 def notebook(path: str) -> dict[str, Any]:
     from zarrscope_app.jupyter import explore
+    from zarrscope_app.jupyter.parts import PARTS
     from zarrscope_app.process import tune_interpreter
 
     async def measured() -> dict[str, Any]:
@@ -215,7 +216,7 @@ def notebook(path: str) -> dict[str, Any]:
         tune_interpreter()
         sent = [0]
         explorer = explore(path)
-        explorer.observe(lambda change: sent.__setitem__(0, sent[0] + len(json.dumps(change["new"]))), names=["view"])
+        explorer.observe(lambda change: sent.__setitem__(0, sent[0] + len(json.dumps(change["new"]))), names=[*PARTS])
         seen = watch(explorer.session)
         while seen.beat():
             await asyncio.sleep(INTERVAL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,6 +15,11 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e&amp;\x00"
+
+
+DRAWN = {"xmlns", "role", "aria-label", "viewbox", "width", "height", "d", "fill", "fill-opacity", "stroke",
+         "stroke-width", "x", "y", "text-anchor", "font-size"}  # fmt: skip
+"""What the drawing of chunks is made of."""
 
 
 class Tags(HTMLParser):
@@ -36,10 +42,10 @@ class Tags(HTMLParser):
 
 def shown(thing: Any) -> Tags:
     html = thing._repr_html_()
-    assert len(html.encode()) <= LIMIT == 20_000
+    assert len(html.encode()) <= LIMIT == 26_000
     found = Tags(html)
-    assert set(found.tags) <= {"div", "b", "table", "tr", "td", "details", "summary", "pre"}
-    assert found.names <= {"class", "style"}
+    assert set(found.tags) <= {"div", "b", "table", "tr", "td", "details", "summary", "pre", "svg", "path", "text"}
+    assert found.names <= {"class", "style", "open"} | DRAWN
     assert "color:#" not in html.replace("inherit", "")
     return found
 
@@ -120,3 +126,48 @@ def test_an_array_that_cannot_be_decoded_says_why() -> None:
     text = shown(zarrscope.open(store)["/a"]).text
     assert "⚠" in text
     assert "example_unknown_codec" in text
+
+
+def _lines(thing: Any) -> list[int]:
+    """How many lines each path of a drawing has."""
+    html = thing._repr_html_()
+    return [d.count("M") for d in re.findall(r'<path d="([^"]*)"', html)]
+
+
+def test_chunks_and_shards_are_drawn() -> None:
+    hierarchy = zarrscope.open(MemoryStore(), "a")
+    plain = hierarchy.create_array("/plain", shape=(40, 60), dtype="uint8", chunks=(10, 20))
+    sharded = hierarchy.create_array("/sharded", shape=(40, 60), dtype="uint8", chunks=(10, 10), shards=(20, 30))
+    # outline, lines between chunks, lines between shards, frame
+    assert _lines(plain) == [1, 3 + 2, 0, 1]
+    assert _lines(sharded) == [1, 2 + 4, 1 + 1, 1]
+    deep = hierarchy.create_array("/deep", shape=(5, 8, 40, 60), dtype="uint8", chunks=(1, 4, 10, 20))
+    assert _lines(deep) == [1, 1 + 3 + 2, 0, 3]
+    assert "5 × this" in shown(deep).text
+    for odd in ((), (0, 4), (7,)):
+        array = hierarchy.create_array(f"/odd{len(odd)}{odd[:1]}", shape=odd, dtype="uint8", chunks=(1,) * len(odd))
+        assert ("svg" in shown(array).tags) == (odd == (7,))
+
+
+def test_a_drawing_of_very_many_chunks_stays_small() -> None:
+    hierarchy = zarrscope.open(MemoryStore(), "a")
+    many = hierarchy.create_array("/many", shape=(10**6,) * 3, dtype="uint8", chunks=(1, 1, 1))
+    assert max(_lines(many)) <= 3 * 24
+    assert len(many._repr_html_()) < 8_000
+
+
+def test_a_group_shows_the_nodes_that_consolidated_metadata_tell() -> None:
+    store = MemoryStore()
+    hierarchy = zarrscope.open(store, "a")
+    hierarchy.create_group("/a")
+    for i in range(60):
+        hierarchy.create_array(f"/a/n{i:02}", shape=(2,), dtype="int8", chunks=(2,))
+    assert "Nodes" not in shown(hierarchy.root).text, "to look for them would be a request"
+    hierarchy.consolidate()
+    counted = Counting(store)
+    root = zarrscope.open(counted).root
+    counted.reset()
+    text = shown(root).text
+    assert "a\n  n00\n  n01" in text
+    assert "… and 37 more" in text
+    assert sum(counted.requests.values()) == 0

@@ -703,6 +703,7 @@ def layers(report: Report, node: Any, where: str) -> None:
 def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, str], None]) -> None:
     from zarrscope.runtime.threads import Mailbox
     from zarrscope_app.jupyter import Explorer
+    from zarrscope_app.jupyter.parts import PARTS
 
     mailbox = Mailbox()
     explorer = Explorer(str(store), post=mailbox)
@@ -717,11 +718,14 @@ def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, s
                 )
             except TimeoutError:
                 report.fail("notebook", f"{store} {node!a}", "it did not load")
-            explorer._send_view()
-            for name, text in strings_of(json.loads(json.dumps(explorer.view))):
-                if name not in _NOT_SHOWN:
-                    report.look("notebook", f"{store} {node!a} {name}", text)
-            html(f"{store} {node!a}", explorer._summary())
+            for tab in ("values", "attributes", "chunks", "info", "problems"):
+                explorer.session.set_tab(tab)
+                explorer.tell(*PARTS)
+                explorer._send_parts()
+                for name, text in strings_of(json.loads(json.dumps(explorer.view))):
+                    if name not in _NOT_SHOWN:
+                        report.look("notebook", f"{store} {node!a} {name}", text)
+            html(f"{store} {node!a}", explorer.page())
             report.look("representations", str(store), repr(explorer) + explorer.code)
     finally:
         explorer.close()

@@ -1,72 +1,114 @@
 """The table of what the browser paints for each view: content as JSON, made from snapshots in the kernel.
 
-The painters of the built-in views stand in static/widget.js, under the same ids. A view of another distribution is
-sent as blocks, which the browser paints one beneath the other: ("text", text), ("table", rows of texts, the first the
-heads), ("picture", bytes of a PNG). It makes its own with `widgets={"jupyter": "module:blocks"}`, called with its
-presenter; where it names none, its text is sent.
+The painters of the built-in views stand in static/, under the same ids. Only the view in front is sent. A view of
+another distribution is sent as blocks, which the browser paints one beneath the other: ("text", text), ("table", rows
+of texts, the first the heads), ("picture", bytes of a PNG). It makes its own with `widgets={"jupyter":
+"module:blocks"}`, called with its presenter; where it names none, its text is sent.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported
 from zarrscope_app.jupyter.snapshots import plain
-from zarrscope_app.presenters import Session, View, strings
+from zarrscope_app.presenters import View, strings
+from zarrscope_app.presenters.chunks.view_models import LEGEND
 from zarrscope_app.presenters.form.words import WAYS
+from zarrscope_app.presenters.image.overview import OverviewPresenter
+from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.presenters.views import text_of, widget_factory
 
-MOST_ROWS, MOST_COLUMNS = 50, 20
+if TYPE_CHECKING:
+    from zarrscope_app.jupyter.widget import Explorer
+
+MOST_ROWS, MOST_COLUMNS = 60, 24
 """Cells of a table that are sent."""
+SHADES = 15
+"""Steps in which the sizes of chunks are told."""
 
 
-def _table(session: Session) -> dict[str, Any]:
-    values = session.values
+def _table(widget: Explorer) -> dict[str, Any]:
+    values = widget.session.values
     table = values.state
-    rows, columns = min(table.rows, MOST_ROWS), min(table.columns, MOST_COLUMNS)
-    shown = session.state.tab == "values"
+    row, column = min(widget.corner[0], max(0, table.rows - 1)), min(widget.corner[1], max(0, table.columns - 1))
+    rows, columns = min(table.rows - row, MOST_ROWS), min(table.columns - column, MOST_COLUMNS)
+    drawn = rows > 0 and columns > 0 and widget.session.node is not None
+    told = {
+        **plain(table), "row": row, "column": column, "formats": [*NUMBER_FORMATS],
+        "cells": values.cells(row, column, rows, columns) if drawn else [],
+        "heads": [values.label(row, column + c)[1] for c in range(columns)] if drawn else [],
+        "sides": [values.label(row + r, column)[0] for r in range(rows)] if drawn else [],
+    }  # fmt: skip
+    told["sentence"] = values.state.sentence
+    return {"table": told}
+
+
+def _chunks(widget: Explorer) -> dict[str, Any]:
+    """The map: a digit for each cell's state and one for how large its chunks are."""
+    chunks = widget.session.chunks
+    chunks.look()
+    state = chunks.state
+    told = plain(state)
+    cells = [] if state.cells is None else state.cells.tolist()
+    shades = [] if state.shades is None else (state.shades * SHADES).round().astype(int).tolist()
+    told["cells"] = ["".join(map(str, row)) for row in cells]
+    told["shades"] = ["".join(format(shade, "x") for shade in row) for row in shades]
+    return {"chunks": {**told, "legend": [*LEGEND]}}
+
+
+def _form(widget: Explorer) -> dict[str, Any]:
+    edit = widget.session.edit
     return {
-        **plain(table),
-        "cells": values.cells(0, 0, rows, columns) if shown and rows and columns else [],
-        "heads": [values.label(0, c)[1] for c in range(columns)] if shown and rows else [],
-        "sides": [values.label(r, 0)[0] for r in range(rows)] if shown and columns else [],
+        "edit": plain(edit.state),
+        "ways": [[way, WAYS[way]] for way in edit.state.ways],
+        "diff": edit.diff().unified if edit.state.changes else "",
     }
 
 
-def _chunks(session: Session) -> str:
-    """The map as text, for the tab in front."""
-    if session.state.tab != "chunks":
-        return ""
-    session.chunks.look()
-    return session.chunks.text()
+def _info(widget: Explorer) -> dict[str, Any]:
+    widget.session.metadata.measure()
+    return {"info": plain(widget.session.metadata.state)}
 
 
-CONTENT: dict[str, Callable[[Session], dict[str, Any]]] = {
-    "image": lambda s: {"slice": plain(s.slice.state), "colormaps": [*s.slice.colormaps]},
-    "values": lambda s: {"table": _table(s)},
-    "attributes": lambda s: {
-        "edit": plain(s.edit.state),
-        "ways": [[way, WAYS[way]] for way in s.edit.state.ways],
-        "diff": s.edit.diff().unified if s.edit.state.changes else "",
-    },
-    "chunks": lambda s: {"chunks": _chunks(s)},
-    "info": lambda s: {"info": plain(s.metadata.state)},
-    "problems": lambda s: {"problems": plain(s.problems.items), "problems_text": s.problems.sentence},
+def _problems(widget: Explorer) -> dict[str, Any]:
+    problems = widget.session.problems
+    what = "check-stop" if problems.checking else "check-resume" if problems.can_resume else "check-begin"
+    return {"problems": plain(problems.items), "problems_text": problems.sentence, "check": what}
+
+
+def _overview(widget: Explorer) -> dict[str, Any]:
+    """The layout; thumbnails follow by themselves."""
+    presenter = widget.session.tabs.presenters["overview"]
+    assert isinstance(presenter, OverviewPresenter)
+    widget.thumbnails.show(presenter.state.cells)
+    told = plain(presenter.state)
+    for cell in told["cells"]:
+        del cell["rgb"]
+    return {"overview": told}
+
+
+CONTENT: dict[str, Callable[[Explorer], dict[str, Any]]] = {
+    "overview": _overview,
+    "image": lambda widget: {},  # its parts are sent by themselves, also while it is not in front
+    "values": _table,
+    "attributes": _form,
+    "chunks": _chunks,
+    "info": _info,
+    "problems": _problems,
 }
 
 
-def content(session: Session) -> dict[str, Any]:
-    """The content of all views, as the browser is sent it; of plugged-in views only the one in front."""
-    sent: dict[str, Any] = {"blocks": []}
-    for view in session.tabs.views:
-        made = CONTENT.get(view.id)
-        if made is not None:
-            sent |= made(session)
-        elif view.id == session.state.tab:
-            sent["blocks"] = _blocks(view, session.tabs.presenters[view.id])
-    return sent
+def panel(widget: Explorer) -> dict[str, Any]:
+    """The content of the view in front."""
+    tabs = widget.session.tabs
+    view = next(view for view in tabs.views if view.id == tabs.front)
+    made = CONTENT.get(view.id)
+    if made is not None:
+        return {"tab": view.id, **made(widget)}
+    return {"tab": view.id, "blocks": _blocks(view, tabs.presenters[view.id])}
 
 
 def _blocks(view: View, presenter: Any) -> list[list[Any]]:

@@ -1,77 +1,63 @@
-"""The kernel's side of the widget: snapshots go out as JSON, gestures come in as messages. It decides nothing.
+"""The kernel's side of the widget: snapshots go out in parts, gestures come in as messages. It decides nothing.
 
-Outgoing traits: `view` (all that is painted but the picture), `picture` (PNG) with `frame` (which part of the plane it
-shows), `probe` (what lies under the cursor).
-Incoming messages: {"do": "slice.set_index", "args": ["z", 3]}, of the calls in `CALLS` only.
-Observable from Python, both ways: `path`, `index`, `clim`, `state`.
+Outgoing: synced traits, one for each part of what is painted (parts.py), which are sent when they change; pictures as
+messages (pictures.py, thumbnails.py). Incoming: messages (gestures.py).
+Observable from Python, both ways: `path`, `index`, `axes`, `clim`, `selection`, `state`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+import weakref
 from collections.abc import Callable, Mapping
 from html import escape
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
-from zarrscope.errors import ZarrscopeError
-from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import JobResult, Mailbox, Owner, Ticket, shared
-from zarrscope.view.png import png
-from zarrscope_app.jupyter.snapshots import plain
-from zarrscope_app.jupyter.views import CONTENT, content
-from zarrscope_app.presenters import CoalescedCall, Session, Settings, strings
-from zarrscope_app.presenters.commands import COMMANDS, LABELS, is_plain, python_text
-from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
+from zarrscope.runtime.threads import Mailbox, Owner, shared
+from zarrscope_app.jupyter import still
+from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
+from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
+from zarrscope_app.jupyter.parts import FOLLOWS, PARTS
+from zarrscope_app.jupyter.pictures import TileStream
+from zarrscope_app.jupyter.thumbnails import ThumbnailStream
+from zarrscope_app.jupyter.views import CONTENT
+from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
+from zarrscope_app.presenters.image.three_views import ThreeViews
+from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
+from zarrscope_app.presenters.session.on_show import (
+    array_on_show,
+    code_on_show,
+    data_on_show,
+    select,
+    selection_on_show,
+)
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.settings import FileSettings
 
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.view.lazy import LazyView
+
 STATIC = Path(__file__).parent / "static"
-PICTURE_LIMIT = 2048
-"""Pixels along a side that a browser may ask for."""
-
-CALLS = {
-    "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
-    "slice": {
-        "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
-        "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
-        "set_dots", "project", "type_range", "roll",
-        "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
-        "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
-    },
-    "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
-             "fold", "save", "resolve", "reload", "show_way", "edit_text"},
-    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
-    "metadata": {"load_documents"},
-    "values": {"set_index", "show", "transpose"},
-}  # fmt: skip
-"""What a browser may call, by presenter."""
-EDITING = {"save", "undo", "redo", "revert"}
-"""Commands of an editable widget only; "writable" is Python's to decide, with `editable`."""
-SUMMARY_SECONDS = 1.0
-"""A cell waits no longer for its static summary."""
-ROWS = 400
-"""Rows of the tree that are sent at most, however many there are."""
+SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes", "widget")
+"""The browser's side, in this order: one module, which needs no other."""
+STILL_SECONDS = 1.5
+"""A cell waits no longer for what a page without a kernel will show."""
+VIEWS = ("main", "below", "beside")
 
 
-def poster() -> Callable[[Callable[[], None]], None]:
-    """Makes the `post` that runs calls on the kernel's event loop."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        loop = asyncio.get_event_loop_policy().get_event_loop()
+def _end(session: Session, owner: Owner, post: Callable[[Callable[[], None]], None]) -> None:
+    """Of a widget that nobody has any more: its session is closed on the thread that it belongs to."""
 
-    def post(call: Callable[[], None]) -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(call)
+    def end() -> None:
+        session.close()
+        owner.close()
 
-    return post
+    post(end)
 
 
 class Explorer(anywidget.AnyWidget):
@@ -81,20 +67,29 @@ class Explorer(anywidget.AnyWidget):
     `settings`: where edits that were not saved are kept; None: in files of the person who runs the kernel.
     """
 
-    _esm = STATIC / "widget.js"
-    _css = STATIC / "widget.css"
+    _esm = "\n".join((STATIC / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+    _css = (STATIC / "widget.css").read_text("utf-8")
 
-    view = traitlets.Dict().tag(sync=True)
-    picture = traitlets.Bytes().tag(sync=True)
-    frame = traitlets.Dict().tag(sync=True)
-    probe = traitlets.Dict().tag(sync=True)
+    texts = traitlets.Dict().tag(sync=True)
+    place = traitlets.Dict().tag(sync=True)
+    status = traitlets.Unicode().tag(sync=True)
+    tree = traitlets.Dict().tag(sync=True)
+    image = traitlets.Dict().tag(sync=True)
+    places = traitlets.Dict().tag(sync=True)
+    channels: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    panel = traitlets.Dict().tag(sync=True)
+    export = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
     path = traitlets.Unicode("/")
     """The selected node."""
     index = traitlets.Dict()
     """Axis name → index, of the axes with a slider."""
+    axes = traitlets.List(traitlets.Unicode())
+    """The axes shown as height and width."""
     clim = traitlets.Dict()
     """Channel label → (low, high)."""
+    selection = traitlets.Dict()
+    """Axis name → index of the pixel that was clicked, or (first, end) of the region that is measured; {}: neither."""
     state = traitlets.Unicode()
     """The view on show as one text, for window, terminal, napari and `zarrscope render --state`."""
 
@@ -111,261 +106,329 @@ class Explorer(anywidget.AnyWidget):
         settings: Settings | None = None,
         post: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        super().__init__(height=height)
-        self._closed = False
+        self._wanted = self._closed = False
+        super().__init__(height=height, texts={"words": WORDS, "keys": KEYS, "editable": editable})
         self.held: object = None
         """What must live for as long as it is shown."""
-        self._post = post or poster()
-        self._editable = editable
-        self._rows = (0, 200)
+        self.cells: dict[str, str] = {}
+        self.made_in = ("", "")
+        self.editable = editable
+        self.rows, self.corner = (0, 200), (0, 0)
+        self.exporting = False
         self.cleared = 0
         """How often the filter was emptied because what it held was opened."""
-        self._pixels = (320, 480)
-        self._rect: tuple[float, float, float, float] | None = None
-        self._painting: Ticket | None = None
-        self._repaint = False
+        self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
-        self.session = Session(
+        self.session: Session = Session(
             url, self._post, writable=editable, follow_links=follow_links, missing_is_fill=missing_is_fill, path=path
         )
+        CELLS.made(self)
+        self._ending = weakref.finalize(self, _end, self.session, self._owner, self._post)
+        self._ending.atexit = False
         if view is not None:
             self.session.show_view(view)
         if editable:  # only an editable widget has edits, or can restore them
             self.session.keep_edits(settings if settings is not None else FileSettings())
-        self._publish = CoalescedCall(self._post, self._send_view)
-        self._paint = CoalescedCall(self._post, self._draw)
-        s = self.session
-        for signal in (
-            s.changed, s.tree.changed, s.metadata.changed, s.edit.changed, s.slice.changed, s.values.changed,
-            s.chunks.changed, s.problems.changed,
-        ):  # fmt: skip
-            signal.connect(self._soon, check_nargs=False)
-        self._heard: set[str] = set(CONTENT)
-        """Views whose presenters are listened to."""
-        s.slice.painted.connect(self._paint.soon, check_nargs=False)
-        s.slice.probed.connect(self._send_probe, check_nargs=False)
-        self.on_msg(self._receive)
-        self.observe(self._from_python, names=["path", "index", "clim", "state"])
+        self.three = ThreeViews(self.session.slice)
+        self.thumbnails = ThumbnailStream(self._owner, self._say)
+        self._streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
+        self._draws = {view: CoalescedCall(self._post, lambda view=view: self._draw(view)) for view in VIEWS}  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+        self._dirty = set(PARTS)
+        self._publish = CoalescedCall(self._post, self._send_parts)
+        self._answer = CoalescedCall(self._post, self._send_answer)
+        self._heard: int | None = None
+        self._probe = ("", "")
+        self._told_probe = ("", "")
         self._mirroring = False
+        self._listen()
+        self.on_msg(self._receive)
+        self.observe(self._from_python, names=["path", "index", "axes", "clim", "selection", "state"])
         self._publish.soon()
+
+    # ------------------------------------------------------------------ listening
+    def _listen(self) -> None:
+        """Bound methods only: a signal that held the widget would keep it alive for ever."""
+        s = self.session
+        s.changed.connect(self._hear_session, check_nargs=False)
+        s.jobs.changed.connect(self._hear_jobs, check_nargs=False)
+        s.tree.changed.connect(self._hear_tree, check_nargs=False)
+        s.slice.changed.connect(self._hear_slice, check_nargs=False)
+        s.metadata.changed.connect(self._hear_metadata, check_nargs=False)
+        self.three.changed.connect(self._hear_three, check_nargs=False)
+        s.export.changed.connect(self._hear_export, check_nargs=False)
+        for id, presenter in s.tabs.presenters.items():
+            if id not in ("image", "info"):
+                presenter.changed.connect(self._hear_panel, check_nargs=False)
+        self._listened = set(CONTENT)
+        s.slice.painted.connect(self._main_painted, check_nargs=False)
+        self.three.below.painted.connect(self._below_painted, check_nargs=False)
+        self.three.beside.painted.connect(self._beside_painted, check_nargs=False)
+        s.slice.probed.connect(self.tell_probe, check_nargs=False)
+
+    def _hear_session(self, _: object = None) -> None:
+        for id, presenter in self.session.tabs.presenters.items():
+            if id not in self._listened:
+                self._listened.add(id)
+                presenter.changed.connect(self._hear_panel, check_nargs=False)
+        self.tell(*FOLLOWS["session"])
+
+    def _hear_jobs(self, _: object = None) -> None:
+        self.tell(*FOLLOWS["jobs"])
+
+    def _hear_tree(self, _: object = None) -> None:
+        self.tell(*FOLLOWS["tree"])
+
+    def _hear_slice(self, _: object = None) -> None:
+        self.tell(*FOLLOWS["slice"])
+        self.draw("main")
+        self.tell_probe()
+
+    def _hear_metadata(self, _: object = None) -> None:
+        self.tell(*FOLLOWS["metadata"])
+
+    def _hear_three(self, _: object = None) -> None:
+        self.tell(*FOLLOWS["three"])
+        for view in VIEWS:
+            self.draw(view)
+
+    def _hear_export(self, _: object = None) -> None:
+        self.tell("export")
+
+    def _hear_panel(self, _: object = None) -> None:
+        self.tell("panel")
+
+    def _main_painted(self) -> None:
+        self.draw("main")
+
+    def _below_painted(self) -> None:
+        self.draw("below")
+
+    def _beside_painted(self) -> None:
+        self.draw("beside")
 
     # ------------------------------------------------------------------ out
-    def _soon(self, _: object = None) -> None:
+    def tell(self, *parts: str) -> None:
+        """Parts may have changed: what has is sent at the end of the pass."""
+        self._dirty.update(parts)
         self._publish.soon()
 
-    def _send_probe(self) -> None:
-        if not self._closed:
-            self.probe = {**plain(self.session.slice.probe), "why": self.session.slice.note}
+    def tell_probe(self) -> None:
+        """What lies under the cursor may have changed."""
+        self._answer.soon()
 
-    def _send_view(self) -> None:
+    def draw(self, view: str) -> None:
+        """The picture of a view may have changed."""
+        self._draws[view].soon()
+
+    def _send_parts(self) -> None:
         if self._closed:
             return
-        s = self.session
-        for id, presenter in s.tabs.presenters.items():
-            if id not in self._heard:
-                self._heard.add(id)
-                presenter.changed.connect(self._soon, check_nargs=False)
+        dirty, self._dirty = self._dirty, set()
         with self.hold_sync():
-            self.view = {
-                "session": plain(s.state),
-                "rows": plain(s.tree.flat(*self._rows)),
-                "first_row": self._rows[0],
-                "row_count": s.tree.flat_count,
-                **content(s),
-                "cleared": self.cleared,
-                "credentials": plain(s.credentials),
-                "editable": self._editable,
-                "words": WORDS,
-                "keys": KEYS,
-            }
+            for name in PARTS:
+                if name in dirty:
+                    setattr(self, name, PARTS[name](self))
         self._mirror()
-        self._paint.soon()
 
     def _mirror(self) -> None:
         """Copies what is shown to the traits that Python observes."""
         state = self.session.slice.state
+        roles = {axis.role: axis.name for axis in state.axes}
         self._mirroring = True
         try:
             self.path = self.session.state.path
             self.index = {a.name: a.index for a in state.axes if a.role == "slider"}
+            self.axes = [roles["y"], roles["x"]] if state.kind == "image" else []
             self.clim = {c.label: (c.lo, c.hi) for c in state.channels if c.lo is not None and c.hi is not None}
+            self.selection = selection_on_show(self.session)
             self.state = self.session.view_text()
         finally:
             self._mirroring = False
 
-    def _draw(self) -> None:
-        """Paints the viewport in a worker. Requests that come meanwhile are merged into one."""
+    def _draw(self, view: str) -> None:
         if self._closed:
             return
-        if self._painting is not None:
-            self._repaint = True
-            return
-        s = self.session.slice
-        frame = s.frame
-        if s.state.kind != "image" or not frame.shape[0]:
-            return
-        rect = self._rect or (0.0, 0.0, float(frame.shape[0]), float(frame.shape[1]))
-        height, width = self._pixels
-        rgb = s.picture(height, width)
-        sent = {
-            "rect": list(rect), "shape": list(frame.shape), "aspect": frame.aspect, "sentence": frame.sentence,
-            "blocked": frame.blocked, "loading": frame.loading, "failed": frame.failed, "level": frame.level,
-            "bar": plain(s.scale_bar((rect[3] - rect[1]) / 5)),
-            "marks": [[*t.rect, t.state.value, t.sentence, list(t.key)] for t in frame.tiles
-                      if t.state.value in ("failed", "undecodable")],
-        }  # fmt: skip
+        shown = picture(self, view)
+        rect = shown.visible_rect
+        self._streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5))
 
-        def done(outcome: JobResult[bytes]) -> None:
-            self._painting = None
-            if outcome.value is not None:
-                with self.hold_sync():
-                    self.frame = sent
-                    self.picture = outcome.value
-            if self._repaint:
-                self._repaint = False
-                self._paint.soon()
+    def _send_answer(self) -> None:
+        """What was heard, and what lies under the cursor."""
+        if self._closed:
+            return
+        shown = self.session.slice
+        measured = shown.state.measurement
+        told = measured.sentence or "   ".join(f"{row.label}: {row.text}" for row in measured.rows) or measured.title
+        text = told if measured.kind else shown.probe.text or shown.probe.sentence
+        self._probe = ("   ".join(part for part in (shown.state.refusal.sentence, text) if part), shown.note)
+        answer: dict[str, Any] = {}
+        if self._heard is not None:
+            answer["heard"], self._heard = self._heard, None
+        for name, new, old in zip(("probe", "why"), self._probe, self._told_probe, strict=True):
+            if new != old:
+                answer[name] = new
+        self._told_probe = self._probe
+        if answer:
+            self._say(answer, [])
 
-        self._painting = self._owner.decode(lambda: png(rgb, level=1), done)
+    def _say(self, content: dict[str, Any], buffers: list[bytes]) -> None:
+        if not self._closed:
+            self.send(content, buffers)
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """All that a browser is told but pictures, as one."""
+        told: dict[str, Any] = {**self.texts, **{name: getattr(self, name) for name in PARTS}}
+        return told
 
     # ------------------------------------------------------------------ in
     def _receive(self, _: object, message: Any, buffers: object = None) -> None:
         """Handles a message of the browser; anything but a known gesture is dropped."""
         if self._closed or not isinstance(message, dict):
             return
-        do, args = message.get("do"), message.get("args")
-        if not isinstance(do, str) or not isinstance(args, list):
-            return
-        if do in ("rows", "viewport", "command", "channel", "axis", "name"):
-            try:
-                getattr(self, f"_on_{do}")(*args)
-            except (TypeError, ValueError, OverflowError):
-                self.log.debug("%s%s", do, args)
-        else:
-            self._call(do, args)
+        perform_gesture(self, message)
+        if isinstance(number := message.get("n"), int):
+            self._heard = number
+            self._answer.soon()
 
-    def _on_rows(self, start: int, stop: int) -> None:
-        """The part of the tree that is scrolled into sight."""
-        first = max(0, int(start))
-        self._rows = (first, max(first, min(int(stop), first + ROWS)))
-        self._publish.soon()
+    def greet(self, kinds: list[str]) -> None:
+        """A browser shows the widget, and reads these kinds of pictures: it has none of them yet."""
+        self._told_probe = ("", "")
+        self.thumbnails.anew(kinds)
+        for view, stream in self._streams.items():
+            stream.anew(kinds)
+            self.draw(view)
 
-    def _on_viewport(self, rect: list[float], pixels: list[int]) -> None:
-        y0, x0, y1, x1 = (float(edge) for edge in rect)
-        if not all(isfinite(edge) for edge in (y0, x0, y1, x1)) or y1 <= y0 or x1 <= x0:
-            return
-        height, width = (max(1, min(PICTURE_LIMIT, int(side))) for side in pixels)
-        self._rect, self._pixels = (y0, x0, y1, x1), (height, width)
-        self.session.slice.viewport(self._rect, self._pixels)
-        self._paint.soon()
+    def painted(self, view: str) -> None:
+        """The browser has painted a message."""
+        if view in self._streams:
+            self._streams[view].painted()
 
-    def _on_command(self, command: str) -> None:
-        if command in KEYS.values() or (command in EDITING and self._editable):
-            perform(self.session, command)
-
-    def _on_channel(self, number: int) -> None:
-        toggle_channel(self.session, int(number))
-
-    def _on_name(self, text: str) -> None:
-        if open_name(self.session, str(text)):
-            self.cleared += 1
-            self._publish.soon()
-
-    def _on_axis(self, letter: str) -> None:
-        choose_axis_key(self.session, str(letter))
-
-    def _call(self, do: str, args: list[Any]) -> None:
-        name, _, method = do.partition(".")
-        if method not in CALLS.get(name, ()) or (
-            name == "edit" and not self._editable and method not in ("fold", "show_way")
-        ):
-            return
-        gesture = getattr(self.session if name == "session" else getattr(self.session, name), method)
-        arguments = [tuple(a) if isinstance(a, list) else a for a in args]
-        try:
-            inspect.signature(gesture).bind(*arguments)
-            gesture(*arguments)
-        except ZarrscopeError:  # NotFound is a KeyError too, but no fault of the message
-            raise
-        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-            self.log.debug("%s%s", do, args)
-        if do == "slice.hover":
-            self._send_probe()
+    def copy(self, what: str) -> None:
+        """A text for the browser's clipboard: "copy-path", "copy-view", or the code that reads the slice."""
+        state = self.session.state
+        told = {"copy-path": state.address, "copy-view": self.session.view_text()}.get(what, self.code)
+        self._say({"copy": told, "said": NOTEBOOK["copied"]}, [])
 
     def _from_python(self, change: Any) -> None:
         if self._mirroring or self._closed:
             return
-        s = self.session
-        self._publish.soon()
-        if change["name"] == "state":
-            s.go_to(change["new"])
-        elif change["name"] == "path":
-            s.select(change["new"])
-        elif change["name"] == "index":
-            for axis, position in change["new"].items():
-                s.slice.set_index(axis, int(position))
+        name, new, shown = change["name"], change["new"], self.session.slice
+        self.tell(*PARTS)
+        if name == "state":
+            self.session.go_to(new)
+        elif name == "path":
+            self.session.select(new)
+        elif name == "index":
+            for axis, position in new.items():
+                shown.set_index(axis, int(position))
+        elif name == "axes":
+            shown.show(*new)
+        elif name == "selection":
+            select(self.session, new)
         else:
-            for number, channel in enumerate(s.slice.state.channels):
-                if channel.label in change["new"]:
-                    lo, hi = change["new"][channel.label]
-                    s.slice.set_levels(number, float(lo), float(hi))
+            for number, channel in enumerate(shown.state.channels):
+                if channel.label in new:
+                    lo, hi = new[channel.label]
+                    shown.set_levels(number, float(lo), float(hi))
 
     # ------------------------------------------------------------------ for people at the prompt
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, and beside it a summary for where no kernel runs: GitHub, nbviewer, a saved page."""
-        bundle = super()._repr_mimebundle_(**options)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/html"] = self._summary()
-        return bundle
+    @property
+    def url(self) -> str:
+        """The place that is explored."""
+        return self.session.url
 
-    def _summary(self) -> str:
-        """The selected node as HTML of bounded size. While the node is being opened, it waits for a bounded time."""
-        node = self.session.node
-        if node is not None:
-            return str(node._repr_html_())
-        url, path = self.session.url, self.session.state.path
-        links, fill = self.session.follows_links, self.session.missing_is_fill
-        found: list[str] = []
+    @property
+    def array(self) -> Array | None:
+        """The array on show, of an image its finest level; None for a group."""
+        return array_on_show(self.session)
 
-        def work() -> str:
-            options = {"missing_is_fill": True} if fill else None
-            hierarchy = open_hierarchy(url, follow_links=links, storage_options=options)
-            return str(hierarchy[path if path != "/" else hierarchy.initial_path]._repr_html_())
-
-        mailbox = Mailbox()
-        owner = shared().owner(mailbox)
-        ticket = owner.fetch(work, lambda outcome: found.append(outcome.value or ""))
-        try:
-            mailbox.run_until(lambda: ticket.finished, SUMMARY_SECONDS)
-        except TimeoutError:
-            pass
-        finally:
-            owner.close()
-        return "".join(found) or f"<code>{escape(self.code)}</code>"
+    @property
+    def data(self) -> LazyView | None:
+        """The slice on show as a lazy array, height before width: `np.asarray(widget.data)` reads it."""
+        return data_on_show(self.session)
 
     @property
     def code(self) -> str:
-        """A line of Python that reads the selected node."""
-        session = self.session
-        return python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
+        """A line of Python that reads the slice on show."""
+        return code_on_show(self.session)
+
+    def open(self) -> None:
+        """Opens the line to the browser once somebody wants to see the widget: what nobody sees, nobody must close."""
+        if self._wanted and not self._closed:
+            super().open()
+
+    @property
+    def model_id(self) -> str:
+        """The widget's name in the browser."""
+        self._wanted = True
+        self.open()
+        return str(self._model_id if self.comm is None else self.comm.comm_id)
+
+    def _ipython_display_(self, **_: Any) -> None:
+        """The widget, and after it a still page, which is hidden for as long as the widget is there: saved notebooks,
+        nbconvert and nbviewer show it, whether they know widgets or not."""
+        from IPython import display
+
+        publish: Any = display.publish_display_data
+        if self._closed:
+            publish({"text/plain": repr(self), "text/html": self._farewell()})
+            return
+        CELLS.shows(self)
+        bundle = super()._repr_mimebundle_()
+        data, about = bundle if isinstance(bundle, tuple) else (bundle, None)
+        publish(data, about)
+        publish({"text/html": self.page(), "text/plain": ""})
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, and beside it a still page, for those who take one of both."""
+        if self._closed:
+            return {"text/plain": repr(self), "text/html": self._farewell()}
+        bundle = super()._repr_mimebundle_(**options)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            data["text/html"] = self.page()
+        return bundle
+
+    def page(self) -> str:
+        """What is on show as HTML of bounded size; waits for it a moment."""
+        post, session = self._post, self.session
+        if isinstance(post, Mailbox):
+
+            def there() -> bool:
+                state = session.state
+                if state.status is SessionStatus.FAILED:
+                    return True
+                if state.status is not SessionStatus.READY or state.selecting:
+                    return False
+                still.fit(session)
+                return still.is_whole(session)
+
+            try:
+                post.run_until(there, STILL_SECONDS)
+            except TimeoutError:
+                pass
+        return still.page(session, self.code)
+
+    def _farewell(self) -> str:
+        return f"<div>{escape(CLOSED_NOTE)} <code>{escape(self.code)}</code></div>"
 
     def close(self) -> None:
         """Gives everything back; nothing is sent afterwards."""
         if not self._closed:
             self._closed = True
+            self.three.end()
+            self._ending.detach()
             self.session.close()
             self._owner.close()
         super().close()
+        self.__dict__.pop("_repr_mimebundle_", None)  # ipywidgets leaves None there; what is closed says so
+
+    def __del__(self) -> None:
+        """Nobody has the widget any more: what it held is given back by `_end`, on its own thread."""
 
     def __repr__(self) -> str:
         return strings.clean(f"<Explorer {self.session.state.url} {self.path}>")
-
-
-WORDS = {
-    **LABELS, **{c.id: c.label for c in COMMANDS},
-    "retry": strings.RETRY, "cancel": strings.CANCEL, "load": strings.LOAD_ANYWAY, "no-image": strings.NO_IMAGE,
-}  # fmt: skip
-KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, "zoom-in", "zoom-out", "fit"} for k in c.keys if is_plain(k)}
 
 
 def explore(

@@ -7,7 +7,7 @@ that came from a file. Colours are the page's own, so that it reads in light and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
 from typing import Any, Protocol
@@ -16,10 +16,11 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.nodes.context import HierarchyLike
+from zarrscope.nodes.html_drawing import of_chunks, tree_lines
 
-LIMIT = 20_000
+LIMIT = 26_000
 """Bytes of UTF-8, tags and all."""
-_ROW, _ATTRIBUTES = 700, 6_000
+_ROW, _ATTRIBUTES, _TREE = 700, 6_000, 2_500
 _DEPTH, _MEMBERS, _NODES, _STRING = 6, 40, 400, 200
 
 _BOX = "font:13px/1.45 system-ui,sans-serif;border:1px solid #8886;border-radius:4px;padding:8px 12px;max-width:52em"
@@ -85,20 +86,34 @@ def of_hierarchy(hierarchy: HierarchyLike) -> str:
 
 def of_group(group: _Node) -> str:
     """The HTML summary of a group, from what was read already."""
-    return _node("Group", group, [])
+    return _node("Group", group, [], beneath=_known(group))
 
 
 def of_array(array: _Array) -> str:
     """The HTML summary of an array, with its shape, chunks and codecs, from what was read already."""
-    return _node("Array", array, list(_array(array)))
+    try:
+        drawing = of_chunks(array.shape, array.chunks, array.shards, array.dimension_names)
+    except ZarrscopeError:
+        drawing = ""  # the problem is told beside it
+    return _node("Array", array, list(_array(array)), drawing)
 
 
-def _node(kind: str, node: _Node, more: list[tuple[str, str]]) -> str:
+def _known(group: _Node) -> list[str]:
+    """The tree beneath a group, as far as consolidated metadata tell it without a request."""
+    hierarchy = group.hierarchy
+    copied = hierarchy._nodes.consolidated_metadata if hierarchy is not None else None
+    if hierarchy is None or copied is None:
+        return []
+    named = {key.rpartition("/")[2] for key in hierarchy.dialect.documents(group.path)}
+    return tree_lines(group.path, copied.documents, sorted(named))
+
+
+def _node(kind: str, node: _Node, more: list[tuple[str, str]], drawing: str = "", beneath: Sequence[str] = ()) -> str:
     hierarchy = node.hierarchy
     dialect = hierarchy.dialect.title if hierarchy is not None else node.metadata.dialect
     rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else ""), *more]
     problem = [] if node.problem is None else [str(node.problem)]
-    return _box(kind, node.path, rows, [*problem, *_warnings(node.warnings)], node.attributes)
+    return _box(kind, node.path, rows, [*problem, *_warnings(node.warnings)], node.attributes, drawing, beneath)
 
 
 def _hierarchy(hierarchy: HierarchyLike) -> Iterator[tuple[str, str]]:
@@ -144,16 +159,28 @@ def _warnings(warnings: tuple[str, ...]) -> list[str]:
     return [*warnings[:3], *([f"… and {len(warnings) - 3} more warnings"] if len(warnings) > 3 else [])]
 
 
-def _box(kind: str, title: str, rows: list[tuple[str, str]], marks: list[str], attributes: Any) -> str:
+def _box(
+    kind: str,
+    title: str,
+    rows: list[tuple[str, str]],
+    marks: list[str],
+    attributes: Any,
+    drawing: str = "",
+    beneath: Sequence[str] = (),
+) -> str:
     parts = [f'<div class="zarrscope" style="{_BOX}"><div>{kind} <b>{clipped(title, _ROW)}</b></div>']
     parts += [f"<div>⚠ {clipped(mark, _ROW)}</div>" for mark in marks]
+    parts.append('<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">')
     parts.append('<table style="border:none;margin:4px 0;background:none">')
     parts += [
         f'<tr style="background:none"><td style="{_QUIET}">{label}</td><td style="{_VALUE}">{clipped(text, _ROW)}</td>'
         for label, text in rows
         if text
     ]
-    parts.append("</table>")
+    parts.append(f"</table>{drawing}</div>")
+    if beneath:
+        text = clipped("\n".join(beneath), _TREE, keep="\n")
+        parts.append(f'<details open><summary>Nodes</summary><pre style="{_CODE}">{text}</pre></details>')
     if attributes:
         count = f"{len(attributes):,} attribute{'s' if len(attributes) != 1 else ''}"
         text = clipped("\n".join(outline(attributes)), _ATTRIBUTES, keep="\n")

@@ -1,0 +1,168 @@
+"""What a browser may ask for: messages {"do": "slice.set_index", "args": ["z", 3], "n": 12} of the calls listed here.
+
+What is no gesture is dropped: a notebook may hold anything. A message with a number `n` is answered with {"heard": n}
+once it was worked off, so that the browser knows whether the kernel listens, and how fast.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope_app.presenters.commands import COMMANDS, is_plain
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
+
+if TYPE_CHECKING:
+    from zarrscope_app.jupyter.widget import Explorer
+
+CALLS = {
+    "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
+    "slice": {
+        "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
+        "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
+        "set_dots", "set_smooth", "project", "type_range", "roll",
+        "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
+        "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
+        "measure_line", "measure_region", "measure_view", "forget_measurement",
+    },
+    "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
+             "fold", "save", "resolve", "reload", "show_way", "edit_text"},
+    "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
+    "metadata": {"load_documents"},
+    "values": {"set_index", "show", "transpose", "set_format", "retry"},
+    "chunks": {"set_level", "show", "set_chunk", "show_whole", "choose", "check", "refresh", "cancel"},
+    "problems": {"check", "resume", "stop"},
+    "jobs": {"cancel", "dismiss"},
+}  # fmt: skip
+"""What a browser may call, by presenter."""
+READING = ("fold", "show_way")
+"""Of the form, what changes nothing."""
+EDITING = {"save", "undo", "redo", "revert"}
+"""Commands of an editable widget only; "writable" is Python's to decide, with `editable`."""
+HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view"}
+"""Commands that the widget does by itself."""
+KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, *HOST} for k in c.keys if is_plain(k)}
+ROWS = 400
+"""Rows of the tree that are sent at most, however many there are."""
+PICTURE_LIMIT = 2048
+"""Pixels along a side that a browser may ask for."""
+
+
+def perform_gesture(widget: Explorer, message: Any) -> None:
+    """Does what a message asks for."""
+    if not isinstance(message, dict):
+        return
+    do, args = message.get("do"), message.get("args")
+    if not isinstance(do, str) or not isinstance(args, list):
+        return
+    act = OWN.get(do)
+    if act is None:
+        _call(widget, do, args)
+        return
+    try:
+        act(widget, *args)
+    except (TypeError, ValueError, OverflowError):
+        widget.log.debug("%s%s", do, args)
+
+
+def _call(widget: Explorer, do: str, args: list[Any]) -> None:
+    name, _, method = do.partition(".")
+    if method not in CALLS.get(name, ()) or (name == "edit" and not widget.editable and method not in READING):
+        return
+    gesture = getattr(widget.session if name == "session" else getattr(widget.session, name), method)
+    arguments = [tuple(a) if isinstance(a, list) else a for a in args]
+    try:
+        inspect.signature(gesture).bind(*arguments)
+        gesture(*arguments)
+    except ZarrscopeError:  # NotFound is a KeyError too, but no fault of the message
+        raise
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+        widget.log.debug("%s%s", do, args)
+    if do == "slice.hover":
+        widget.tell_probe()
+
+
+# ---------------------------------------------------------------------- what no presenter does
+def _rows(widget: Explorer, start: int, stop: int) -> None:
+    """The part of the tree that is scrolled into sight."""
+    first = max(0, int(start))
+    widget.rows = (first, max(first, min(int(stop), first + ROWS)))
+    widget.tell("tree")
+
+
+def _cells(widget: Explorer, row: int, column: int) -> None:
+    """The part of the table that is scrolled into sight."""
+    widget.corner = (max(0, int(row)), max(0, int(column)))
+    widget.tell("panel")
+
+
+def _viewport(widget: Explorer, rect: list[float], pixels: list[int], view: str = "main") -> None:
+    y0, x0, y1, x1 = (float(edge) for edge in rect)
+    if not all(isfinite(edge) for edge in (y0, x0, y1, x1)) or y1 <= y0 or x1 <= x0:
+        return
+    height, width = (max(1, min(PICTURE_LIMIT, int(side))) for side in pixels)
+    picture(widget, view).viewport((y0, x0, y1, x1), (height, width))
+    widget.draw(view)
+
+
+def picture(widget: Explorer, view: str) -> SlicePresenter:
+    """The presenter of one of the three views. Raises ValueError for any other name."""
+    found = {"main": widget.session.slice, "below": widget.three.below, "beside": widget.three.beside}.get(str(view))
+    if found is None:
+        raise ValueError(view)
+    return found
+
+
+def _pick(widget: Explorer, view: str, y: float, x: float) -> None:
+    """A click on one of the three views."""
+    widget.three.pick(picture(widget, view), float(y), float(x))
+
+
+def _command(widget: Explorer, command: str) -> None:
+    if command == "three-views":
+        widget.three.toggle()
+    elif command in ("copy-path", "copy-view"):
+        widget.copy(command)
+    elif command in KEYS.values() or (command in EDITING and widget.editable):
+        perform(widget.session, command)
+
+
+def _name(widget: Explorer, text: str) -> None:
+    if open_name(widget.session, str(text)):
+        widget.cleared += 1
+        widget.tell("place")
+
+
+def _export(widget: Explorer, act: str, *args: Any) -> None:
+    """begin(), choose(what, format, target), run(overwrite), end()."""
+    export = widget.session.export
+    if act == "begin":
+        export.begin()
+    elif act == "choose":
+        export.choose(str(args[0]), str(args[1]), str(args[2]) if len(args) > 2 and args[2] else None)
+    elif act == "run":
+        export.run(bool(args and args[0]))
+    elif act != "end":
+        return
+    widget.exporting = act != "end"
+    widget.tell("export")
+
+
+OWN: dict[str, Callable[..., object]] = {
+    "rows": _rows,
+    "cells": _cells,
+    "viewport": _viewport,
+    "pick": _pick,
+    "command": _command,
+    "name": _name,
+    "export": _export,
+    "channel": lambda widget, number: toggle_channel(widget.session, int(number)),
+    "axis": lambda widget, letter: choose_axis_key(widget.session, str(letter)),
+    "copy": lambda widget, what: widget.copy(str(what)),
+    "hello": lambda widget, kinds: widget.greet([str(kind) for kind in kinds][:8]),
+    "painted": lambda widget, view: widget.painted(str(view)),
+}

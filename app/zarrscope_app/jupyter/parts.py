@@ -1,0 +1,130 @@
+"""What a browser is told of a session, in parts: a part is sent when its content is another one, and nothing else is.
+
+Each function makes the content of one synced trait of the widget as JSON; `PARTS` names them, with the presenters
+whose signals may change them. Pictures go by themselves (pictures.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope_app.jupyter.snapshots import plain
+from zarrscope_app.jupyter.views import panel
+
+if TYPE_CHECKING:
+    from zarrscope_app.jupyter.widget import Explorer
+
+ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandable", "expanded", "depth", "sentence",
+              "retry", "dirty", "origin")  # fmt: skip
+
+
+def place(widget: Explorer) -> dict[str, Any]:
+    """Where the person is, and the error bar."""
+    session = widget.session
+    told = plain(session.state)
+    del told["status_text"]
+    return {
+        **told,
+        "problem": session.metadata.state.problem,
+        "credentials": plain(session.credentials),
+        "cleared": widget.cleared,
+        "jobs": plain(session.jobs.items),
+    }
+
+
+def tree(widget: Explorer) -> dict[str, Any]:
+    """The rows in sight, and how many there are."""
+    shown = widget.session.tree
+    rows = shown.flat(*widget.rows)
+    return {
+        "first": widget.rows[0],
+        "count": shown.flat_count,
+        "rows": [{**{name: getattr(row, name) for name in ROW_FIELDS}, "state": row.state.value} for row in rows],
+    }
+
+
+def image(widget: Explorer) -> dict[str, Any]:
+    """The picture's axes, levels and controls: what a step of a slider leaves as it is."""
+    state = widget.session.slice.state
+    axes = [
+        {name: getattr(axis, name) for name in ("name", "title", "type", "length", "role", "end_text", "playing")}
+        for axis in state.axes
+    ]
+    return {
+        "kind": state.kind, "name": state.name, "axes": axes, "levels": [level.text for level in state.levels],
+        "locked": state.level if state.locked else -1, "level_text": state.level_text, "current": state.current_axis,
+        "sentence": state.sentence, "refusal": plain(state.refusal), "smooth": state.smooth, "dots": state.dots,
+        "labels": plain(state.labels), "projection": plain(state.projection), "pin": plain(state.pin),
+        "measurement": _measurement(widget),
+        "colormaps": [*widget.session.slice.colormaps], "line": _line(widget), "three": bool(widget.three.depth),
+    }  # fmt: skip
+
+
+def places(widget: Explorer) -> dict[str, list[Any]]:
+    """Axis → [index, its text, its position] of the axes with a slider."""
+    axes = widget.session.slice.state.axes
+    return {axis.name: [axis.index, axis.index_text, axis.position] for axis in axes if axis.role == "slider"}
+
+
+def channels(widget: Explorer) -> list[dict[str, Any]]:
+    """How each channel is shown."""
+    return [{**plain(channel), "ramp": _ramp(channel.ramp)} for channel in widget.session.slice.state.channels]
+
+
+def _ramp(ramp: bytes) -> list[str]:
+    """Some colours of a colour map, as CSS writes them."""
+    step = max(1, len(ramp) // 3 // 8)
+    return [f"#{ramp[3 * i : 3 * i + 3].hex()}" for i in range(0, len(ramp) // 3, step)]
+
+
+def _measurement(widget: Explorer) -> dict[str, Any]:
+    measured = widget.session.slice.state.measurement
+    told: dict[str, Any] = plain(measured)
+    for row, shown in zip(measured.rows, told["rows"], strict=True):
+        shown["profile"] = None if row.profile is None else _short(row.profile)
+    return told
+
+
+def _line(widget: Explorer) -> dict[str, Any] | None:
+    line = widget.session.slice.line
+    if line is None:
+        return None
+    return {"low": _short(line.low), "high": _short(line.high), "loading": line.loading, "sentence": line.sentence}
+
+
+def _short(values: np.ndarray[Any, Any]) -> list[float | None]:
+    """To be drawn: six digits are more than a screen shows."""
+    return [plain(float(np.format_float_scientific(float(value), precision=5))) for value in values]
+
+
+def export(widget: Explorer) -> dict[str, Any]:
+    """What an export would be; nothing before somebody asks."""
+    if not widget.exporting:
+        return {}
+    shown = widget.session.export
+    formats = [[found.id, found.title] for found in shown.formats(shown.state.what)]
+    return {**plain(shown.state), "whats": plain(shown.whats()), "formats": formats}
+
+
+PARTS: dict[str, Callable[[Explorer], Any]] = {
+    "place": place,
+    "status": lambda widget: widget.session.state.status_text,
+    "tree": tree,
+    "image": image,
+    "places": places,
+    "channels": channels,
+    "panel": lambda widget: panel(widget),
+    "export": export,
+}
+FOLLOWS = {
+    "session": ("place", "status", "panel"),
+    "jobs": ("place",),
+    "tree": ("tree",),
+    "slice": ("image", "places", "channels"),
+    "metadata": ("place", "panel"),
+    "three": ("image",),
+}
+"""The parts that a presenter's signal may change; those of all other presenters: the panel."""

@@ -1,0 +1,172 @@
+"""Tiles on their way to a browser: those that changed, encoded in a worker, each within a budget of bytes.
+
+A tile is sent as it is (PNG) where that packs well: flat areas, labels, enlarged pixels. Where it does not, it is sent
+as WebP of the best quality that fits, to browsers that read WebP; the exact values are told beneath the picture anyway.
+
+A message is {"view": id, "frame": {what changed of it}, "order": [keys, as they are painted] where that changed,
+"tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; kind "" has none: only its words changed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.png import png
+from zarrscope_app.jupyter.snapshots import plain
+from zarrscope_app.presenters import Frame, Tile
+
+BYTES_PER_PIXEL = 56_000 / 512**2
+"""With the message around it less than 60 kB for 512 × 512 pixels."""
+LEAST_BYTES = 4_000
+"""Small tiles need no thrift."""
+QUALITIES = (90, 75, 50, 25, 10, 2, 0)
+"""Of WebP: the first that fits. Where none does, the picture is noise, and the last one is sent."""
+SAMPLED = 16
+"""Every so many rows tell whether all of them pack well."""
+BATCH = 1 << 20
+"""Pixels that are encoded at once: the first tiles are seen while the others are still made."""
+AHEAD = 3
+"""Messages that a browser may have before it has painted them."""
+SIGNS = ("failed", "undecodable")
+
+
+def _packs_well(rgb: npt.NDArray[np.uint8], budget: int) -> bool:
+    """Whether its PNG is likely to fit, from some of its rows."""
+    if rgb.nbytes <= budget:
+        return True
+    sample = np.ascontiguousarray(rgb[:: SAMPLED if rgb.shape[0] > 4 * SAMPLED else 1])
+    return bool(len(png(sample, 1)) * (rgb.shape[0] / sample.shape[0]) <= 2 * budget)
+
+
+def encoded(rgb: npt.NDArray[np.uint8], kinds: Sequence[str]) -> tuple[str, bytes]:
+    """(kind, bytes) of a picture for a browser that reads these `kinds`."""
+    budget = max(LEAST_BYTES, int(rgb.shape[0] * rgb.shape[1] * BYTES_PER_PIXEL))
+    webp = "webp" in kinds
+    if not webp or _packs_well(rgb, budget):
+        data = png(rgb, 6)
+        if len(data) <= budget or not webp:
+            return "png", data
+    try:
+        from PIL import Image
+    except ImportError:  # an environment put together by hand: the picture is right, the messages are large
+        return "png", png(rgb, 6)
+    picture, data = Image.fromarray(rgb), b""
+    for quality in QUALITIES:
+        buffer = io.BytesIO()
+        picture.save(buffer, "WEBP", quality=quality, method=0)
+        data = buffer.getvalue()
+        if len(data) <= budget:
+            break
+    return "webp", data
+
+
+def _name(tile: Tile) -> str:
+    return "/".join(map(str, tile.key))
+
+
+class TileStream:
+    """The picture of one slice presenter on its way to the browsers that show a widget.
+
+    `send(content, buffers)` takes a message. All methods on the host's thread.
+    """
+
+    def __init__(self, view: str, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:
+        self._view, self._owner, self._send = view, owner, send
+        self._kinds: tuple[str, ...] = ("png",)
+        self._latest: tuple[Frame, dict[str, Any]] | None = None
+        self._ticket: Ticket | None = None
+        self._paced = False
+        """Somebody says when a message was painted: no more than AHEAD are sent before."""
+        self._ahead = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sent: dict[str, tuple[int, str, str]] = {}
+        self._order: list[str] = []
+        self._told: dict[str, Any] = {}
+
+    def anew(self, kinds: Sequence[str]) -> None:
+        """Another browser shows the widget, or the same one anew: all is sent again, as it can read it."""
+        self._kinds = tuple(kinds)
+        self._paced, self._ahead = False, 0
+        self._forget()
+        self._go()
+
+    def painted(self) -> None:
+        """A message was painted."""
+        self._ahead = max(0, self._ahead - 1) if self._paced else 0
+        self._paced = True
+        self._go()
+
+    def show(self, frame: Frame, **about: Any) -> None:
+        """What is to be painted now; `about` it is told besides."""
+        self._latest = (frame, about)
+        self._go()
+
+    def _go(self) -> None:
+        if self._latest is None or self._ticket is not None or (self._paced and self._ahead >= AHEAD):
+            return
+        frame, about = self._latest
+        tiles = {_name(tile): tile for tile in frame.tiles if tile.rgb is not None}
+        told = {
+            "shape": list(frame.shape), "aspect": frame.aspect, "sentence": frame.sentence, "blocked": frame.blocked,
+            "loading": frame.loading, "failed": frame.failed, "level": frame.level, **plain(about),
+        }  # fmt: skip
+        order = list(tiles)
+        message: dict[str, Any] = {"view": self._view}
+        if changed := {name: value for name, value in told.items() if self._told.get(name, ...) != value}:
+            message["frame"] = changed
+        if order != self._order:
+            message["order"] = order
+        batch, words = self._changed(tiles)
+        self._told, self._order = told, order
+        self._sent = {name: sent for name, sent in self._sent.items() if name in tiles}
+        if batch:
+            self._encode(message, batch, words)
+        elif words or len(message) > 1:
+            self._tell(message, words, [])
+
+    def _changed(self, tiles: dict[str, Tile]) -> tuple[list[Tile], list[Tile]]:
+        """Tiles whose picture is to be sent next, and those of which only the state is another one."""
+        batch: list[Tile] = []
+        words: list[Tile] = []
+        pixels = 0
+        for name, tile in tiles.items():
+            sent = self._sent.get(name)
+            if sent is None or sent[0] != tile.version:
+                assert tile.rgb is not None
+                pixels += tile.rgb.shape[0] * tile.rgb.shape[1]
+                if pixels <= BATCH or not batch:
+                    batch.append(tile)
+            elif (tile.state.value in SIGNS or sent[1] in SIGNS) and sent[1:] != (tile.state.value, tile.sentence):
+                words.append(tile)
+        return batch, words
+
+    def _encode(self, message: dict[str, Any], batch: list[Tile], words: list[Tile]) -> None:
+        kinds, pictures = self._kinds, [tile.rgb for tile in batch]
+
+        def work() -> list[tuple[str, bytes]]:
+            return [encoded(rgb, kinds) for rgb in pictures if rgb is not None]
+
+        def done(outcome: JobResult[list[tuple[str, bytes]]]) -> None:
+            self._ticket = None
+            self._tell(message, words, list(zip(batch, outcome.get(), strict=True)))
+            self._go()
+
+        self._ticket = self._owner.decode(work, done)
+
+    def _tell(self, message: dict[str, Any], words: list[Tile], pictures: list[tuple[Tile, tuple[str, bytes]]]) -> None:
+        rows = [[_name(tile), [*tile.rect], tile.state.value, tile.sentence, kind] for tile, (kind, _) in pictures]
+        rows += [[_name(tile), [*tile.rect], tile.state.value, tile.sentence, ""] for tile in words]
+        if rows:
+            message["tiles"] = rows
+        for tile in (*(tile for tile, _ in pictures), *words):
+            self._sent[_name(tile)] = (tile.version, tile.state.value, tile.sentence)
+        self._ahead += 1
+        self._send(message, [data for _, (_, data) in pictures])

@@ -1,0 +1,66 @@
+// Attributes: what they mean, all members, JSON; nothing is written before Save.
+function makeForm(ui) {
+  const node = el("div", { class: "zs-attributes" });
+  const uid = "zs" + Math.random().toString(36).slice(2);
+  const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.title || f.label, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
+    e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
+  // One for each editor of the presenters' form fields.
+  const EDITORS = {
+    line: (f) => [line(f)],
+    choice: (f) => [line(f, { list: uid + f.pointer }), el("datalist", { id: uid + f.pointer }, f.choices.map((c) => el("option", { value: c })))],
+    check: (f) => [el("input", { type: "checkbox", checked: f.text === "true", "data-pointer": f.pointer, onchange: (e) => ui.line.send("edit.edit", f.pointer, String(e.target.checked)) })],
+    colour: (f) => [el("input", { type: "color", value: "#" + f.text, title: f.title, onchange: (e) => ui.line.send("edit.edit", f.pointer, e.target.value.slice(1).toUpperCase()) }), line(f)],
+  };
+  function sections(edit, may) {
+    return el("div", { class: "zs-form zs-sections" }, edit.sections.flatMap((s) => [el("h4", {}, s.title),
+      s.rows.map((r) => {
+        const wrong = r.fields.map((f) => f.error).find(Boolean);
+        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label),
+          r.fields.flatMap((f) => may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? [el("span", {}, f.title)] : [])
+            : [el("span", { title: f.title }, f.editor === "check" ? f.title + ": " + f.summary : f.summary)]),
+          wrong ? el("span", { class: "er" }, wrong) : el("span", { class: "zs-quiet" }, r.note));
+      }), s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]), edit.verdict ? el("p", {}, edit.verdict) : "");
+  }
+  function text(edit, may) {
+    return el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
+      onchange: (e) => { e.target.dataset.sent = "1"; ui.line.send("edit.edit_text", e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
+  }
+  function members(edit, may) {
+    const list = el("div", { class: "zs-form" }, edit.fields.map((f) => {
+      const nested = f.kind === "list" || f.kind === "object";
+      const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") },
+        nested ? el("button", { class: "zs-fold", "aria-expanded": String(!f.folded), onclick: () => ui.line.send("edit.fold", f.pointer, !f.folded) }, (f.folded ? "▸ " : "▾ ") + f.label) : el("span", { class: "lb" }, f.label),
+        nested || !may ? el("span", { class: nested ? "zs-quiet" : "" }, f.summary) : (EDITORS[f.editor] || EDITORS.line)(f),
+        may && f.can_remove ? icon(ui, "×", "remove", () => ui.line.send("edit.remove", f.pointer)) : "", f.error ? el("span", { class: "er" }, f.error) : "");
+      row.style.paddingLeft = f.depth * 16 + "px";
+      return row;
+    }));
+    if (!may) return list;
+    const name = el("input", { size: 14, placeholder: ui.words.name, "aria-label": ui.words["add-name"] }), value = el("input", { size: 20, placeholder: ui.words.value, "aria-label": ui.words["value-typed"], title: ui.words["value-typed"] });
+    list.append(el("div", { class: "zs-field zs-add" }, name, value, el("button", { onclick: () => name.value && ui.line.send("edit.add_typed", "", name.value, value.value) }, ui.words.add)));
+    return list;
+  }
+  const show = painter(({ edit, ways, diff }, may) => {
+    const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => ui.line.send("command", id) }, ui.words[id]);
+    const conflict = edit.status !== "conflict" ? "" : el("div", { class: "zs-conflict" },
+      edit.conflicts.length ? el("table", {}, el("tr", {}, el("th"), el("th", {}, ui.words.mine), el("th", {}, ui.words.theirs)),
+        edit.conflicts.map((d) => el("tr", {}, el("th", {}, d.pointer), el("td", {}, d.mine ?? "–"), el("td", {}, d.theirs ?? "–")))) : "",
+      [["mine", "keep-mine"], ["theirs", "take-theirs"]].map(([whose, word]) => el("button", { "data-whose": whose, onclick: () => ui.line.send("edit.resolve", whose) }, ui.words[word])));
+    refill(node,
+      ways.length < 2 ? "" : el("div", { class: "zs-bar zs-ways" }, ways.map(([way, title]) =>
+        el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
+      el("div", { class: "zs-bar" }, el("span", {}, edit.sentence), may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
+      conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" ? text(edit, may) : members(edit, may),
+      diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
+  });
+  return {
+    node,
+    paint() {
+      const active = document.activeElement;
+      if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
+      const { edit, ways, diff } = ui.panel, pointer = node.contains(active) ? active.dataset?.pointer : null;
+      show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
+      if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
+    },
+  };
+}

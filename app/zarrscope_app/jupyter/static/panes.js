@@ -1,0 +1,126 @@
+// The other views: values, chunks, info, problems, the layout of a collection, views of other distributions.
+function makePanes(ui) {
+  const thumbs = new Map();
+
+  function values(node) {
+    const t = ui.panel.table, w = ui.words, send = ui.line.send;
+    const number = (value, most, label, take) => el("input", { type: "number", min: 0, max: Math.max(0, most), value, "aria-label": label, title: label, onchange: (e) => take(+e.target.value) });
+    const axes = t.axes.map((a) => [a, a]);
+    refill(node, el("div", { class: "zs-bar" },
+      axes.length ? [captioned(w["table-rows"], choice(axes, t.row_title, w["table-rows"], (a) => send("values.show", a, t.column_title))), captioned(w["table-columns"], choice(axes, t.column_title, w["table-columns"], (a) => send("values.show", t.row_title, a)))] : "",
+      t.fixed.map(([name, index, length]) => captioned(name, number(index, length - 1, w.index + " " + name, (i) => send("values.set_index", name, i)))),
+      t.rows > t.cells.length ? captioned(w["row-from"], number(t.row, t.rows - 1, w["row-from"], (r) => send("cells", r, t.column))) : "",
+      t.columns > t.heads.length ? captioned(w["column-from"], number(t.column, t.columns - 1, w["column-from"], (c) => send("cells", t.row, c))) : "",
+      captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
+    t.sentence ? el("p", { class: "zs-note" }, t.sentence) : "",
+    t.cells.length ? el("table", {}, el("tr", {}, el("th"), t.heads.map((h) => el("th", {}, h))), t.cells.map((row, r) => el("tr", {}, el("th", {}, t.sides[r]), row.map((c) => el("td", {}, c))))) : "");
+  }
+
+  const COLORS = ["transparent", "", "", "#e6a700", "#d9534f", "#8884"];
+  function chunks(node) {
+    const c = ui.panel.chunks, w = ui.words, send = ui.line.send;
+    const rows = c.cells.length, columns = rows ? c.cells[0].length : 0;
+    const canvas = el("canvas", { class: "zs-map", title: w["chunk-choose"], onclick: (e) => {
+      const b = canvas.getBoundingClientRect();
+      send("chunks.choose", Math.floor(((e.clientY - b.top) / b.height) * rows), Math.floor(((e.clientX - b.left) / b.width) * columns));
+    } });
+    const options = c.axes.map((a) => [a, a]);
+    refill(node, el("div", { class: "zs-bar" },
+      c.levels.length > 1 ? captioned(w.level, choice(c.levels.map((l, i) => [i, l]), c.level, w.level, (i) => send("chunks.set_level", +i))) : "",
+      options.length > 1 ? [captioned(w["chunk-rows"], choice(options, c.row_axis, w["chunk-rows"], (a) => send("chunks.show", a, c.column_axis))), captioned(w["chunk-columns"], choice(options, c.column_axis, w["chunk-columns"], (a) => send("chunks.show", c.row_axis, a)))] : "",
+      c.fixed.map(([axis, at, many]) => captioned(axis, el("input", { type: "number", min: 0, max: many - 1, value: at, "aria-label": axis, onchange: (e) => send("chunks.set_chunk", axis, +e.target.value) }))),
+      c.whole ? "" : el("button", { onclick: () => send("chunks.show_whole") }, w["chunk-whole"]),
+      c.scanning ? el("button", { onclick: () => send("chunks.cancel") }, w["chunk-list-stop"]) : el("button", { onclick: () => send("chunks.refresh") }, w["chunk-refresh"])),
+    c.sentence ? el("p", { class: "zs-note" }, c.sentence) : "",
+    el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
+      el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), el("span", { class: "zs-quiet" }, w["chunk-legend"]))) : "",
+    el("div", {}, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
+      el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : el("p", { class: "zs-quiet" }, w["chunk-choose"]))));
+    if (rows) requestAnimationFrame(() => drawMap(canvas, c, rows, columns));
+  }
+  function drawMap(canvas, c, rows, columns) {
+    const room = Math.max(80, Math.min(canvas.parentNode.clientWidth, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));
+    const dense = window.devicePixelRatio || 1, g = canvas.getContext("2d"), accent = getComputedStyle(ui.box).getPropertyValue("--accent").trim() || "#2196f3", ink = getComputedStyle(ui.box).color;
+    canvas.width = columns * cell * dense; canvas.height = rows * cell * dense;
+    canvas.style.width = columns * cell + "px"; canvas.style.height = rows * cell + "px";
+    g.scale(dense, dense);
+    for (let r = 0; r < rows; r++) for (let k = 0; k < columns; k++) {
+      const state = +c.cells[r][k], x = k * cell, y = r * cell, gap = cell > 5 ? 1 : 0;
+      g.globalAlpha = state === 1 || state === 2 ? (0.3 + 0.7 * (parseInt(c.shades[r]?.[k] || "0", 16) / 15)) * (state === 2 ? 0.6 : 1) : 1;
+      g.fillStyle = COLORS[state] || accent;
+      g.fillRect(x, y, cell - gap, cell - gap);
+      g.globalAlpha = 1; g.fillStyle = ink; g.strokeStyle = ink;
+      if (state === 0 && cell > 4) { g.globalAlpha = 0.45; g.fillRect(x + cell / 2 - 0.5, y + cell / 2 - 0.5, 1, 1); }
+      if (state === 4 && cell > 5) { g.beginPath(); g.moveTo(x, y + cell - gap); g.lineTo(x + cell - gap, y); g.stroke(); }
+      g.globalAlpha = 1;
+    }
+    if (c.chosen_cell) { g.strokeStyle = ink; g.lineWidth = 2; g.strokeRect(c.chosen_cell[1] * cell, c.chosen_cell[0] * cell, cell - 1, cell - 1); }
+  }
+  const list = (items) => el("dl", {}, items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)]));
+
+  function info(node) {
+    const i = ui.panel.info, w = ui.words;
+    refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
+      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), list(s.items))),
+      i.snippets.length ? el("h4", {}, w.snippets) : "",
+      i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
+      i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
+  }
+  function problems(node) {
+    const p = ui.panel;
+    refill(node, el("div", { class: "zs-info" }, el("div", { class: "zs-bar" }, el("span", {}, p.problems_text), el("button", { "data-command": "check", onclick: () => ui.line.send("command", "check") }, ui.words[p.check])),
+      p.problems.map((each) => el("p", { class: "zs-problem", title: each.details }, "⚠ " + each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : ""))));
+  }
+  function overview(node) {
+    const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
+    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, 96px))`;
+    if (named) grid.append(el("span"), ...o.columns.map((name) => el("span", { class: "zs-quiet hd" }, name)));
+    const cells = new Map(o.cells.map((c) => [c.row + "/" + c.column, c]));
+    o.rows.forEach((name, r) => {
+      if (named) grid.append(el("span", { class: "zs-quiet hd" }, name));
+      o.columns.forEach((_, k) => {
+        const c = cells.get(r + "/" + k);
+        if (!c) { grid.append(el("span", { class: "zs-well none" })); return; }
+        grid.append(el("button", { class: "zs-well", title: [c.name, c.sentence].filter(Boolean).join("\n"), "aria-label": c.name, "data-well": c.path, onclick: () => ui.line.send("session.select", c.path) },
+          thumbs.has(c.path) ? el("img", { src: thumbs.get(c.path), alt: "" }) : el("i", {}, c.sentence ? "⚠" : "…"), named ? "" : el("span", {}, c.name)));
+      });
+    });
+    refill(node, el("div", { class: "zs-info" }, el("p", {}, [o.title, o.sentence].filter(Boolean).join(" · ")), grid));
+  }
+  function blocks(node) {
+    refill(node, (ui.panel.blocks || []).map(([kind, what]) => kind === "picture" ? el("img", { src: what })
+      : kind === "table" ? el("table", {}, what.map((row, r) => el("tr", {}, row.map((cell) => el(r ? "td" : "th", {}, cell)))))
+      : el("pre", {}, what)));
+  }
+  // One painter for each view of the presenters' table that is no picture and no form.
+  const PAINTERS = { values, chunks, info, problems, overview };
+  const show = painter((panel, node) => (PAINTERS[panel.tab] || blocks)(node));
+  let loaded = 0;
+  return {
+    paint: (node) => show({ ...ui.panel, loaded, path: ui.place.path }, node),
+    take(named, buffers) {
+      named.forEach(([path, kind], i) => {
+        if (thumbs.has(path)) URL.revokeObjectURL(thumbs.get(path));
+        thumbs.set(path, URL.createObjectURL(new Blob([buffers[i]], { type: "image/" + kind })));
+      });
+      loaded++;
+    },
+    end() { for (const url of thumbs.values()) URL.revokeObjectURL(url); },
+  };
+}
+
+// What would be exported, how large it is, and where it goes: on the kernel's machine.
+function exportPane(ui) {
+  const x = ui.export, w = ui.words, send = ui.line.send;
+  const target = el("input", { value: x.target, "aria-label": w["export-target"], spellcheck: "false", onchange: () => send("export", "choose", x.what, x.format, target.value) });
+  return el("div", { class: "zs-export" }, captioned(w["export-what"], choice(x.whats, x.what, w["export-what"], (what) => send("export", "choose", what, x.format))),
+    captioned(w["export-format"], choice(x.formats, x.format, w["export-format"], (format) => send("export", "choose", x.what, format))), captioned(w["export-target"], target),
+    el("p", {}, x.sentence), x.notes.map((n) => el("p", { class: "zs-quiet" }, n)),
+    el("div", { class: "zs-line" }, el("button", { disabled: !x.ready, "data-command": "export-run", onclick: () => send("export", "run") }, w["export-what"]),
+      x.taken && x.ready ? el("button", { onclick: () => send("export", "run", true) }, w.overwrite) : "", el("button", { onclick: () => send("export", "end") }, w["export-close"])));
+}
+function jobList(ui) {
+  return ui.place.jobs.map((job) => el("span", { class: "zs-job", title: job.details },
+    job.state === "running" ? [job.name + " ", el("progress", job.progress == null ? {} : { value: job.progress, max: 1 }), " " + job.text] : job.name + ": " + job.sentence,
+    icon(ui, "×", job.state === "running" ? "cancel" : "dismiss", () => ui.line.send(job.state === "running" ? "jobs.cancel" : "jobs.dismiss", job.id))));
+}

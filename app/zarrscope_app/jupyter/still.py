@@ -1,0 +1,61 @@
+"""What a page shows where no kernel runs: the picture, the tree and the node, as HTML of bounded size."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+
+from zarrscope_app.jupyter.pictures import encoded
+from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters.notebook import STILL_NOTE, more_rows, tree_lines
+from zarrscope_app.presenters.session.painted import pixels_of
+
+LONGEST = 448
+"""Pixels of the longer side of the picture."""
+ROWS = 40
+PAGE = (
+    '<div class="zs-still"><div style="display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;'
+    'font:13px/1.45 system-ui,sans-serif;margin:2px 0 6px">{}</div>{}'
+    '<div style="opacity:.65;font:12px system-ui,sans-serif;margin:4px 0">{} <code>{}</code></div></div>'
+)
+FIGURE = (
+    '<figure style="margin:0"><img alt="{}" style="max-width:100%;display:block" src="{}">'
+    '<figcaption style="opacity:.7">{}</figcaption></figure>'
+)
+TREE = '<pre style="margin:0;font:12px/1.4 monospace;background:none;color:inherit;max-width:24em">{}</pre>'
+
+
+def fit(session: Session) -> None:
+    """Asks for the whole plane, where nobody has told yet what part is wanted."""
+    picture = session.slice
+    if picture.state.kind == "image" and not picture.painted_pixels[0]:
+        height, width = picture.frame.shape
+        picture.fit(pixels_of((0.0, 0.0, float(height), float(width)), picture.frame.aspect, LONGEST))
+
+
+def is_whole(session: Session) -> bool:
+    """Whether all that a still page shows has come."""
+    picture = session.slice
+    if picture.state.kind != "image":
+        return picture.line is None or not picture.line.loading
+    frame, channels = picture.frame, picture.state.channels
+    known = all(channel.lo is not None for channel in channels if channel.visible)
+    return bool(frame.blocked or frame.failed or (frame.tiles and not frame.loading and known))
+
+
+def page(session: Session, code: str) -> str:
+    """The page, as much of it as is there."""
+    node, picture = session.node, session.slice
+    if node is None:
+        return f"<code>{escape(code)}</code>"
+    rows = [row for row in session.tree.flat(0, ROWS) if row.name]
+    more = max(0, session.tree.flat_count - len(rows))
+    lines = [*tree_lines(rows, node.path), *([more_rows(more)] if more else [])]
+    parts = [TREE.format(escape("\n".join(lines)))]
+    if picture.state.kind == "image" and picture.painted_pixels[0] and picture.frame.tiles:
+        y0, x0, y1, x1 = picture.visible_rect
+        kind, data = encoded(picture.picture(*pixels_of((y0, x0, y1, x1), picture.frame.aspect, LONGEST)), ("webp",))
+        where = strings.joined(*(f"{axis.title} {axis.text}" for axis in picture.state.axes if axis.role == "slider"))
+        source = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+        parts.append(FIGURE.format(escape(session.bookmark_label), source, escape(where)))
+    return PAGE.format("".join(parts), node._repr_html_(), escape(STILL_NOTE), escape(code))

@@ -1,0 +1,66 @@
+"""Words of the notebook that other hosts have no use for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import COMMANDS, LABELS
+from zarrscope_app.presenters.tree.rows import Row
+
+STILL_NOTE = "A still picture: no kernel runs here. Run the cell to explore, or"
+"""Before the line of code that reads what is shown."""
+CLOSED_NOTE = "This explorer was closed. Run again:"
+NOTEBOOK = {
+    "auto-all": LABELS["auto"],
+    "busy": "The kernel is busy: what you do here waits, and is done when it is free.",
+    "dead": "The kernel was restarted or has ended: this is the last picture.",
+    "start-again": "Run the cell again",
+    "panel": "Channels and display",
+    "fullscreen": "Full screen, or back",
+    "copied": "Copied.",
+    "not-copied": "The browser does not allow copying; the text is below.",
+    "search-tree": "Find a node",
+    "region": "Ctrl+drag: statistics of a region · Shift+drag: values along a line",
+    "drop": "Show or hide the tree",
+    "level-choose": "Level",
+    "rows-axis": "Height",
+    "columns-axis": "Width",
+    "copy-code": "Copy as Python",
+    "range-low": "Low",
+    "range-high": "High",
+    "map": "Colours",
+    "export-begin": "Export…",
+    "export-close": "Close",
+    "discard-edits": "Revert changes",
+    "add-name": "Name of a new attribute",
+    "table-scroll": "Rows and columns from",
+    "row-from": "Row",
+    "column-from": "Column",
+    "chunk-list-stop": "Stop listing",
+    "chunk-legend": "Darker: larger",
+    "plate-open": "Open",
+    "snippets": "Open in code",
+    "where": "Go to",
+}
+WORDS = {
+    **{c.id: c.label for c in COMMANDS}, **LABELS,
+    "retry": strings.RETRY, "cancel": strings.CANCEL, "load": strings.LOAD_ANYWAY, "no-image": strings.NO_IMAGE,
+    **NOTEBOOK,
+}  # fmt: skip
+"""All that a browser writes by itself, by name."""
+
+
+def more_rows(count: int) -> str:
+    """The last line of a tree that is not shown to its end."""
+    return f"… {strings.counted(count, 'more row')}"
+
+
+def tree_lines(rows: Iterable[Row], selected: str) -> list[str]:
+    """The rows of a tree as lines of text; the selected one is marked."""
+    lines = []
+    for row in rows:
+        sign = "▾" if row.expanded else "▸" if row.expandable else " "
+        mark = "›" if row.path == selected else " "
+        lines.append(f"{mark}{'  ' * row.depth}{sign} {row.name}  {row.detail}".rstrip())
+    return lines

@@ -1,0 +1,127 @@
+"""Chunks and shards of an array drawn as SVG, and the tree of what is known, for HTML summaries. Nothing is read.
+
+The last three axes are drawn as a box, thin lines between chunks, thick ones between shards; axes before them are told
+as a number. Of very many chunks some are drawn, so that the drawing stays small, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+
+from zarrscope.errors.visible import visible
+
+MOST_LINES = 24
+"""Lines that are drawn along one axis."""
+SIDE, LEAST = 150.0, 18.0
+"""Pixels along the longest side, and along the shortest."""
+SLANT = 0.45
+"""How far depth goes to the right and up, of its length."""
+MOST_NODES = 24
+_COLOR = "#3a86c8"
+
+
+def of_chunks(
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    shards: Sequence[int] | None,
+    names: Sequence[str | None] | None,
+) -> str:
+    """An SVG element of some kB; "" for an array without axes or without elements."""
+    if not shape or 0 in shape or len(chunks) != len(shape):
+        return ""
+    first = max(0, len(shape) - 3)
+    lengths = _lengths(shape[first:])
+    axes = [
+        (n, c, s, length)
+        for n, c, s, length in zip(
+            shape[first:], chunks[first:], (shards or [0] * len(shape))[first:], lengths, strict=True
+        )
+    ]
+    called = [_named(names[axis] if names else None, shape[axis]) for axis in range(first, len(shape))]
+    if len(axes) == 1:  # a line is drawn as a strip
+        axes.insert(0, (1, 1, 0, LEAST))
+        called.insert(0, "")
+    depth = axes[0] if len(axes) == 3 else None
+    height, width = axes[-2], axes[-1]
+    back = depth[3] * SLANT if depth is not None else 0.0
+    left, top = 4.0, 4.0 + back
+    right, bottom = left + width[3], top + height[3]
+
+    thin: list[str] = []
+    thick: list[str] = []
+    for axis, lines in ((height, "h"), (width, "v")):
+        for at, is_shard in _cuts(axis):
+            target = thick if is_shard else thin
+            if lines == "h":
+                target.append(f"M{left:g} {top + at:g}H{right:g}" + (f"l{back:g} {-back:g}" if back else ""))
+            else:
+                target.append(f"M{left + at:g} {bottom:g}V{top:g}" + (f"l{back:g} {-back:g}" if back else ""))
+    outline = [f"M{left:g} {top:g}H{right:g}V{bottom:g}H{left:g}Z"]
+    if depth is not None:
+        for at, is_shard in _cuts(depth):
+            step = at * SLANT
+            line = f"M{left + step:g} {top - step:g}H{right + step:g}V{bottom - step:g}"
+            (thick if is_shard else thin).append(line)
+        outline.append(f"M{left:g} {top:g}l{back:g} {-back:g}H{right + back:g}V{bottom - back:g}L{right:g} {bottom:g}")
+        outline.append(f"M{right:g} {top:g}l{back:g} {-back:g}")
+    texts = [_text(left + width[3] / 2, bottom + 13, called[-1], "middle")]
+    texts.append(_text(right + back + 5, bottom - back - height[3] / 2 + 4, called[-2], "start") if called[-2] else "")
+    if depth is not None:
+        texts.append(_text(left + back / 2 - 4, top - back / 2, called[0], "end"))
+    shift = max(0.0, 6.2 * len(called[0]) - left - back / 2 + 4) if depth is not None else 0.0
+    most = max(len(called[-2]) * 6.2, 0.0)
+    view = f"{-shift:.0f} 0 {right + back + most + shift + 12:.0f} {bottom + 18:.0f}"
+    wide, tall = view.split()[2:]
+    before = " × ".join(f"{n:,}" for n in shape[:first])
+    note = f'<div style="font-size:11px;opacity:.65">{before} × this</div>' if before else ""
+    label = f"{'shards and ' if shards else ''}chunks of the array"
+    return (
+        f'<div style="flex:none"><svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
+        f'viewBox="{view}" width="{wide}" height="{tall}" style="background:none;color:inherit">'
+        f'<path d="{outline[0]}" fill="{_COLOR}" fill-opacity=".16"/>'
+        f'<path d="{"".join(thin)}" fill="none" stroke="{_COLOR}" stroke-width=".6"/>'
+        f'<path d="{"".join(thick)}" fill="none" stroke="{_COLOR}" stroke-width="1.8"/>'
+        f'<path d="{"".join(outline)}" fill="none" stroke="currentColor" stroke-width="1.2"/>'
+        f"{''.join(texts)}</svg>{note}</div>"
+    )
+
+
+def _lengths(shape: Sequence[int]) -> list[float]:
+    """Sides in pixels: long axes are drawn shorter than they are, or the short ones could not be seen."""
+    longest = max(shape)
+    return [max(LEAST, SIDE * (n / longest) ** 0.5) for n in shape]
+
+
+def _cuts(axis: tuple[int, int, int, float]) -> list[tuple[float, bool]]:
+    """(place in pixels, it is the edge of a shard) of the lines across an axis; of very many, some."""
+    extent, chunk, shard, length = axis
+    step = max(1, chunk)
+    many = -(-extent // step) - 1
+    every = -(-many // MOST_LINES) if many > MOST_LINES else 1
+    if shard and every > 1:  # edges of shards rather than of chunks
+        step, every = shard, max(1, -(-(-(-extent // shard) - 1) // MOST_LINES))
+    places = range(step * every, extent, step * every)
+    return [(place / extent * length, bool(shard) and place % shard == 0) for place in places]
+
+
+def _named(name: str | None, extent: int) -> str:
+    return f"{visible(name[:12])} {extent:,}" if name else f"{extent:,}"
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="11" fill="currentColor">{escape(text)}</text>'
+
+
+def tree_lines(root: str, keys: Iterable[str], documents: Sequence[str]) -> list[str]:
+    """The nodes beneath `root` whose documents are among `keys`, each indented, the first of them only."""
+    inside = root.strip("/") + "/" if root.strip("/") else ""
+    found = {
+        folder
+        for folder, _, name in (key.rpartition("/") for key in keys)
+        if name in documents and folder.startswith(inside) and folder != inside.rstrip("/")
+    }
+    ordered = sorted(folder[len(inside) :].split("/") for folder in found)
+    lines = [f"{'  ' * (len(parts) - 1)}{parts[-1]}" for parts in islice(ordered, MOST_NODES)]
+    return [*lines, *([f"… and {len(ordered) - MOST_NODES:,} more"] if len(ordered) > MOST_NODES else [])]
