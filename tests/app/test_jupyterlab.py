@@ -21,7 +21,7 @@ import pytest
 import machine
 import zarrscope
 
-pytestmark = [pytest.mark.needs("chromium", "jupyterlab"), pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.needs("chromium", "jupyterlab"), pytest.mark.slow, pytest.mark.timeout(480)]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 CONNECTED = (
@@ -173,7 +173,8 @@ def _middle(page: Any) -> list[int]:
 
 def _until(page: Any, color: list[int]) -> None:
     script = (
-        "(wanted) => { const c = document.querySelector('.zs [data-view=main] canvas'); if (!c || !c.width) return false;"
+        "(wanted) => { const c = document.querySelector('.zs [data-view=main] canvas');"
+        " if (!c || !c.width) return false;"
         " const got = c.getContext('2d').getImageData(c.width >> 1, (c.height >> 1) + 3, 1, 1).data;"
         " return wanted.every((v, i) => Math.abs(v - got[i]) <= 2); }"
     )

@@ -9,15 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope_app.jupyter.host import Host
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
-
-if TYPE_CHECKING:
-    from zarrscope_app.jupyter.widget import Explorer
 
 CALLS = {
     "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
@@ -52,7 +50,7 @@ PICTURE_LIMIT = 2048
 """Pixels along a side that a browser may ask for."""
 
 
-def perform_gesture(widget: Explorer, message: Any) -> None:
+def perform_gesture(widget: Host, message: Any) -> None:
     """Does what a message asks for."""
     if not isinstance(message, dict):
         return
@@ -69,7 +67,7 @@ def perform_gesture(widget: Explorer, message: Any) -> None:
         widget.log.debug("%s%s", do, args)
 
 
-def _call(widget: Explorer, do: str, args: list[Any]) -> None:
+def _call(widget: Host, do: str, args: list[Any]) -> None:
     name, _, method = do.partition(".")
     if method not in CALLS.get(name, ()) or (name == "edit" and not widget.editable and method not in READING):
         return
@@ -87,20 +85,20 @@ def _call(widget: Explorer, do: str, args: list[Any]) -> None:
 
 
 # ---------------------------------------------------------------------- what no presenter does
-def _rows(widget: Explorer, start: int, stop: int) -> None:
+def _rows(widget: Host, start: int, stop: int) -> None:
     """The part of the tree that is scrolled into sight."""
     first = max(0, int(start))
     widget.rows = (first, max(first, min(int(stop), first + ROWS)))
     widget.tell("tree")
 
 
-def _cells(widget: Explorer, row: int, column: int) -> None:
+def _cells(widget: Host, row: int, column: int) -> None:
     """The part of the table that is scrolled into sight."""
     widget.corner = (max(0, int(row)), max(0, int(column)))
     widget.tell("panel")
 
 
-def _viewport(widget: Explorer, rect: list[float], pixels: list[int], view: str = "main") -> None:
+def _viewport(widget: Host, rect: list[float], pixels: list[int], view: str = "main") -> None:
     y0, x0, y1, x1 = (float(edge) for edge in rect)
     if not all(isfinite(edge) for edge in (y0, x0, y1, x1)) or y1 <= y0 or x1 <= x0:
         return
@@ -109,7 +107,7 @@ def _viewport(widget: Explorer, rect: list[float], pixels: list[int], view: str 
     widget.draw(view)
 
 
-def picture(widget: Explorer, view: str) -> SlicePresenter:
+def picture(widget: Host, view: str) -> SlicePresenter:
     """The presenter of one of the three views. Raises ValueError for any other name."""
     found = {"main": widget.session.slice, "below": widget.three.below, "beside": widget.three.beside}.get(str(view))
     if found is None:
@@ -117,12 +115,12 @@ def picture(widget: Explorer, view: str) -> SlicePresenter:
     return found
 
 
-def _pick(widget: Explorer, view: str, y: float, x: float) -> None:
+def _pick(widget: Host, view: str, y: float, x: float) -> None:
     """A click on one of the three views."""
     widget.three.pick(picture(widget, view), float(y), float(x))
 
 
-def _command(widget: Explorer, command: str) -> None:
+def _command(widget: Host, command: str) -> None:
     if command == "three-views":
         widget.three.toggle()
     elif command in ("copy-path", "copy-view"):
@@ -131,13 +129,13 @@ def _command(widget: Explorer, command: str) -> None:
         perform(widget.session, command)
 
 
-def _name(widget: Explorer, text: str) -> None:
+def _name(widget: Host, text: str) -> None:
     if open_name(widget.session, str(text)):
         widget.cleared += 1
         widget.tell("place")
 
 
-def _export(widget: Explorer, act: str, *args: Any) -> None:
+def _export(widget: Host, act: str, *args: Any) -> None:
     """begin(), choose(what, format, target), run(overwrite), end()."""
     export = widget.session.export
     if act == "begin":

@@ -7,21 +7,19 @@ whose signals may change them. Pictures go by themselves (pictures.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.jupyter.views import panel
-
-if TYPE_CHECKING:
-    from zarrscope_app.jupyter.widget import Explorer
 
 ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandable", "expanded", "depth", "sentence",
               "retry", "dirty", "origin")  # fmt: skip
 
 
-def place(widget: Explorer) -> dict[str, Any]:
+def place(widget: Host) -> dict[str, Any]:
     """Where the person is, and the error bar."""
     session = widget.session
     told = plain(session.state)
@@ -35,7 +33,7 @@ def place(widget: Explorer) -> dict[str, Any]:
     }
 
 
-def tree(widget: Explorer) -> dict[str, Any]:
+def tree(widget: Host) -> dict[str, Any]:
     """The rows in sight, and how many there are."""
     shown = widget.session.tree
     rows = shown.flat(*widget.rows)
@@ -46,7 +44,7 @@ def tree(widget: Explorer) -> dict[str, Any]:
     }
 
 
-def image(widget: Explorer) -> dict[str, Any]:
+def image(widget: Host) -> dict[str, Any]:
     """The picture's axes, levels and controls: what a step of a slider leaves as it is."""
     state = widget.session.slice.state
     axes = [
@@ -63,13 +61,13 @@ def image(widget: Explorer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def places(widget: Explorer) -> dict[str, list[Any]]:
+def places(widget: Host) -> dict[str, list[Any]]:
     """Axis → [index, its text, its position] of the axes with a slider."""
     axes = widget.session.slice.state.axes
     return {axis.name: [axis.index, axis.index_text, axis.position] for axis in axes if axis.role == "slider"}
 
 
-def channels(widget: Explorer) -> list[dict[str, Any]]:
+def channels(widget: Host) -> list[dict[str, Any]]:
     """How each channel is shown."""
     return [{**plain(channel), "ramp": _ramp(channel.ramp)} for channel in widget.session.slice.state.channels]
 
@@ -80,7 +78,7 @@ def _ramp(ramp: bytes) -> list[str]:
     return [f"#{ramp[3 * i : 3 * i + 3].hex()}" for i in range(0, len(ramp) // 3, step)]
 
 
-def _measurement(widget: Explorer) -> dict[str, Any]:
+def _measurement(widget: Host) -> dict[str, Any]:
     measured = widget.session.slice.state.measurement
     told: dict[str, Any] = plain(measured)
     for row, shown in zip(measured.rows, told["rows"], strict=True):
@@ -88,7 +86,7 @@ def _measurement(widget: Explorer) -> dict[str, Any]:
     return told
 
 
-def _line(widget: Explorer) -> dict[str, Any] | None:
+def _line(widget: Host) -> dict[str, Any] | None:
     line = widget.session.slice.line
     if line is None:
         return None
@@ -100,7 +98,7 @@ def _short(values: np.ndarray[Any, Any]) -> list[float | None]:
     return [plain(float(np.format_float_scientific(float(value), precision=5))) for value in values]
 
 
-def export(widget: Explorer) -> dict[str, Any]:
+def export(widget: Host) -> dict[str, Any]:
     """What an export would be; nothing before somebody asks."""
     if not widget.exporting:
         return {}
@@ -109,7 +107,7 @@ def export(widget: Explorer) -> dict[str, Any]:
     return {**plain(shown.state), "whats": plain(shown.whats()), "formats": formats}
 
 
-PARTS: dict[str, Callable[[Explorer], Any]] = {
+PARTS: dict[str, Callable[[Host], Any]] = {
     "place": place,
     "status": lambda widget: widget.session.state.status_text,
     "tree": tree,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zarrscope.errors import Unsupported
+from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import View, strings
 from zarrscope_app.presenters.chunks.view_models import LEGEND
@@ -21,16 +22,13 @@ from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.presenters.views import text_of, widget_factory
 
-if TYPE_CHECKING:
-    from zarrscope_app.jupyter.widget import Explorer
-
 MOST_ROWS, MOST_COLUMNS = 60, 24
 """Cells of a table that are sent."""
 SHADES = 15
 """Steps in which the sizes of chunks are told."""
 
 
-def _table(widget: Explorer) -> dict[str, Any]:
+def _table(widget: Host) -> dict[str, Any]:
     values = widget.session.values
     table = values.state
     row, column = min(widget.corner[0], max(0, table.rows - 1)), min(widget.corner[1], max(0, table.columns - 1))
@@ -46,7 +44,7 @@ def _table(widget: Explorer) -> dict[str, Any]:
     return {"table": told}
 
 
-def _chunks(widget: Explorer) -> dict[str, Any]:
+def _chunks(widget: Host) -> dict[str, Any]:
     """The map: a digit for each cell's state and one for how large its chunks are."""
     chunks = widget.session.chunks
     chunks.look()
@@ -59,7 +57,7 @@ def _chunks(widget: Explorer) -> dict[str, Any]:
     return {"chunks": {**told, "legend": [*LEGEND]}}
 
 
-def _form(widget: Explorer) -> dict[str, Any]:
+def _form(widget: Host) -> dict[str, Any]:
     edit = widget.session.edit
     return {
         "edit": plain(edit.state),
@@ -68,18 +66,18 @@ def _form(widget: Explorer) -> dict[str, Any]:
     }
 
 
-def _info(widget: Explorer) -> dict[str, Any]:
+def _info(widget: Host) -> dict[str, Any]:
     widget.session.metadata.measure()
     return {"info": plain(widget.session.metadata.state)}
 
 
-def _problems(widget: Explorer) -> dict[str, Any]:
+def _problems(widget: Host) -> dict[str, Any]:
     problems = widget.session.problems
     what = "check-stop" if problems.checking else "check-resume" if problems.can_resume else "check-begin"
     return {"problems": plain(problems.items), "problems_text": problems.sentence, "check": what}
 
 
-def _overview(widget: Explorer) -> dict[str, Any]:
+def _overview(widget: Host) -> dict[str, Any]:
     """The layout; thumbnails follow by themselves."""
     presenter = widget.session.tabs.presenters["overview"]
     assert isinstance(presenter, OverviewPresenter)
@@ -90,7 +88,7 @@ def _overview(widget: Explorer) -> dict[str, Any]:
     return {"overview": told}
 
 
-CONTENT: dict[str, Callable[[Explorer], dict[str, Any]]] = {
+CONTENT: dict[str, Callable[[Host], dict[str, Any]]] = {
     "overview": _overview,
     "image": lambda widget: {},  # its parts are sent by themselves, also while it is not in front
     "values": _table,
@@ -101,7 +99,7 @@ CONTENT: dict[str, Callable[[Explorer], dict[str, Any]]] = {
 }
 
 
-def panel(widget: Explorer) -> dict[str, Any]:
+def panel(widget: Host) -> dict[str, Any]:
     """The content of the view in front."""
     tabs = widget.session.tabs
     view = next(view for view in tabs.views if view.id == tabs.front)

@@ -1,0 +1,38 @@
+"""The part of a widget that its views, parts and gestures need; widget.py has all of it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from zarrscope_app.jupyter.thumbnails import ThumbnailStream
+from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.image.three_views import ThreeViews
+
+
+class Host(Protocol):
+    """A widget: its presenters, what of them is in sight, and how the browser is told."""
+
+    session: Session
+    three: ThreeViews
+    thumbnails: ThumbnailStream
+    editable: bool
+    rows: tuple[int, int]
+    """First row of the tree that is sent, and the end."""
+    corner: tuple[int, int]
+    """First row and column of the table that is sent."""
+    exporting: bool
+    """The export pane is open."""
+    cleared: int
+    log: Any  # traitlets' logger
+
+    def tell(self, *parts: str) -> None: ...
+
+    def tell_probe(self) -> None: ...
+
+    def draw(self, view: str) -> None: ...
+
+    def copy(self, what: str) -> None: ...
+
+    def greet(self, kinds: list[str]) -> None: ...
+
+    def painted(self, view: str) -> None: ...
