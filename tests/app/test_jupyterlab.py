@@ -216,6 +216,8 @@ def _edit(page: Any, image: Path) -> None:
     others = {file: file.read_bytes() for file in image.rglob("*") if file.is_file() and file != document}
     page.click(".zs [data-tab=attributes]")
     page.wait_for_selector(".zs [data-way=image][aria-pressed=true]")  # what the attributes mean comes first
+    page.wait_for_selector(".zs-sections input[data-pointer]")
+    assert "[object" not in page.inner_text(".zs-attributes")
     page.click(".zs [data-way=json]")
     page.wait_for_selector(".zs textarea")
     assert json.loads(page.locator(".zs textarea").input_value())["operator"] == "Ada"

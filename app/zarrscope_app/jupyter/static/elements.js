@@ -7,7 +7,7 @@ function el(tag, attributes = {}, ...children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value != null) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter((child) => child != null && child !== ""));
+  node.append(...children.flat(Infinity).filter((child) => child != null && child !== ""));
   return node;
 }
 
@@ -17,7 +17,7 @@ const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 // Replaces what a box holds, and keeps how far it was scrolled.
 function refill(box, ...children) {
   const top = box.scrollTop, left = box.scrollLeft;
-  box.replaceChildren(...children.flat().filter((child) => child != null && child !== ""));
+  box.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== ""));
   box.scrollTop = top; box.scrollLeft = left;
 }
 
