@@ -6,15 +6,17 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import zarrscope
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope_app.presenters.form.mending import verdict, version_of
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings, surroundings_of
 from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
 
 LEVEL = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}
@@ -158,3 +160,15 @@ def test_junk_anywhere_costs_at_most_a_refusal(kind: str) -> None:
                         apply(document, "", edits_of(about, field.pointer, text))
                     except ZarrscopeError:
                         continue
+
+
+def test_levels_of_unknown_types_have_no_limits(tmp_path: Path) -> None:
+    attributes = {"multiscales": [{"version": "0.4", "axes": ["y", "x"], "datasets": [{"path": "0"}]}]}
+    with zarrscope.open(str(tmp_path / "x.zarr"), "w-", dialect="v3") as h:
+        h.root.attrs.put(attributes)
+        h.create_array("/0", shape=(4, 4), dtype="uint8", chunks=(4, 4))
+    document = tmp_path / "x.zarr" / "0" / "zarr.json"
+    document.write_text(document.read_text().replace('"uint8"', '"never_heard_of"'))
+    with zarrscope.open(str(tmp_path / "x.zarr")) as h:
+        around = surroundings_of(h, h.root)
+    assert (around.limits, around.shapes) == (None, {"/0": (4, 4)})

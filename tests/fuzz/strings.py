@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import pty
 import random
@@ -731,6 +732,17 @@ def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, s
         explorer.close()
 
 
+class FailedCallbacks(logging.Handler):
+    """Counts errors in callbacks: the background logs them and goes on, so that nobody else would."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(logging.ERROR)
+        self._report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report.fail("callbacks", record.name, logging.Formatter("%(message)s").format(record))
+
+
 def children(store: Path) -> list[str]:
     """Paths of nodes, as another process sees them: this one must fork, and so has no threads."""
     found = []
@@ -749,6 +761,8 @@ def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], 
     s = Strings(hostile(count, seed))
     report = Report()
     folder = Path(tempfile.mkdtemp(prefix="strings-"))
+    callbacks = FailedCallbacks(report)
+    logging.getLogger("zarrscope").addHandler(callbacks)
     try:
         stores = [make(folder / f"{s.name()}.zarr", s) for _ in range(full) for make in (full_v3, full_v2)]
         small = list(broken_templates(folder, s, share, r))
@@ -767,6 +781,7 @@ def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], 
         if "qt" in hosts:
             window(report, [*listed[: len(stores)], *listed[len(stores) :: 4]])
     finally:
+        logging.getLogger("zarrscope").removeHandler(callbacks)
         shutil.rmtree(folder, ignore_errors=True)
     return report
 

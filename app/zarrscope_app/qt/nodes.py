@@ -93,6 +93,7 @@ class NodeActions:
         self.dialog: PlanDialog | None = None
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
+        tree.selected.connect(self._select_several)
 
     def run(self, id: str) -> bool:
         """Does the command; False: it is none of these."""
@@ -117,6 +118,17 @@ class NodeActions:
         offered = session is not None and session.nodes.may_change(session.state.path)
         self._menus.enable(tuple(NODE_COMMANDS), offered)
         self._tree.editable = session.nodes.may_change if session is not None else None
+
+    def _select_several(self, paths: list[str]) -> None:
+        session = self._session()
+        if session is not None:  # after what is told of the node under the keyboard
+            session.owner.post(lambda: session.select_several(paths))
+
+    def show_several(self) -> None:
+        """Shows in the tree which nodes are edited together."""
+        session = self._session()
+        if session is not None:
+            self._tree.show_several(session.edit.several)
 
     def _plan(self, session: Session, act: Any) -> None:
         session.nodes.begin(act, session.state.path)

@@ -14,7 +14,7 @@ from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QCheckBox, QFrame, QGridLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
-from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
 from zarrscope_app.presenters.form.view_models import EditState, FormSection, Row
 
 from .editors import Choice, Colour
@@ -167,6 +167,7 @@ class SectionForm(QScrollArea):
         if field.editor == "check":
             check = QCheckBox(field.title)
             check.toggled.connect(lambda on: self._edit(id, "true" if on else "false"))
+            check.clicked.connect(lambda on: self._check(id, on))
             editor: QWidget = check
         elif field.editor == "choice":
             choice = Choice(self, field.choices, free=True)
@@ -205,10 +206,15 @@ class SectionForm(QScrollArea):
         editor = self.editors[field.pointer]
         if isinstance(editor, QCheckBox):
             blocker = QSignalBlocker(editor)
-            editor.setChecked(field.text == "true")
+            state = Qt.CheckState.Checked if field.text == "true" else Qt.CheckState.Unchecked
+            editor.setTristate(bool(field.differs))
+            editor.setCheckState(Qt.CheckState.PartiallyChecked if field.differs else state)
+            editor.setToolTip(tip(strings.joined(field.title, field.differs)))
             blocker.unblock()
         elif (line := _line(editor)) is not None and line.text() != field.text and not _is_typed_in(editor):
             line.setText(field.text)  # setting the same text again would clear the selection
+        if (line := _line(editor)) is not None and line.placeholderText() != field.differs:
+            line.setPlaceholderText(field.differs)
         font = editor.font()
         if font.bold() != field.changed:
             font.setBold(field.changed)
@@ -258,10 +264,18 @@ class SectionForm(QScrollArea):
             line.setModified(False)
             self._edit(id, text)
 
+    def _check(self, id: str, on: bool) -> None:
+        """A box of several nodes that differ is checked already for Qt: no toggle tells of the first click."""
+        field = self._field(id)
+        if field is not None and field.differs:
+            self._edit(id, "true" if on else "false")
+
+    def _field(self, id: str) -> Field | None:
+        fields = (f for section in self._state.sections for row in section.rows for f in row.fields)
+        return next((field for field in fields if field.pointer == id), None)
+
     def _edit(self, id: str, text: str) -> None:
-        field = next(
-            (f for section in self._state.sections for row in section.rows for f in row.fields if f.pointer == id), None
-        )
+        field = self._field(id)
         if self._presenter is not None and field is not None and (field.text != text or field.error):
             self._presenter.edit(id, text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
@@ -15,6 +15,8 @@ from zarrscope_app.presenters.commands import LABELS
 from .theme import icon
 from .tree_model import TreeModel
 
+_SELECT = QItemSelectionModel.SelectionFlag.Select
+
 
 class TreePane(QWidget):
     """Filter and tree. `chosen(path)` when the person goes to a node, `opened(path)` on Enter or a double-click,
@@ -23,6 +25,8 @@ class TreePane(QWidget):
     chosen = Signal(str)
     opened = Signal(str)
     renamed = Signal(str, str)
+    selected = Signal(list)
+    """The paths of the nodes that are chosen together, in the order of the tree."""
     entered = Signal(str)
     """What was typed into the filter, at Enter."""
 
@@ -51,6 +55,8 @@ class TreePane(QWidget):
         column.addWidget(self.view)
         self._editable: Callable[[str], bool] | None = None
         self._following = False
+        self._together: tuple[str, ...] = ()
+        """The nodes that are chosen, where these are several."""
         self._awaited: str | None = None
         self._path: str | None = None
 
@@ -82,6 +88,7 @@ class TreePane(QWidget):
             selection = self.view.selectionModel()
             assert selection is not None
             selection.currentChanged.connect(self._current)
+            selection.selectionChanged.connect(self._selection)
             self.model.rowsInserted.connect(self._arrived)
             self.model.rowsRemoved.connect(self._gone)
             self._unfold(ROOT, presenter.row(ROOT).expanded)
@@ -116,12 +123,32 @@ class TreePane(QWidget):
             self._presenter.reveal(path)
             self._arrived()
 
+    def show_several(self, paths: Sequence[str]) -> None:
+        """Show as chosen what is edited together, as far as its rows are there, without telling anybody."""
+        was, self._together = self._together, tuple(paths)
+        selection = self.view.selectionModel()
+        if paths and was != self._together:
+            if selection is not None:
+                self._following = True
+                selection.clearSelection()
+                self._following = False
+            self._arrived()
+        elif len(was) > 1 and not paths and selection is not None:
+            self._following = True
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            selection.select(self.view.currentIndex(), flags)
+            self._following = False
+
     def current_row(self) -> Row | None:
         """The row under the keyboard."""
         return self.model.row_of(self.view.currentIndex()) if self.model is not None else None
 
     def _arrived(self) -> None:
-        if self._awaited is None or self._presenter is None or self.model is None or self._following:
+        if self._presenter is None or self.model is None or self._following:
+            return
+        if len(self._together) > 1:
+            self._select_together(self._presenter, self.model)
+        if self._awaited is None:
             return
         id = self._presenter.find(self._awaited)
         if id is None:
@@ -133,12 +160,33 @@ class TreePane(QWidget):
                 self._awaited = None
                 selection = self.view.selectionModel()
                 assert selection is not None
-                selection.setCurrentIndex(
-                    index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-                )
+                replaced = _SELECT if len(self._together) > 1 else QItemSelectionModel.SelectionFlag.ClearAndSelect
+                selection.setCurrentIndex(index, replaced | QItemSelectionModel.SelectionFlag.Rows)
                 self.view.scrollTo(index)
         finally:
             self._following = False
+
+    def _select_together(self, presenter: TreePresenter, model: TreeModel) -> None:
+        self._following = True
+        try:
+            selection = self.view.selectionModel()
+            assert selection is not None
+            for id in filter(None, map(presenter.find, self._together)):
+                index = model.include(id)
+                if index.isValid() and not selection.isSelected(index):
+                    selection.select(index, _SELECT | QItemSelectionModel.SelectionFlag.Rows)
+        finally:
+            self._following = False
+
+    def _selection(self) -> None:
+        """The person chose other rows; rows that come and go choose nothing."""
+        if self.model is None or self._following or self.view.taking_focus or self.model.removing:
+            return
+        selection = self.view.selectionModel()
+        assert selection is not None
+        rows = [self.model.row_of(index) for index in selection.selectedRows()]
+        self._together = tuple(row.path for row in rows if row is not None)
+        self.selected.emit([*self._together])
 
     def keyPressEvent(self, event: Any) -> None:
         escape = event.key() == Qt.Key.Key_Escape and not event.modifiers()
@@ -233,6 +281,7 @@ class _View(QTreeView):
         self.setAllColumnsShowFocus(True)
         self.setExpandsOnDoubleClick(True)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setIndentation(14)

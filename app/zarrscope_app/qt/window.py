@@ -241,6 +241,7 @@ class Window(QMainWindow):
 
     def _edit_changed(self) -> None:
         state = self._session.edit.state if self._session is not None else None
+        self.nodes.show_several()
         self.menus.enable(("save",), state is not None and self.form.can_save)
         self.menus.enable(("undo",), state is not None and state.can_undo)
         self.menus.enable(("redo",), state is not None and state.can_redo)

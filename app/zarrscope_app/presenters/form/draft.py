@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal
 
 from zarrscope.errors import Refused, ZarrscopeError
@@ -17,6 +18,12 @@ from zarrscope_app.presenters.form.view_models import KINDS, Change, Diff, Disag
 
 _NOWHERE: Any = object()
 MAX_FIELDS = 5000
+_acts = count(1)
+
+
+def new_act() -> int:
+    """A number for something that a person does; what is done later has a larger one."""
+    return next(_acts)
 
 
 class Draft:
@@ -26,6 +33,8 @@ class Draft:
         self.prefix = prefix
         self.base = document
         self.history = [document]
+        self.acts = [0]
+        """By which act each document of the history came; one act may change several drafts."""
         self.at = 0
         self.errors: dict[str, tuple[str, str]] = {}
         """Pointer → (text as typed, why it is wrong)."""
@@ -38,6 +47,7 @@ class Draft:
         self.hint = ""
         """Why the last act was not done; the next one clears it."""
         self.theirs: Document | None = None
+        self._diff: tuple[tuple[Document, Document], Diff] | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 
     @property
@@ -55,11 +65,13 @@ class Draft:
             self._changes = (at, tuple(differences(self.base, self.now, self.prefix)))
         return self._changes[1]
 
-    def push(self, document: Document) -> None:
+    def push(self, document: Document, act: int = 0) -> None:
+        """Another document is on show; `act`: by which act, where it changes several drafts."""
         if document.bytes == self.now.bytes:
             return
-        del self.history[self.at + 1 :]
+        del self.history[self.at + 1 :], self.acts[self.at + 1 :]
         self.history.append(document)
+        self.acts.append(act or new_act())
         self.at += 1
         self.failure = self.note = self.hint = ""
 
@@ -80,11 +92,20 @@ class Draft:
         self.note = strings.SAVED
 
     def diff(self) -> Diff:
-        name = strings.clean(self.base.key)
-        odd = brought_in(self.base, self.now)
-        lines = changed_lines(self.base.text, self.now.text, f"{name} (stored)", f"{name} (edited)")
-        warned = [strings.not_standard_line(each) for each in odd]
-        return Diff("\n".join([*warned, *(strings.clean_lines(line) for line in lines)]), self.changes)
+        at = (self.base, self.now)
+        if self._diff is None or self._diff[0] != at:
+            self.know(*at, diff_of(*at, self.prefix))
+        assert self._diff is not None
+        return self._diff[1]
+
+    @property
+    def known(self) -> tuple[Document, Document] | None:
+        """The two documents of which it is known what differs."""
+        return None if self._diff is None else self._diff[0]
+
+    def know(self, base: Document, now: Document, diff: Diff) -> None:
+        """What differs between two of its documents, as somebody found in the background."""
+        self._diff, self._changes = ((base, now), diff), ((base, now), diff.changes)
 
     # ------------------------------------------------------------------ merging
     @property
@@ -119,6 +140,15 @@ class Draft:
         self.base, self.theirs = self.theirs, None
         self.push(merged)
         self.note = strings.MERGED
+
+
+def diff_of(base: Document, now: Document, prefix: str) -> Diff:
+    """The difference of two documents, headed by their key. Takes long for large ones."""
+    name = strings.clean(base.key)
+    lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
+    warned = [strings.not_standard_line(each) for each in brought_in(base, now)]
+    told = "\n".join([*warned, *(strings.clean_lines(line) for line in lines)])
+    return Diff(told, tuple(differences(base, now, prefix)))
 
 
 def _apply(document: Document, pointer: str, text: str | None) -> Document:

@@ -6,7 +6,8 @@ that have changes keep them while one looks at another node. Snapshots: view_mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from psygnal import Signal
@@ -25,6 +26,7 @@ from zarrscope_app.presenters.form.saving import SavesDrafts
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
 from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -59,6 +61,10 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._sections = SectionForm()
         self._judge = Judge(owner, self._refresh)
         self._judging = False
+        self._several: SeveralForm | None = None
+        """The form of the nodes that are chosen together, in place of that of one."""
+        self._left: list[SeveralForm] = []
+        """Forms of other choices whose edits are still being made."""
         self._way: Way = "image"
         self._waiting: dict[str, str] = {}
         """Field → text typed while the place is open for reading only."""
@@ -78,16 +84,24 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._to_expected()
 
     def _to_expected(self) -> None:
-        if self._expected in self._drafts and self._expected != self._path:
+        if self._several is None and self._expected in self._drafts and self._expected != self._path:
             self._leave()
             self._path, self._failure = self._expected, ""
             self._refresh()
 
     def _leave(self) -> None:
-        """Leaves a node's form. Without edits its document is read again on return."""
-        draft = self._drafts.get(self._path)
-        if draft is not None and not draft.dirty and not draft.saving:
-            del self._drafts[self._path]
+        """Leaves the form on show. Documents without edits are read again on return."""
+        if self._several is not None:
+            self._left.append(self._several)
+            self._several = None
+        busy = [form for form in self._left if not form.leave()]
+        kept = {path for form in busy for path in form.paths}
+        gone = {self._path, *(path for form in self._left for path in form.paths)} - kept
+        self._left = busy
+        for path in gone:
+            draft = self._drafts.get(path)
+            if draft is not None and not draft.dirty and not draft.saving:
+                del self._drafts[path]
 
     def show_nothing(self, sentence: str = "") -> None:
         """Shows no form, for a node that cannot be read. The edits of other nodes stay."""
@@ -95,11 +109,17 @@ class EditPresenter(EditsMembers, SavesDrafts):
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
         """Takes the hierarchy, opened again perhaps. Drafts stay; saving compares them with what is stored."""
         self._hierarchy, self._writable = hierarchy, writable
-        self._drafts = {path: draft for path, draft in self._drafts.items() if draft.dirty}
+        for path in [path for path, draft in self._drafts.items() if not draft.dirty]:
+            del self._drafts[path]
+        if self._several is not None:
+            self._several.show(hierarchy, self._several.asked, writable)
         self._refresh()
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
-        """Shows the form of a node."""
+        """Shows the form of a node, unless several are chosen together."""
+        if self._several is not None:
+            self._path, self._kind = path, kind
+            return
         if self._path != path:
             self._leave()
             self._waiting = {}
@@ -108,6 +128,28 @@ class EditPresenter(EditsMembers, SavesDrafts):
             self._load(path, kind)
         self._refresh()
         self._type_waiting()
+
+    def show_several(self, paths: Sequence[str]) -> None:
+        """One form for several nodes: an edit is made to all of them. Of one or none: the selected node's own form."""
+        if self._hierarchy is None or tuple(paths) == self.several or (len(paths) < 2 and self._several is None):
+            return
+        self._leave()
+        if len(paths) < 2:
+            if self._path not in self._drafts:
+                self._load(self._path, self._kind)
+            self._refresh()
+            return
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+        self._several = SeveralForm(self._owner, self._drafts, self._refresh, self.saved.emit)
+        self._several.judge(self._judging)
+        self._several.show(self._hierarchy, paths, self._writable)
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The nodes that are edited together; () while it is one."""
+        return self._several.asked if self._several is not None else ()
 
     @property
     def dirty_paths(self) -> frozenset[str]:
@@ -164,6 +206,8 @@ class EditPresenter(EditsMembers, SavesDrafts):
         return self._state
 
     def _make_state(self) -> EditState:
+        if self._several is not None:
+            return self._several.state(self._path, self._writable)
         draft = self._drafts.get(self._path)
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
@@ -218,6 +262,8 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def field(self, pointer: str) -> Field | None:
         """A member of the attributes by its pointer, or a field of a section by its id."""
+        if self._several is not None:
+            return self._several.field(pointer)
         draft = self._drafts.get(self._path)
         if draft is None:
             return None
@@ -255,15 +301,19 @@ class EditPresenter(EditsMembers, SavesDrafts):
         """Whether somebody sees the form: what they type is judged by the text of OME-Zarr, in the background."""
         if self._judging != on:
             self._judging = on
+            if self._several is not None:
+                self._several.judge(on)
             self._refresh()
 
     def diff(self) -> Diff:
+        if self._several is not None:
+            return self._several.diff()
         draft = self._drafts.get(self._path)
         return Diff("", ()) if draft is None else draft.diff()
 
     def _refresh(self) -> None:
         self._state = self._tree = None
-        draft = self._drafts.get(self._path)
+        draft = self._drafts.get(self._path) if self._several is None else None
         if draft is not None and self._judging:
             self._judge.look_at(draft)
         self._notify.soon()
@@ -275,7 +325,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
     # ------------------------------------------------------------------ editing
     def _draft(self) -> Draft | None:
         """The draft that may be edited now."""
-        draft = self._drafts.get(self._path)
+        draft = self._drafts.get(self._path) if self._several is None else None
         if draft is None or draft.saving or draft.theirs is not None:
             return None
         if not self._writable:
@@ -305,6 +355,9 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
         Where the place is open for reading only, the text waits until it is open for writing.
         """
+        if self._several is not None:
+            self._several.edit(pointer, text, self._writable)
+            return
         if not self._writable and self._path in self._drafts:
             self._waiting[pointer] = text
             self._refresh()
@@ -336,13 +389,15 @@ class EditPresenter(EditsMembers, SavesDrafts):
     def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
         """What is wrong with a text while it is being typed into a section: `told(sentence)`, "" where nothing is."""
         draft, path, sections = self._drafts.get(self._path), self._path, self._sections
-        if draft is None:
+        if self._several is not None:
+            ask = self._several.why_not(pointer, text)
+        elif draft is not None:
+            ask = partial(sections.why_not, path, draft, pointer, text)
+        else:
             return
         if self._trying is not None:
             self._trying.cancel()
-        self._trying = self._owner.fetch(
-            lambda: sections.why_not(path, draft, pointer, text), lambda outcome: told(outcome.value or "")
-        )
+        self._trying = self._owner.fetch(ask, lambda outcome: told(outcome.value or ""))
 
     def _type_waiting(self) -> None:
         """Applies the text that was typed before the place was open for writing."""
@@ -393,7 +448,10 @@ class EditPresenter(EditsMembers, SavesDrafts):
     def redo(self) -> None:
         self._travel(1)
 
-    def _travel(self, by: int) -> None:
+    def _travel(self, by: Literal[-1, 1]) -> None:
+        if self._several is not None:
+            self._several.travel(by)
+            return
         draft = self._draft()
         if draft is not None and 0 <= draft.at + by < len(draft.history):
             draft.at += by
@@ -403,6 +461,9 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def revert(self) -> None:
         """Drops all changes; `undo` brings them back."""
+        if self._several is not None:
+            self._several.revert()
+            return
         draft = self._draft()
         if draft is not None and (draft.dirty or draft.errors):
             draft.push(draft.base)
@@ -417,6 +478,11 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def reload(self) -> None:
         """Reads the document again; changes not saved are dropped."""
+        if self._several is not None:
+            for path in self._several.paths:
+                self._drafts.pop(path, None)
+            self._several.show(self._hierarchy, self._several.asked, self._writable)
+            return
         self._drafts.pop(self._path, None)
         self._load(self._path, self._kind)
         self._refresh()

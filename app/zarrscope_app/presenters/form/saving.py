@@ -10,6 +10,7 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
+from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.view_models import Diff
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class SavesDrafts:
     _writable: bool
     _path: str
     _drafts: dict[str, Draft]
+    _several: SeveralForm | None
     _then: Callable[[str | None], object] | None
 
     @property
@@ -38,7 +40,10 @@ class SavesDrafts:
         raise NotImplementedError  # EditPresenter defines it
 
     def save(self) -> None:
-        """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED."""
+        """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are saved, or none."""
+        if self._several is not None:
+            self._several.save()
+            return
         draft = self._draft()
         if draft is not None and not draft.errors and draft.dirty:
             self._save(self._path, draft, may_merge=True)
@@ -121,6 +126,9 @@ class SavesDrafts:
 
     def resolve(self, whose: Literal["mine", "theirs"]) -> None:
         """Merges with what is stored now; where both changed a field, this side wins. DIRTY or CLEAN afterwards."""
+        if self._several is not None:
+            self._several.resolve(whose)
+            return
         draft = self._drafts.get(self._path)
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)

@@ -74,9 +74,21 @@ def _with_state(
     section: FormSection, typed: Mapping[str, tuple[str, str]], before: Mapping[str, str] | None
 ) -> FormSection:
     def stated(field: Field) -> Field:
-        text, error = typed.get(field.pointer, (field.text, ""))
         changed = before is not None and field.pointer != "linked" and before.get(field.pointer, "") != field.text
-        return replace(field, text=text, error=error, changed=changed)
+        return replace(field, changed=changed)
+
+    rows = tuple(replace(row, fields=tuple(stated(field) for field in row.fields)) for row in section.rows)
+    return with_typed(replace(section, rows=rows), typed)
+
+
+def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> FormSection:
+    """The section with texts as they were typed: field → (text, what is wrong with it)."""
+    if not typed:
+        return section
+
+    def stated(field: Field) -> Field:
+        text, error = typed.get(field.pointer, (field.text, field.error))
+        return replace(field, text=text, error=error)
 
     rows = tuple(replace(row, fields=tuple(stated(field) for field in row.fields)) for row in section.rows)
     return replace(section, rows=rows)

@@ -63,6 +63,8 @@ class Field:
     """What is proposed; another text may be typed all the same."""
     row: str = ""
     """The row of the table of form fields."""
+    differs: str = ""
+    """Of several nodes that state different texts here: how many texts, "3 values". Then `text` is ""."""
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from zarrscope_app.presenters.form.view_models import Way
-from zarrscope_app.presenters.strings import clean, count, counted, percent, short
+from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 
 PIXEL_SIZE = "Pixel size"
 IMAGE_NAME = "Name"
@@ -210,3 +210,62 @@ def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
 def would_break(findings: Sequence[str]) -> str:
     told = "; ".join(clean(each, 160) for each in findings)
     return f"Edited like this, the image would break the text of OME-Zarr: {told}"
+
+
+# ---------------------------------------------------------------------- several nodes
+NOTHING_IN_COMMON = "None of the selected nodes states an image, labels, a plate or a known convention."
+NOTES_DIFFER = "What follows differs: select one of them to see it."
+
+
+def attributes_of(n: int) -> str:
+    """The title of the tab: "Attributes of 3"."""
+    return f"{ATTRIBUTES} of {count(n)}"
+
+
+def values(n: int) -> str:
+    return counted(n, "value")
+
+
+def in_some(stating: int, of: int) -> str:
+    """ "in 2 of 3"; "" where all have it."""
+    return "" if stating == of else f"in {count(stating)} of {count(of)}"
+
+
+def of_node(path: str, said: str) -> str:
+    return f"{clean(path, 80)}: {said}"
+
+
+def reading(n: int) -> str:
+    return f"Reading {counted(n, 'document')} …"
+
+
+def several(n: int, left_out: int, unread: int) -> str:
+    told = f"{counted(n, 'node')} at once: what is typed is set in all of them." if n > 1 else "1 node."
+    told += f" {count(left_out)} more without such fields: left out." if left_out else ""
+    return told + (f" {count(unread)} more could not be read." if unread else "")
+
+
+def changes_in(changes: int, documents: int) -> str:
+    return f"{counted(changes, 'change')} in {counted(documents, 'document')}"
+
+
+def judged_all(verdicts: Mapping[str, tuple[str, bool]]) -> str:
+    """Path → (verdict, whether it is broken); one sentence where all are judged alike."""
+    told = {sentence for sentence, _ in verdicts.values() if sentence}
+    if not told:
+        return ""
+    if len(told) == 1:
+        return told.pop() if len(verdicts) == 1 else f"All {count(len(verdicts))}: {told.pop()}"
+    worst = sorted(verdicts.items(), key=lambda item: not item[1][1])
+    first = [of_node(path, sentence) for path, (sentence, _) in worst if sentence][:MOST_REMARKS]
+    broken = sum(each for _, each in verdicts.values())
+    head = f"{count(broken)} of {count(len(verdicts))} with errors." if broken else ""
+    return " ".join(part for part in (head, *first) if part)
+
+
+def nothing_matches(pattern: str) -> str:
+    return f'No node matches "{clean(pattern, 80)}": write names between slashes, * for any name, ** for any depth'
+
+
+def too_many_match(pattern: str, most: int) -> str:
+    return f'More than {count(most)} nodes match "{clean(pattern, 80)}": choose fewer at once'

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.tree.matching import is_pattern
 from zarrscope_app.presenters.tree.rows import ROOT
 
 LEAP = 10
@@ -132,8 +133,12 @@ def choose_axis_key(session: Session, letter: str) -> bool:
 
 def open_name(session: Session, text: str) -> bool:
     """Goes to the node of a name or path that somebody typed into the filter, and adds its row: for stores that cannot
-    list. A name counts from the group on show, "/a" from the root. False where the filter finds rows: go to those."""
+    list. A name counts from the group on show, "/a" from the root; a pattern, such as "*.zarr", brings the form of all
+    that match. False where the filter finds rows: go to those."""
     name = text.strip()
+    if is_pattern(name):
+        session.select_matching(name)
+        return True
     if not name.strip("/") or session.tree.finds:
         return False
     node = session.node

@@ -37,6 +37,7 @@ from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
 from zarrscope_app.presenters.session.opening import Opening, OpensOtherwise, open_place
+from zarrscope_app.presenters.session.several import SelectsSeveral
 from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
 from zarrscope_app.presenters.tree.node_changes import NodesPresenter
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
+class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral):
     """One opened hierarchy with its presenters. `url` may name a node in the store. What fails is told in `state`."""
 
     changed = Signal()
@@ -154,7 +155,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
             if self.rescue is not None and self.rescue.wanted and hierarchy.writable:
                 self.rescue.put_back(hierarchy)
             self._node = None
-            self.select(self._wanted or entry)
+            self._go(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
             for table in (views, field_editors):  # imports plugins in the worker, where nobody waits
@@ -248,6 +249,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials):
     # ------------------------------------------------------------------ selecting
     def select(self, path: str) -> None:
         """Goes to a node: its metadata, form, picture and values follow in the background."""
+        self.edit.show_several(())
+        self._go(path)
+
+    def _go(self, path: str) -> None:
         path = "/" + "/".join(part for part in path.split("/") if part)
         if self._hierarchy is None:
             self._wanted = path

@@ -112,7 +112,7 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
     return replace(
         around,
         shapes={path: tuple(array.shape) for path, array in known.items()},
-        limits=_limits(first.dtype),
+        limits=_limits(first.metadata.dtype.numpy),
         channels=_channels(found[0].axes, first.shape),
     )
 
@@ -144,7 +144,7 @@ def _array(hierarchy: Hierarchy, path: str) -> Array | None:
 def _limits(dtype: Any) -> tuple[float, float] | None:
     import numpy as np
 
-    if getattr(dtype, "kind", "") not in "iu":
+    if getattr(dtype, "kind", "") not in ("i", "u"):
         return None
     told = np.iinfo(dtype)
     return float(told.min), float(told.max)

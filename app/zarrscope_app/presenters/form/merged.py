@@ -1,0 +1,145 @@
+"""The sections of several nodes as one form: what all state alike is shown, what differs is said to differ. Pure.
+
+Fields belong together by what they mean (the pixel size in z), not by their places: axes may be ordered differently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
+from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
+from zarrscope_app.presenters.form.view_models import Field, FormSection, Row
+
+RowKey = tuple[str, int]
+"""The label of a row, and how many rows of that label are above it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the nodes: its document as it is edited now, and as it is stored."""
+
+    path: str
+    document: Document
+    base: Document
+    prefix: str
+    around: Surroundings
+    linked: bool | None = None
+
+    @property
+    def attributes(self) -> Any:
+        return self.document.get(self.prefix, {})
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.attributes, self.around, self.linked)
+
+    def stored_texts(self) -> dict[str, str] | None:
+        """Field → its text as stored; None where nothing is edited."""
+        if self.document.bytes == self.base.bytes:
+            return None
+        sections = sections_of(Subject(self.base.get(self.prefix, {}), self.around, self.linked))
+        return {field.pointer: field.text for section in sections for row in section.rows for field in row.fields}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """One form of several nodes."""
+
+    sections: tuple[FormSection, ...] = ()
+    places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Field of the form → path of a node → its field there."""
+
+
+@dataclass
+class _Section:
+    """What the nodes have in one section."""
+
+    title: str
+    rows: dict[RowKey, dict[str, dict[str, Field]]] = field(default_factory=dict)
+    """Row → title of a field → path → the field there."""
+    row_notes: dict[RowKey, list[str]] = field(default_factory=dict)
+    notes: list[Sequence[str]] = field(default_factory=list)
+    changed: set[tuple[RowKey, str]] = field(default_factory=set)
+
+
+def merged(parts: Sequence[Part]) -> Merged:
+    """The form of all parts. Takes long for many: not for a host's thread."""
+    found: dict[str, _Section] = {}
+    for part in parts:
+        stored = part.stored_texts()
+        for section in sections_of(part.subject):
+            held = found.setdefault(section.id, _Section(section.title))
+            held.notes.append(section.notes)
+            seen: Counter[str] = Counter()
+            for row in section.rows:
+                key = (row.label, seen[row.label])
+                seen[row.label] += 1
+                held.row_notes.setdefault(key, []).append(row.note)
+                fields = held.rows.setdefault(key, {})
+                for each in row.fields:
+                    fields.setdefault(each.title, {}).setdefault(part.path, each)
+                    if stored is not None and each.pointer != "linked" and stored.get(each.pointer, "") != each.text:
+                        held.changed.add((key, each.title))
+    places: dict[str, Mapping[str, str]] = {}
+    return Merged(tuple(_section(id, held, len(parts), places) for id, held in found.items()), places)
+
+
+def _section(id: str, held: _Section, nodes: int, places: dict[str, Mapping[str, str]]) -> FormSection:
+    rows = []
+    for key, titles in [*held.rows.items()][:MOST_ROWS]:
+        fields = tuple(_field(each, (key, title) in held.changed, places) for title, each in titles.items())
+        notes = {*held.row_notes[key]}
+        stating = max(len(each) for each in titles.values())
+        note = notes.pop() if len(notes) == 1 else ""
+        rows.append(Row(key[0], fields, strings.joined(words.in_some(stating, nodes), note)))
+    alike = [note for note in (held.notes[0] if len(held.notes) == nodes else ()) if all(note in n for n in held.notes)]
+    if any(len(notes) > len(alike) for notes in held.notes):
+        alike.append(words.NOTES_DIFFER)
+    if len(held.rows) > MOST_ROWS:
+        alike.append(words.more_rows(len(held.rows) - MOST_ROWS))
+    return FormSection(id, held.title, tuple(rows), tuple(alike))
+
+
+def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[str, str]]) -> Field:
+    first = next(iter(held.values()))
+    id = first.pointer
+    while id in places:  # of another row, where axes or members are ordered differently
+        id += "+"
+    places[id] = {path: each.pointer for path, each in held.items()}
+    texts = {each.text for each in held.values()}
+    kind = first.kind if all(each.kind == first.kind for each in held.values()) else "text"
+    if len(texts) == 1:
+        return replace(first, pointer=id, kind=kind, changed=changed)
+    told = words.values(len(texts))
+    return replace(first, pointer=id, kind=kind, text="", summary=told, changed=changed, differs=told)
+
+
+# ---------------------------------------------------------------------- editing
+def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[str, Document]:
+    """The documents with a text typed into one field of all of them. Raises Refused where one of them refuses it."""
+
+    def change(part: Part) -> Document:
+        edits = edits_of(part.subject, places[part.path], text)
+        return apply(part.document, part.prefix, edits)
+
+    return each_changed([part for part in parts if part.path in places], change)
+
+
+def each_changed(parts: Sequence[Part], change: Callable[[Part], Document]) -> dict[str, Document]:
+    """Path → what `change` makes of each; raises Refused, with the name of the node, where it refuses one of them."""
+    found = {}
+    for part in parts:
+        try:
+            found[part.path] = change(part)
+        except ZarrscopeError as error:
+            raise Refused(words.of_node(part.path, error.message.rstrip(".")), key=part.document.key) from error
+    return found

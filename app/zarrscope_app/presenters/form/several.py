@@ -1,0 +1,495 @@
+"""The form of several nodes: one edit changes all of their documents, one act takes it back, all are saved or none.
+
+Everything that takes long (reading, editing, merging, comparing, judging) is done in the background, one act after the
+other, for there may be hundreds of nodes. What is typed meanwhile is shown as it was typed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from zarrscope.errors import Conflict, NotStandard, ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.nodes.together import DocumentEdit, save_together
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.draft import Draft, diff_of, differences, new_act
+from zarrscope_app.presenters.form.mending import Asked, Verdict, mended, verdict, version_of
+from zarrscope_app.presenters.form.merged import Merged, Part, each_changed, edited, merged
+from zarrscope_app.presenters.form.section_form import with_typed
+from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
+from zarrscope_app.presenters.form.sections.table import fields_of, sections_of
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+Change = Callable[[Sequence[Part]], Mapping[str, Document]]
+"""What an act makes of the documents: path → the new one. Raises ZarrscopeError."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of a node."""
+
+    document: Document
+    prefix: str
+    around: Surroundings
+    fits: bool
+    """There is a section for what it states."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What the background found."""
+
+    documents: Mapping[str, Document]
+    form: Merged
+    diffs: Mapping[str, tuple[Document, Document, Diff]]
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class _Saving:
+    """How a save ended: what is stored now, by path; or what others stored there meanwhile."""
+
+    saved: Mapping[str, Document] = field(default_factory=dict)
+    theirs: Mapping[str, Document] = field(default_factory=dict)
+
+
+class SeveralForm:
+    """The form of the nodes at `paths`. `drafts` are those of the whole presenter, by path; `told()` asks for a
+    repaint, `saved(path)` is called for each document that was written. All on the host's thread."""
+
+    def __init__(
+        self, owner: Owner, drafts: dict[str, Draft], told: Callable[[], object], saved: Callable[[str], object]
+    ) -> None:
+        self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
+        self._hierarchy: Hierarchy | None = None
+        self.asked: tuple[str, ...] = ()
+        """The nodes that were chosen."""
+        self.paths: tuple[str, ...] = ()
+        """Those of them that state something."""
+        self._around: dict[str, Surroundings] = {}
+        self._linked: bool | None = None
+        self._loading: Ticket | None = None
+        self._failure = self._hint = ""
+        self._unread = 0
+        self._form = Merged()
+        self._errors: dict[str, tuple[str, str]] = {}
+        self._typed: dict[str, str] = {}
+        """Field → a text that is being set, or that waits until the place is open for writing."""
+        self._queue: deque[Callable[[], object]] = deque()
+        self._working = self._saving = False
+        self._asked_to_save = 0
+        self._judging = False
+        self._judge: Ticket | None = None
+        self._judged: dict[str, tuple[Document, Verdict]] = {}
+
+    # ------------------------------------------------------------------ which nodes
+    def show(self, hierarchy: Hierarchy, paths: Sequence[str], writable: bool) -> None:
+        """Reads the documents of these nodes; drafts that are there stay."""
+        self._hierarchy, self.asked, self.paths, self._failure = hierarchy, tuple(paths), (), ""
+        if self._loading is not None:
+            self._loading.cancel()
+
+        def read(path: str) -> _Read | None:
+            try:
+                node = hierarchy[path]
+                document, prefix = hierarchy.document(path), hierarchy.attributes_pointer(path)
+            except ZarrscopeError:
+                return None
+            around = surroundings_of(hierarchy, node)
+            return _Read(document, prefix, around, bool(sections_of(Subject(document.get(prefix, {}), around))))
+
+        def work(cancelled: Callable[[], bool]) -> dict[str, _Read | None]:
+            found: dict[str, _Read | None] = {}
+
+            def one(path: str) -> None:
+                if not cancelled():
+                    found[path] = read(path)
+
+            self._owner.background.share(paths, one)
+            return found
+
+        def done(outcome: JobResult[dict[str, _Read | None]]) -> None:
+            self._loading = None
+            if outcome.value is None:
+                self._failure = strings.problem(outcome.error or RuntimeError()).headline
+                self._told()
+                return
+            found = {path: outcome.value[path] for path in paths}
+            stating = {path: read for path, read in found.items() if read is not None and read.fits}
+            for path, read in stating.items():
+                self._around[path] = read.around
+                self._drafts.setdefault(path, Draft(read.document, read.prefix))
+            self.paths = tuple(stating)
+            self._unread = sum(read is None for read in found.values())
+            if not stating:
+                self._failure = words.NOTHING_IN_COMMON
+            waiting = {**self._typed} if writable else {}
+            self._do(None)
+            for id, text in waiting.items():
+                self._soon(partial(self._set, id, text))
+            self._told()
+
+        self._loading = self._owner.fetch(work, done)
+        self._told()
+
+    def leave(self) -> bool:
+        """Other nodes are chosen. False while edits are still being made: ask again when `told` is called."""
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+        if self._judge is not None:
+            self._judge.cancel()
+            self._judge = None
+        return not self.busy
+
+    @property
+    def busy(self) -> bool:
+        """An edit or a save is under way."""
+        return self._working or self._saving or bool(self._queue)
+
+    def _chosen(self) -> list[Draft]:
+        return [self._drafts[path] for path in self.paths if path in self._drafts]
+
+    def _parts(self) -> list[Part]:
+        return [
+            Part(path, draft.now, draft.base, draft.prefix, self._around[path], self._linked)
+            for path in self.paths
+            if (draft := self._drafts.get(path)) is not None
+        ]
+
+    # ------------------------------------------------------------------ one act after the other
+    def _do(self, change: Change | None, id: str = "", text: str = "") -> None:
+        """Changes the documents in the background, and makes the form of what they are then."""
+        self._working = True
+        parts = self._parts()
+        known = {path: at for path, draft in self._drafts.items() if (at := draft.known) is not None}
+
+        def work() -> _Made:
+            try:
+                made = change(parts) if change is not None else {}
+            except ZarrscopeError as error:
+                return _Made({}, merged(parts), {}, strings.clean(error.message.rstrip("."), 300) + ".")
+            now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
+            diffs = {
+                part.path: (part.base, part.document, diff_of(part.base, part.document, part.prefix))
+                for part in now
+                if part.document.bytes != part.base.bytes and known.get(part.path) != (part.base, part.document)
+            }
+            return _Made(made, merged(now), diffs)
+
+        def done(outcome: JobResult[_Made]) -> None:
+            self._working = False
+            made = outcome.value
+            if made is None:
+                self._failure = strings.problem(outcome.error or RuntimeError()).headline
+            else:
+                self._take_over(made, id, text)
+            self._go_on()
+
+        self._owner.fetch(work, done)
+
+    def _take_over(self, made: _Made, id: str, text: str) -> None:
+        self._form = made.form
+        if self._typed.get(id) == text:
+            del self._typed[id]
+        self._hint = "" if id else made.refusal
+        if made.refusal:
+            if id:
+                self._errors[id] = (text, made.refusal)
+            return
+        self._errors.pop(id, None)
+        if made.documents:
+            self._failure = ""
+        act = new_act()
+        for path, document in made.documents.items():
+            self._drafts[path].push(document, act)
+        for path, known in made.diffs.items():
+            self._drafts[path].know(*known)
+
+    def _soon(self, act: Callable[[], object]) -> None:
+        """Does it when all that was asked for before is done."""
+        self._queue.append(act)
+        if self._working or self._saving:
+            self._told()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        while self._queue and not self._working and not self._saving:
+            self._queue.popleft()()
+        if not self.busy and self._judging:
+            self._judge_all()
+        self._told()
+
+    # ------------------------------------------------------------------ editing
+    def edit(self, id: str, text: str, writable: bool = True) -> None:
+        """Sets a field of all nodes; in a place open for reading the text waits."""
+        field = self.field(id)
+        if field is not None and field.text == text and not field.error and not field.differs:
+            return
+        self._typed[id] = text
+        if not writable:
+            self._told()
+            return
+        self._soon(partial(self._set, id, text))
+
+    def _set(self, id: str, text: str) -> None:
+        if id == "linked":
+            self._linked = text.strip().lower() == "true"
+            self._do(None, id, text)
+            return
+        places = self._form.places.get(id)
+        if places is None:  # another act took the field away
+            self._typed.pop(id, None)
+            return
+        self._do(lambda parts: edited(parts, places, text), id, text)
+
+    def change(self, asked: Sequence[Asked]) -> None:
+        """Makes changes to all nodes, in one act."""
+
+        def made(part: Part) -> Document:
+            return mended(part.document, part.prefix, part.around, asked)
+
+        self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
+
+    def why_not(self, id: str, text: str) -> Callable[[], str]:
+        """What is wrong with a text, to be asked on any thread."""
+        parts, places = self._parts(), self._form.places.get(id, {})
+
+        def work() -> str:
+            if id == "linked":
+                return ""
+            try:
+                edited(parts, places, text)
+            except ZarrscopeError as error:
+                return strings.clean(error.message.rstrip("."), 300) + "."
+            return ""
+
+        return work
+
+    def travel(self, by: Literal[-1, 1]) -> None:
+        """Takes back the latest act that changed one of the nodes, in all that it changed; or does it again."""
+
+        def act() -> None:
+            able = [d for d in self._chosen() if 0 <= d.at + by < len(d.history)]
+            if not able or self._in_conflict:
+                return
+            numbers = [d.acts[d.at] if by < 0 else d.acts[d.at + 1] for d in able]
+            wanted = max(numbers) if by < 0 else min(numbers)
+            for draft, number in zip(able, numbers, strict=True):
+                if number == wanted:
+                    draft.at += by
+                    draft.failure = draft.note = draft.hint = ""
+            self._errors.clear()
+            self._do(None)
+
+        self._soon(act)
+
+    def revert(self) -> None:
+        """Drops the changes of all nodes, in one act."""
+
+        def act() -> None:
+            number = new_act()
+            for draft in self._chosen():
+                draft.push(draft.base, number)
+            self._errors.clear()
+            self._do(None)
+
+        self._soon(act)
+
+    # ------------------------------------------------------------------ saving
+    def save(self) -> None:
+        """Writes the documents of all nodes, or none of them."""
+
+        def act() -> None:
+            self._asked_to_save -= 1
+            self._save(may_merge=True)
+
+        self._asked_to_save += 1
+        self._soon(act)
+
+    def _save(self, may_merge: bool) -> None:
+        hierarchy = self._hierarchy
+        drafts = {path: self._drafts[path] for path in self.paths if self._drafts[path].dirty}
+        if hierarchy is None or not drafts or self._errors or self._in_conflict:
+            return
+        edits = [
+            DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
+            for path, d in drafts.items()
+        ]
+        self._saving, self._failure = True, ""
+        for draft in drafts.values():
+            draft.saving = True
+
+        def work() -> _Saving:
+            try:
+                return _Saving(dict(zip(drafts, save_together(edits), strict=True)))
+            except Conflict:
+                return _Saving(theirs={path: hierarchy.document(path) for path in drafts})
+
+        def done(outcome: JobResult[_Saving]) -> None:
+            self._saving = False
+            for draft in drafts.values():
+                draft.saving = False
+            found = outcome.value or _Saving()
+            if isinstance(outcome.error, NotStandard):
+                for draft in drafts.values():
+                    draft.confirmed = draft.now.bytes
+                self._failure = strings.not_standard(outcome.error.message)
+            elif outcome.error is not None:
+                self._failure = strings.problem(outcome.error).headline
+            for path, document in found.saved.items():
+                drafts[path].saved(document)
+                self._saved(path)
+            if found.theirs and self._meet(drafts, found.theirs) and may_merge:
+                self._save(may_merge=False)
+            elif not self._working:
+                self._soon(lambda: self._do(None))
+
+        self._owner.fetch(work, done)
+        self._told()
+
+    def _meet(self, drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> bool:
+        """Merges with what others stored meanwhile; False where somebody has to decide."""
+        for path, document in theirs.items():
+            draft = drafts[path]
+            if document.version == draft.base.version:
+                continue
+            draft.theirs = document
+            if not differences(draft.base, document, draft.prefix):
+                draft.resolve("mine")
+        return not self._in_conflict
+
+    @property
+    def _in_conflict(self) -> bool:
+        return any(draft.theirs is not None for draft in self._chosen())
+
+    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
+        """Merges every document in conflict; where both sides changed a field, `whose` wins."""
+
+        def act() -> None:
+            for draft in self._chosen():
+                if draft.theirs is not None:
+                    draft.resolve(whose)
+            self._do(None)
+
+        self._soon(act)
+
+    # ------------------------------------------------------------------ judging
+    def judge(self, on: bool) -> None:
+        """Whether somebody sees the form."""
+        if on and not self._judging and not self.busy:
+            self._judging = on
+            self._judge_all()
+        self._judging = on
+
+    def _judge_all(self) -> None:
+        parts = [part for part in self._parts() if self._verdict_of(part) is None]
+        if self._judge is not None:
+            self._judge.cancel()
+            self._judge = None
+        if not parts:
+            return
+
+        def work(cancelled: Callable[[], bool]) -> dict[str, tuple[Document, Verdict]]:
+            found = {}
+            for part in parts:
+                if cancelled():
+                    break
+                found[part.path] = (part.document, verdict(part.attributes, version_of(part.attributes)))
+            return found
+
+        def done(outcome: JobResult[dict[str, tuple[Document, Verdict]]]) -> None:
+            self._judge = None
+            self._judged.update(outcome.value or {})
+            self._told()
+
+        self._judge = self._owner.fetch(work, done)
+
+    def _verdict_of(self, part: Part) -> Verdict | None:
+        document, told = self._judged.get(part.path, (None, None))
+        return told if document is part.document else None
+
+    # ------------------------------------------------------------------ the snapshot
+    def state(self, path: str, writable: bool) -> EditState:
+        """The form as it is now; `path`: of the node that is selected in the tree."""
+        if self._loading is not None or (not self.paths and not self._failure):
+            return EditState(EditStatus.EMPTY, words.reading(len(self.asked)), path=path, title=self.title)
+        if not self.paths:
+            return EditState(EditStatus.FAILED, self._failure, path=path, title=self.title)
+        drafts = self._chosen()
+        sections = self.sections
+        changes = sum(len(draft.changes) for draft in drafts)
+        status, sentence = self._status(changes, writable)
+        verdicts = {part.path: self._verdict_of(part) for part in self._parts()} if self._judging else {}
+        known = {path: each for path, each in verdicts.items() if each is not None}
+        conflicts = [
+            replace(each, pointer=words.of_node(path, each.pointer))
+            for path in self.paths
+            for each in self._drafts[path].disagreements
+        ]
+        return EditState(
+            status,
+            sentence,
+            fields_of(sections),
+            changes,
+            can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and writable,
+            can_undo=not self._saving and any(draft.at > 0 for draft in drafts),
+            can_redo=not self._saving and any(draft.at < len(draft.history) - 1 for draft in drafts),
+            conflicts=tuple(conflicts),
+            path=path,
+            way="image",
+            ways=("image",),
+            sections=sections,
+            verdict=words.judged_all({path: (each.sentence, bool(each.broken)) for path, each in known.items()}),
+            valid=not any(each.broken for each in known.values()),
+            title=f"{self.title} •" if changes else self.title,
+        )
+
+    @property
+    def title(self) -> str:
+        """Of the tab."""
+        return words.attributes_of(len(self.paths or self.asked))
+
+    @property
+    def sections(self) -> tuple[FormSection, ...]:
+        """With what was typed and is wrong, or is not set yet."""
+        typed = {**self._errors, **{id: (text, "") for id, text in self._typed.items()}}
+        return tuple(with_typed(section, typed) for section in self._form.sections)
+
+    def _status(self, changes: int, writable: bool) -> tuple[EditStatus, str]:
+        scope = words.several(len(self.paths), len(self.asked) - len(self.paths) - self._unread, self._unread)
+        disagreements = sum(len(draft.disagreements) for draft in self._chosen())
+        if self._saving or self._asked_to_save:
+            return EditStatus.SAVING, strings.SAVING
+        if self._in_conflict:
+            return EditStatus.CONFLICT, strings.conflict(disagreements)
+        if self._errors:
+            return EditStatus.INVALID, next(iter(self._errors.values()))[1]
+        if self._failure:
+            return EditStatus.FAILED, self._failure
+        if changes or (self._typed and writable):
+            changed = sum(draft.dirty for draft in self._chosen())
+            return EditStatus.DIRTY, strings.joined(words.changes_in(changes, changed), self._hint or scope)
+        if not writable:
+            return EditStatus.READ_ONLY, words.WAITS if self._typed else strings.joined(strings.READ_ONLY_FORM, scope)
+        notes = {draft.note for draft in self._chosen()}
+        return EditStatus.CLEAN, strings.joined(self._hint or (notes.pop() if len(notes) == 1 else ""), scope)
+
+    def field(self, id: str) -> Field | None:
+        """A field of the form by its id."""
+        return next((each for each in fields_of(self.sections) if each.pointer == id), None)
+
+    def diff(self) -> Diff:
+        """Of all documents that differ from what is stored, one after the other."""
+        found = [draft.diff() for draft in self._chosen() if draft.dirty]
+        return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))

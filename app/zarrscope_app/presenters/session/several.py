@@ -1,0 +1,58 @@
+"""Several nodes of a session chosen together: their attributes are edited as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.tree.matching import matching
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+class SelectsSeveral:
+    """The part of a session that chooses several nodes."""
+
+    owner: Owner
+    edit: EditPresenter
+    _matching: Ticket | None = None
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        raise NotImplementedError
+
+    def set_tab(self, tab: str) -> None:
+        raise NotImplementedError
+
+    def report(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+    def select_several(self, paths: Sequence[str]) -> None:
+        """The nodes that are chosen in the tree: with more than one, the form is that of all of them."""
+        self.edit.show_several(paths)
+
+    def select_matching(self, pattern: str) -> None:
+        """Brings the form of all nodes that match a pattern, such as "*.zarr" or "A/*/0"."""
+        hierarchy = self.hierarchy
+        if hierarchy is None:
+            return
+        if self._matching is not None:
+            self._matching.cancel()
+
+        def done(outcome: JobResult[list[str]]) -> None:
+            self._matching = None
+            if outcome.value is None:
+                self.report(outcome.error or RuntimeError())
+                return
+            self.edit.show_several(outcome.value)
+            self.set_tab("attributes")
+
+        self._matching = self.owner.fetch(partial(_matching, hierarchy, pattern), done)
+
+
+def _matching(hierarchy: Hierarchy, pattern: str) -> list[str]:
+    return matching(hierarchy, pattern)

@@ -1,0 +1,319 @@
+"""Several images edited at once: one form, one review, one undo, all saved or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import EditStatus, Field, Session
+from zarrscope_app.presenters.session.actions import open_name
+from zarrscope_app.presenters.tree.matching import matching
+
+SECONDS = 20
+IMAGES = {"a.zarr": ("zyx", 0.2, "DAPI"), "b.zarr": ("czyx", 0.3, "DAPI"), "c.zarr": ("zyx", 0.2, "GFP")}
+
+
+def attributes(axes: str, size: float, name: str) -> dict[str, Any]:
+    def level(path: str, factor: float) -> dict[str, Any]:
+        scale = [size * factor if axis in "yx" else 1.0 for axis in axes]
+        return {"path": path, "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+
+    kinds = {"c": {"type": "channel"}}
+    entry = {
+        "name": name,
+        "axes": [{"name": a} | kinds.get(a, {"type": "space", "unit": "micrometer"}) for a in axes],
+        "datasets": [level("0", 1), level("1", 2)],
+    }
+    window = {"min": 0, "max": 255, "start": 0, "end": 200}
+    channels = [{"label": name, "color": "FF0000", "window": window, "active": True}]
+    return {"ome": {"version": "0.5", "multiscales": [entry], "omero": {"channels": channels}}}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for image, (axes, size, name) in IMAGES.items():
+        with zarrscope.open(str(tmp_path / image), "w-") as h:
+            h.root.attrs.put(attributes(axes, size, name))
+            for i in range(2):
+                shape = tuple(1 if a == "c" else 4 if a == "z" else 16 >> i for a in axes)
+                h.create_array(f"/{i}", shape=shape, dtype="uint8", chunks=shape)
+    with zarrscope.open(str(tmp_path / "plain.zarr"), "w-") as h:
+        h.create_group("/inner")
+    return tmp_path
+
+
+PATHS = tuple(f"/{image}" for image in IMAGES)
+
+
+@pytest.fixture
+def session(place: Path, mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
+    made: list[Session] = []
+
+    def session(*paths: str, writable: bool = True) -> Session:
+        made.append(s := Session(str(place), mailbox, writable=writable))
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: s.node is not None, SECONDS)
+        s.select_several(paths or PATHS)
+        mailbox.run_until(lambda: bool(s.edit.state.sections), SECONDS)
+        return s
+
+    yield session
+    for each in made:
+        each.edit.revert()
+        each.close()
+
+
+def fields(s: Session) -> dict[str, Field]:
+    return {field.label: field for field in s.edit.state.fields if field.depth}
+
+
+def typed(s: Session, label: str, text: str) -> None:
+    s.edit.edit(fields(s)[label].pointer, text)
+
+
+def stored(place: Path) -> dict[str, Any]:
+    return {image: json.loads((place / image / "zarr.json").read_text())["attributes"]["ome"] for image in IMAGES}
+
+
+def first_scales(place: Path) -> list[list[list[float]]]:
+    return [
+        [dataset["coordinateTransformations"][0]["scale"] for dataset in ome["multiscales"][0]["datasets"]]
+        for ome in stored(place).values()
+    ]
+
+
+def settled(s: Session, mailbox: Mailbox, status: EditStatus) -> None:
+    mailbox.run_until(lambda: s.edit.state.status is status, SECONDS)
+
+
+# ---------------------------------------------------------------------- the presenter
+def test_what_differs_is_said_and_what_is_alike_is_shown(session: Callable[..., Session]) -> None:
+    shown = fields(session())
+    assert [(shown[label].text, shown[label].differs) for label in ("z", "y", "x")] == [
+        ("1", ""),
+        ("", "2 values"),
+        ("", "2 values"),
+    ], "axes are ordered differently, and are the same axes"
+    assert shown["channel 0"].differs == "2 values"
+    assert shown["unit of y"].text == "micrometer"
+
+
+def test_one_edit_one_diff_one_undo_one_save(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
+    s, before = session(), stored(place)
+    typed(s, "y", "0.108")
+    typed(s, "channel 0", "nuclei")
+    mailbox.run_until(lambda: fields(s)["channel 0"].changed, SECONDS)
+    assert (fields(s)["x"].text, fields(s)["x"].differs) == ("0.108", "")
+    assert "in 3 documents" in s.edit.state.sentence
+    assert s.state.unsaved == f"{s.edit.state.changes} changes"
+    unified = s.edit.diff().unified
+    assert all(f"{image}/zarr.json (edited)" in unified for image in IMAGES), "headed by each document"
+    assert stored(place) == before, "nothing is written before the save"
+    s.edit.undo()
+    mailbox.run_until(lambda: fields(s)["channel 0"].differs == "2 values", SECONDS)
+    assert fields(s)["x"].text == "0.108", "the edit before stays"
+    s.edit.undo()
+    mailbox.run_until(lambda: not s.edit.state.can_undo, SECONDS)
+    assert s.edit.state.changes == 0
+    s.edit.redo()
+    s.edit.redo()
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert first_scales(place) == [
+        [[1, 0.108, 0.108], [1, 0.216, 0.216]],
+        [[1, 1, 0.108, 0.108], [1, 1, 0.216, 0.216]],
+        [[1, 0.108, 0.108], [1, 0.216, 0.216]],
+    ]
+    assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
+    s.edit.undo()
+    s.edit.undo()
+    settled(s, mailbox, EditStatus.DIRTY)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert stored(place) == before, "undo goes across the save"
+
+
+def test_what_one_of_them_refuses_is_set_in_none(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    typed(s, "contrast of channel 0 from", "250")
+    settled(s, mailbox, EditStatus.INVALID)
+    wrong = fields(s)["contrast of channel 0 from"]
+    assert (wrong.text, "empty" in wrong.error, "/a.zarr" in wrong.error) == ("250", True, True)
+    assert s.edit.state.changes == 0
+    assert not s.edit.state.can_save
+    told: list[str] = []
+    s.edit.try_text(wrong.pointer, "300", told.append)
+    mailbox.run_until(lambda: bool(told), SECONDS)
+    assert "empty" in told[0]
+    typed(s, "contrast of channel 0 from", "10")
+    settled(s, mailbox, EditStatus.DIRTY)
+    assert not fields(s)["contrast of channel 0 from"].error
+
+
+def test_a_change_of_others_in_one_document_keeps_all_from_being_written(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session()
+    typed(s, "channel 0", "nuclei")
+    settled(s, mailbox, EditStatus.DIRTY)
+    with zarrscope.open(str(place / "b.zarr"), "r+") as h:
+        ome = dict(h.root.attrs["ome"])
+        ome["omero"] = {"channels": [{**ome["omero"]["channels"][0], "label": "theirs"}]}
+        h.root.attrs["ome"] = ome
+    before = stored(place)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CONFLICT)
+    assert stored(place) == before
+    (conflict,) = s.edit.state.conflicts
+    assert conflict.pointer.startswith("/b.zarr")
+    assert (conflict.mine, conflict.theirs) == ('"nuclei"', '"theirs"')
+    s.edit.resolve("mine")
+    settled(s, mailbox, EditStatus.DIRTY)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
+
+
+def test_a_change_of_others_elsewhere_is_merged_without_a_question(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session()
+    typed(s, "channel 0", "nuclei")
+    path = place / "c.zarr" / "zarr.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "extra": {"must_understand": False}}))
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert json.loads(path.read_text())["extra"] == {"must_understand": False}
+    assert stored(place)["c.zarr"]["omero"]["channels"][0]["label"] == "nuclei"
+
+
+def test_a_box_that_differs_is_set_by_one_gesture(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    s.select("/a.zarr")
+    s.select_several(["/a.zarr"])
+    assert not s.edit.several, "one node has its own form"
+    mailbox.run_until(lambda: s.edit.state.path == "/a.zarr" and "channel 0 is shown" in fields(s), SECONDS)
+    typed(s, "channel 0 is shown", "false")
+    s.select_several(PATHS)
+    mailbox.run_until(lambda: "channel 0 is shown" in fields(s), SECONDS)
+    assert fields(s)["channel 0 is shown"].differs == "2 values"
+    assert fields(s)["channel 0 is shown"].changed, "what was edited of one of them is kept"
+    typed(s, "channel 0 is shown", "false")
+    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].text == "false", SECONDS)
+    s.edit.undo()
+    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].differs == "2 values", SECONDS)
+    s.edit.undo()
+    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].text == "true", SECONDS)
+
+
+def test_edits_stay_while_one_looks_elsewhere(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    typed(s, "channel 0", "nuclei")
+    s.select("/plain.zarr")
+    mailbox.run_until(lambda: s.node is not None and len(s.edit.dirty_paths) == 3, SECONDS)
+    assert (s.edit.several, s.edit.state.path) == ((), "/plain.zarr")
+    assert s.edit.diff_of_all().unified.count("(edited)") == 3
+    s.select_several(PATHS)
+    mailbox.run_until(lambda: "channel 0" in fields(s), SECONDS)
+    assert fields(s)["channel 0"].text == "nuclei"
+    s.edit.revert()
+    mailbox.run_until(lambda: not s.edit.dirty_paths, SECONDS)
+
+
+def test_what_is_typed_read_only_waits_for_all(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
+    s = session(writable=False)
+    typed(s, "channel 0", "nuclei")
+    assert "Open it for writing" in s.edit.state.sentence
+    assert fields(s)["channel 0"].text == "nuclei"
+    s.set_writable(True)
+    settled(s, mailbox, EditStatus.DIRTY)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
+
+
+def test_all_are_judged(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session()
+    mailbox.run_until(lambda: bool(s.edit.state.verdict), SECONDS)
+    assert s.edit.state.verdict.startswith("All 3: OME-Zarr 0.5: valid")
+    typed(s, "type of z", "time")
+    mailbox.run_until(lambda: s.edit.state.changes > 0, SECONDS)
+    typed(s, "type of y", "time")
+    mailbox.run_until(lambda: not s.edit.state.valid, SECONDS)
+    assert "error" in s.edit.state.verdict
+
+
+def test_a_pattern_chooses_and_what_has_no_fields_is_left_out(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session("/plain.zarr", "/a.zarr")
+    open_name(s, "*.zarr")
+    mailbox.run_until(lambda: len(s.edit.several) == 4 and bool(s.edit.state.sections), SECONDS)
+    assert "3 nodes at once" in s.edit.state.sentence
+    assert "1 more without such fields" in s.edit.state.sentence
+    assert s.edit.state.title == "Attributes of 3"
+    open_name(s, "nothing*")
+    mailbox.run_until(lambda: "No node matches" in s.state.sentence, SECONDS)
+    with zarrscope.open(str(place)) as h:
+        assert matching(h, "**/inner") == ["/plain.zarr/inner"]
+        assert matching(h, "?.zarr/?")[:2] == ["/a.zarr/0", "/a.zarr/1"]
+        with pytest.raises(zarrscope.errors.Refused, match="More than 2"):
+            matching(h, "*/*", most=2)
+
+
+# ---------------------------------------------------------------------- the window
+@pytest.mark.needs("qt")
+def test_in_the_window(qtbot: Any, place: Path) -> None:
+    """Click, Shift+click, Attributes, a name, Ctrl+S: three images in few gestures."""
+    from qtpy.QtCore import Qt
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    window.activateWindow()
+    qtbot.waitActive(window, timeout=SECONDS * 1000)
+    window.open(str(place), True)
+    session = window.workspace.current
+    assert session is not None
+    view, wait = window.tree.view, SECONDS * 1000
+    qtbot.waitUntil(lambda: session.node is not None and session.tree.find("/c.zarr") is not None, timeout=wait)
+
+    def click(path: str, keys: Any = Qt.KeyboardModifier.NoModifier) -> None:
+        model, id = window.tree.model, session.tree.find(path)
+        assert model is not None
+        assert id is not None
+        qtbot.waitUntil(lambda: model.include(id).isValid(), timeout=wait)
+        middle = view.visualRect(model.include(id)).center()
+        qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, keys, middle)
+
+    click("/a.zarr")
+    qtbot.waitUntil(lambda: session.state.path == "/a.zarr" and session.node is not None, timeout=wait)
+    click("/c.zarr", Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(lambda: session.edit.several == PATHS and bool(session.edit.state.sections), timeout=wait)
+    session.set_tab("attributes")
+    form = window.form.sections
+    y = fields(session)["y"].pointer
+    qtbot.waitUntil(lambda: y in form.editors, timeout=wait)
+    line: Any = form.editors[y]
+    assert (line.text(), line.placeholderText()) == ("", "2 values")
+    qtbot.waitUntil(lambda: window.tabs.tabText(window.tabs.currentIndex()) == "Attributes of 3", timeout=wait)
+    line.setFocus()
+    qtbot.keyClicks(line, "0.5")
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: len(session.edit.dirty_paths) == 3 and session.edit.state.can_save, timeout=wait)
+    window.run("review")
+    assert window.form.diff.text.toPlainText().count("(edited)") == 3
+    qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: session.edit.state.status is EditStatus.CLEAN, timeout=wait)
+    assert {scale for levels in first_scales(place) for scale in levels[0][-2:]} == {0.5}
+    click("/b.zarr")
+    qtbot.waitUntil(lambda: not session.edit.several and session.state.path == "/b.zarr", timeout=wait)
