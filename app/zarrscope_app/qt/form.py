@@ -1,7 +1,6 @@
 """The Attributes tab: the fields of a document as a tree with an editor per kind, and what became of the changes.
 
-The presenter's flat list of fields (each with its depth) is the only truth; the model mirrors it and forwards every
-edit. A field that is wrong keeps its text and says why in its own row.
+The model of all fields: form_model.py; sections: section_form.py; text: json_form.py.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSignalBlocker, QSize, Qt, Signal
+from qtpy.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QHBoxLayout,
     QHeaderView,
     QMenu,
@@ -25,191 +23,18 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.view_models import EditState, Way
 
-from .editors import EDITORS, Choice
+from .findings import FindingsView
+from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel
 from .json_form import JsonForm
 from .review import ConflictView, DiffView
 from .section_form import SectionForm
 from .text import Label, tip
-from .theme import current_palette, icon, quiet, warning
+from .theme import icon
 from .ways import WayButtons
-
-_NAME, _VALUE, _KIND = range(3)
-_CONTAINERS = ("list", "object")
-
-
-class FormModel(QAbstractItemModel):
-    """Fields by their place in the presenter's list: an index carries that place."""
-
-    def __init__(self, parent: Any = None) -> None:
-        super().__init__(parent)
-        self.presenter: EditPresenter | None = None
-        self._fields: tuple[Field, ...] = ()
-        self._parents: list[int] = []
-        self._children: dict[int, list[int]] = {}
-        self._row: list[int] = []
-
-    def show_fields(self, fields: tuple[Field, ...]) -> bool:
-        """Mirror `fields`. True when rows came or went, so that a view has to open its branches again."""
-        before = [(field.pointer, field.depth) for field in self._fields]
-        if before == [(field.pointer, field.depth) for field in fields]:
-            old, self._fields = self._fields, fields
-            for place, (one, other) in enumerate(zip(old, fields, strict=True)):
-                if one != other:
-                    self.dataChanged.emit(self.at(place), self.at(place, _KIND))
-            return False
-        self.beginResetModel()
-        self._fields = fields
-        self._parents, self._children, self._row = [], {}, []
-        above: list[int] = []
-        for place, field in enumerate(fields):
-            while above and fields[above[-1]].depth >= field.depth:
-                above.pop()
-            parent = above[-1] if above else -1
-            self._parents.append(parent)
-            siblings = self._children.setdefault(parent, [])
-            self._row.append(len(siblings))
-            siblings.append(place)
-            above.append(place)
-        self.endResetModel()
-        return True
-
-    @property
-    def size(self) -> int:
-        """The number of fields on show."""
-        return len(self._row)
-
-    def at(self, place: int, column: int = 0) -> QModelIndex:
-        """The index of the field at `place` of the list."""
-        return self.createIndex(self._row[place], column, place)
-
-    def field(self, index: Any) -> Field | None:
-        """The field of an index."""
-        return self._fields[index.internalId()] if index.isValid() else None
-
-    def place_of(self, pointer: str) -> int | None:
-        """The position of a field in the list."""
-        return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
-
-    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
-        return 3
-
-    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
-        if parent.isValid() and parent.column():
-            return 0
-        return len(self._children.get(parent.internalId() if parent.isValid() else -1, ()))
-
-    def index(self, row: int, column: int, parent: Any = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
-        if not self.hasIndex(row, column, parent):
-            return QModelIndex()
-        return self.createIndex(row, column, self._children[parent.internalId() if parent.isValid() else -1][row])
-
-    def parent(self, index: Any = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
-        above = self._parents[index.internalId()] if index.isValid() else -1
-        return QModelIndex() if above < 0 else self.at(above)
-
-    def hasChildren(self, parent: Any = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
-        field = self.field(parent)
-        if field is None:
-            return bool(self._fields)
-        return parent.column() == 0 and field.kind in _CONTAINERS and field.members > 0
-
-    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return LABELS[("name", "value", "kind")[section]]
-        return None
-
-    def flags(self, index: Any) -> Any:
-        field = self.field(index)
-        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if field is None or self.presenter is None or self.presenter.state.status is EditStatus.READ_ONLY:
-            return flags
-        if index.column() == _VALUE and field.kind not in (*_CONTAINERS, "null"):
-            flags |= Qt.ItemFlag.ItemIsEditable
-        if index.column() == _KIND and len(field.kinds) > 1:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        if index.column() == _NAME and field.can_rename:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        return flags
-
-    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        field = self.field(index)
-        if field is None:
-            return None
-        column = index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            value = f"{field.summary}   {field.error}" if field.error else field.summary
-            return (f"• {field.label}" if field.changed else field.label, value, field.kind)[column]
-        if role == Qt.ItemDataRole.EditRole:
-            return (field.label, field.text, field.kind)[column]
-        if role == Qt.ItemDataRole.ForegroundRole:
-            palette = current_palette()
-            if field.error and column == _VALUE:
-                return warning(palette)
-            if column == _KIND or (column == _VALUE and field.kind in (*_CONTAINERS, "null")):
-                return quiet(palette)
-        if role == Qt.ItemDataRole.DecorationRole and column == _VALUE and field.error:
-            return icon("warning")
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(
-                field.error
-                or (field.summary if column == _VALUE else field.title if column == _KIND else field.pointer)
-            )
-        return None
-
-    def setData(self, index: Any, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        field = self.field(index)
-        if field is None or self.presenter is None or role != Qt.ItemDataRole.EditRole:
-            return False
-        text = str(value)
-        if index.column() == _NAME and text != field.label:
-            self.presenter.rename(field.pointer, text)
-        elif index.column() == _VALUE and (text != field.text or field.error):
-            self.presenter.edit(field.pointer, text)
-        elif index.column() == _KIND and text != field.kind:
-            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of field.kinds
-        return True
-
-
-class _Delegate(QStyledItemDelegate):
-    """A list to choose from for kinds; for values the editor of the table."""
-
-    def sizeHint(self, option: Any, index: Any) -> Any:
-        size = super().sizeHint(option, index)
-        # Room for the line editor, which Qt squeezes into the row.
-        return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
-
-    def createEditor(self, parent: Any, option: Any, index: Any) -> Any:
-        field = index.model().field(index)
-        make = EDITORS[field.editor] if index.column() == _VALUE else None
-        if index.column() == _KIND:
-            editor: QWidget = Choice(parent, field.kinds)
-        elif make is not None:
-            editor = make(parent, field)
-        else:
-            return super().createEditor(parent, option, index)
-        if isinstance(editor, Choice):
-            editor.activated.connect(lambda _: self._chosen(editor))
-        return editor
-
-    def _chosen(self, editor: QWidget) -> None:
-        self.commitData.emit(editor)
-        self.closeEditor.emit(editor)
-
-    def setEditorData(self, editor: Any, index: Any) -> None:
-        if isinstance(editor, QComboBox):
-            editor.setCurrentText(index.data(Qt.ItemDataRole.EditRole))
-        else:
-            super().setEditorData(editor, index)
-
-    def setModelData(self, editor: Any, model: Any, index: Any) -> None:
-        if isinstance(editor, QComboBox):
-            model.setData(index, editor.currentText())
-        else:
-            super().setModelData(editor, model, index)
 
 
 class AttributesPane(QWidget):
@@ -225,7 +50,7 @@ class AttributesPane(QWidget):
         self.model = FormModel(self)
         self.view = QTreeView()
         self.view.setModel(self.model)
-        self.view.setItemDelegate(_Delegate(self.view))
+        self.view.setItemDelegate(FormDelegate(self.view))
         self.view.setUniformRowHeights(True)
         self.view.setAlternatingRowColors(True)
         self.view.setAccessibleName(LABELS["attributes"])
@@ -245,10 +70,10 @@ class AttributesPane(QWidget):
         header = self.view.header()
         assert header is not None
         header.setStretchLastSection(False)
-        header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(_VALUE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(_KIND, QHeaderView.ResizeMode.ResizeToContents)
-        header.resizeSection(_NAME, 320)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.ResizeToContents)
+        header.resizeSection(NAME, 320)
         self._sentence = Label()
         self._sentence.setWordWrap(True)
         self._buttons: dict[str, QToolButton] = {}
@@ -262,12 +87,13 @@ class AttributesPane(QWidget):
         self.json = JsonForm()
         self._stack = QStackedWidget()
         self._stack.addWidget(self.view)
+        self.sections.asked.connect(self.asked)
         for page in (self.sections, self.json):
             page.typed.connect(self._typing)
             self._stack.addWidget(page)
-        self._verdict = Label()
-        self._verdict.setWordWrap(True)
-        self._verdict.setContentsMargins(16, 0, 8, 4)
+        self.findings = FindingsView()
+        self.findings.located.connect(self.locate)
+        self.findings.mended.connect(self._mend)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._stack)
         split.addWidget(self.diff)
@@ -280,7 +106,7 @@ class AttributesPane(QWidget):
         column.addWidget(self._sentence)
         column.addWidget(self.conflict)
         column.addWidget(split, 1)
-        column.addWidget(self._verdict)
+        column.addWidget(self.findings)
         self.diff.hide()
         self.conflict.hide()
 
@@ -322,7 +148,7 @@ class AttributesPane(QWidget):
             return
         self.view.setFocus()
         if not self.view.currentIndex().isValid() and self.model.rowCount():
-            self.view.setCurrentIndex(self.model.index(0, _VALUE))
+            self.view.setCurrentIndex(self.model.index(0, VALUE))
 
     # ---------------------------------------------------------------- parts
     def _bar(self) -> QHBoxLayout:
@@ -366,8 +192,7 @@ class AttributesPane(QWidget):
         else:
             self._show_tree(state)
         self._ways.show_state(state)
-        self._verdict.setText(state.verdict)
-        self._verdict.setVisible(bool(state.verdict))
+        self.findings.show_state(state)
         self._sentence.setText(state.sentence)
         self._sentence.setVisible(bool(state.sentence))
         self._sentence.setContentsMargins(8, 0, 8, 0)
@@ -397,7 +222,7 @@ class AttributesPane(QWidget):
         if self.model.show_fields(state.fields):
             blocker = QSignalBlocker(self.view)
             for place, field in enumerate(state.fields):
-                if field.kind in _CONTAINERS and not field.folded:
+                if field.kind in CONTAINERS and not field.folded:
                     self.view.setExpanded(self.model.at(place), True)
             blocker.unblock()
             place_now = self.model.place_of(current.pointer) if current is not None else None
@@ -417,6 +242,30 @@ class AttributesPane(QWidget):
     def _typing(self) -> None:
         self._buttons["save"].setEnabled(self.can_save)
         self.typed.emit()
+
+    def locate(self, pointer: str) -> None:
+        """Puts the keyboard on the field that a finding is about."""
+        if self._presenter is None:
+            return
+        self.commit()
+        id = self._presenter.locate(pointer)
+        self._changed()
+        if self._stack.currentWidget() is self.view:
+            place = self.model.place_of(id)
+            if place is not None:
+                index = self.model.at(place, VALUE)
+                self.view.setCurrentIndex(index)
+                self.view.scrollTo(index)
+                self.view.setFocus()
+        elif self._stack.currentWidget() is self.json:
+            self.json.setFocus()
+        else:
+            self.sections.jump(id)
+
+    def _mend(self, pointer: str) -> None:
+        if self._presenter is not None:
+            self.commit()
+            self._presenter.mend(pointer)
 
     def _show_way(self, way: Way) -> None:
         if self._presenter is not None:
@@ -443,7 +292,7 @@ class AttributesPane(QWidget):
             return
         index = self.view.currentIndex()
         field = self.model.field(index)
-        if field is not None and field.kind not in _CONTAINERS:
+        if field is not None and field.kind not in CONTAINERS:
             field = self.model.field(index.parent())
         pointer = field.pointer if field is not None else ""
         if field is not None and field.folded:
@@ -452,7 +301,7 @@ class AttributesPane(QWidget):
         place = self.model.place_of(added)
         if place is not None:
             named = field is None or field.kind == "object"
-            at = self.model.at(place, _NAME if named else _VALUE)
+            at = self.model.at(place, NAME if named else VALUE)
             self.view.setCurrentIndex(at)
             self.view.scrollTo(at)
             self.view.edit(at)
@@ -465,7 +314,7 @@ class AttributesPane(QWidget):
 
     def rename(self) -> None:
         """Edit the name of the field under the cursor."""
-        self.view.edit(self.view.currentIndex().siblingAtColumn(_NAME))
+        self.view.edit(self.view.currentIndex().siblingAtColumn(NAME))
 
     def _move(self, by: int) -> None:
         field = self.model.field(self.view.currentIndex())

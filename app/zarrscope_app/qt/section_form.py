@@ -12,9 +12,20 @@ from typing import Any
 
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QPalette
-from qtpy.QtWidgets import QCheckBox, QFrame, QGridLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
+from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.form.view_models import EditState, FormSection, Row
 
 from .editors import Choice, Colour
@@ -31,6 +42,8 @@ class SectionForm(QScrollArea):
     """`attach` an edit presenter, or None; `show_state` paints what it says. `typed`: a text was begun."""
 
     typed = Signal()
+    asked = Signal(str)
+    """A command that fills a section."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,7 +68,7 @@ class SectionForm(QScrollArea):
         """Paint the sections; a text that somebody is typing is left alone."""
         self._state = state
         shape = [
-            (section.id, row.label, field.pointer, field.editor, field.choices)
+            (section.id, section.command, row.label, field.pointer, field.editor, field.choices)
             for section in state.sections
             for row in section.rows
             for field in row.fields
@@ -121,7 +134,7 @@ class SectionForm(QScrollArea):
             font.setBold(True)
             title.setFont(font)
             column.addSpacing(8)
-            column.addWidget(title)
+            column.addLayout(self._heading(title, section))
             column.addLayout(self._grid(section))
             column.addWidget(self._note(section.id))
         column.addStretch(1)
@@ -130,6 +143,20 @@ class SectionForm(QScrollArea):
         self._order_tabs(sections)
         if focused:
             self.jump(focused)
+
+    def _heading(self, title: Label, section: FormSection) -> QHBoxLayout:
+        """The title, and beside it the command that fills the section."""
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(title)
+        if section.command:
+            button = QToolButton()
+            button.setText(command(section.command).label)
+            button.setToolTip(tip(command(section.command).label))
+            button.clicked.connect(partial(self.asked.emit, section.command))
+            line.addWidget(button)
+        line.addStretch(1)
+        return line
 
     def _grid(self, section: FormSection) -> QGridLayout:
         grid = QGridLayout()

@@ -146,6 +146,8 @@ class Verdict:
     sentence: str
     """ "OME-Zarr 0.5: valid · 1 remark: …"; "" where nothing of OME-Zarr is stated."""
     findings: tuple[Violation, ...] = ()
+    summary: str = ""
+    """The same without what was found."""
 
     @property
     def broken(self) -> tuple[Violation, ...]:
@@ -158,9 +160,12 @@ def verdict(attributes: Any, version: str) -> Verdict:
     if not version:
         return Verdict("")
     if version in ("0.1", "0.2", "0.3"):
-        return Verdict(words.not_judged(version))
+        told = words.not_judged(version)
+        return Verdict(told, summary=told)
     findings = tuple(check(attributes))
-    return Verdict(words.judged(version, [(each.strength, each.pointer, each.message) for each in findings]), findings)
+    told = words.judged(version, [(each.strength, each.pointer, each.message) for each in findings])
+    errors = sum(each.strength == "must" for each in findings)
+    return Verdict(told, findings, words.summed_up(version, errors, len(findings) - errors))
 
 
 def need_validity(before: Any, after: Any) -> None:

@@ -7,6 +7,7 @@ that have changes keep them while one looks at another node. Snapshots: view_mod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.form import json_text, words
+from zarrscope_app.presenters.form.acts import ActsOnMeaning
 from zarrscope_app.presenters.form.draft import Draft, fields
 from zarrscope_app.presenters.form.field_editors import refusal
 from zarrscope_app.presenters.form.json_text import TextFault
@@ -39,7 +41,7 @@ FOLD_ABOVE = 60
 """Lists and objects with more members are folded at first."""
 
 
-class EditPresenter(EditsMembers, SavesDrafts):
+class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
     """All methods run on the host's thread, and none waits. Each gives a new `state`; `changed()` comes coalesced."""
 
     changed = Signal()
@@ -68,6 +70,8 @@ class EditPresenter(EditsMembers, SavesDrafts):
         self._way: Way = "image"
         self._waiting: dict[str, str] = {}
         """Field → text typed while the place is open for reading only."""
+        self._later: list[Callable[[], object]] = []
+        """Acts asked for meanwhile."""
         self._state: EditState | None = None
         self._tree: tuple[Field, ...] | None = None
 
@@ -113,6 +117,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
             del self._drafts[path]
         if self._several is not None:
             self._several.show(hierarchy, self._several.asked, writable)
+            self._do_later()
         self._refresh()
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
@@ -122,7 +127,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
             return
         if self._path != path:
             self._leave()
-            self._waiting = {}
+            self._waiting, self._later = {}, []
         self._path, self._kind, self._failure = path, kind, ""
         if path not in self._drafts:
             self._load(path, kind)
@@ -207,7 +212,8 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def _make_state(self) -> EditState:
         if self._several is not None:
-            return self._several.state(self._path, self._writable)
+            told = self._several.state(self._path, self._writable)
+            return replace(told, sections=self._with_commands(told.sections))
         draft = self._drafts.get(self._path)
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
@@ -231,12 +237,14 @@ class EditPresenter(EditsMembers, SavesDrafts):
             key=draft.now.key,
             way=way,
             ways=ways,
-            sections=sections if way == "image" else (),
+            sections=self._with_commands(sections) if way == "image" else (),
             text=text,
             text_line=fault.line if fault is not None else 0,
             text_error=fault.sentence if fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judging else "",
             valid=not self._judge.verdict.broken,
+            findings=self._findings(draft),
+            summary=self._judge.verdict.summary if self._judging else "",
             title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
         )
 
@@ -252,7 +260,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
         if changes:
             return EditStatus.DIRTY, strings.joined(strings.changes(changes), draft.hint)
         if not self._writable:
-            return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
+            return EditStatus.READ_ONLY, words.WAITS if self._waiting or self._later else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
 
     @property
@@ -401,10 +409,11 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def _type_waiting(self) -> None:
         """Applies the text that was typed before the place was open for writing."""
-        if self._waiting and self._writable and self._path in self._drafts:
+        if self._writable and self._path in self._drafts:
             waiting, self._waiting = self._waiting, {}
             for pointer, text in waiting.items():
                 self.edit(pointer, text)
+            self._do_later()
 
     def _wrong(self, pointer: str, text: str, why: str) -> None:
         draft = self._draft()
@@ -478,7 +487,7 @@ class EditPresenter(EditsMembers, SavesDrafts):
 
     def reload(self) -> None:
         """Reads the document again; changes not saved are dropped."""
-        if self._several is not None:
+        if self._several is not None and self._hierarchy is not None:
             for path in self._several.paths:
                 self._drafts.pop(path, None)
             self._several.show(self._hierarchy, self._several.asked, self._writable)

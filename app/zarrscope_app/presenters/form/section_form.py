@@ -31,7 +31,8 @@ class SectionForm:
         """Sets what is known of a node beside its attributes, such as shapes."""
         self._around[around.path] = around
 
-    def _subject(self, path: str, draft: Draft, document: Document) -> Subject:
+    def subject(self, path: str, draft: Draft, document: Document) -> Subject:
+        """What the sections of a node are made from."""
         around = self._around.get(path, Surroundings(path))
         return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
 
@@ -40,11 +41,11 @@ class SectionForm:
 
         `waiting`: field → text that is not taken over yet.
         """
-        now = sections_of(self._subject(path, draft, draft.now))
+        now = sections_of(self.subject(path, draft, draft.now))
         typed = {id: (text, "") for id, text in waiting.items()}
         if not draft.dirty:
             return tuple(_with_state(section, typed, None) for section in now) if typed else now
-        stored = sections_of(self._subject(path, draft, draft.base))
+        stored = sections_of(self.subject(path, draft, draft.base))
         before = {field.pointer: field.text for section in stored for row in section.rows for field in row.fields}
         return tuple(_with_state(section, {**draft.errors, **typed}, before) for section in now)
 
@@ -53,7 +54,7 @@ class SectionForm:
         if id == "linked":
             self._linked[path] = text.strip().lower() == "true"
             return draft.now
-        edits = edits_of(self._subject(path, draft, draft.now), id, text)
+        edits = edits_of(self.subject(path, draft, draft.now), id, text)
         return apply(draft.now, draft.prefix, edits)
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
@@ -102,7 +103,8 @@ class Judge:
         self._document: Document | None = None
         self._ticket: Ticket | None = None
         self.verdict = Verdict("")
-        """Of the document that was judged last."""
+        self.judged: Document | None = None
+        """The document that the verdict is about."""
 
     def look_at(self, draft: Draft) -> None:
         """Judges the draft as it is now, unless that was done."""
@@ -116,7 +118,7 @@ class Judge:
 
         def done(outcome: JobResult[Verdict]) -> None:
             self._ticket = None
-            self.verdict = outcome.value or Verdict("")
+            self.verdict, self.judged = outcome.value or Verdict(""), document
             self._told()
 
         self._ticket = self._owner.fetch(lambda: verdict(attributes, version_of(attributes)), done)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Literal
 
 from zarrscope.errors import Conflict, NotStandard, ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
 from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft, diff_of, differences, new_act
-from zarrscope_app.presenters.form.mending import Asked, Verdict, mended, verdict, version_of
+from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
+from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
+from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.merged import Merged, Part, each_changed, edited, merged
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
@@ -87,9 +90,7 @@ class SeveralForm:
         self._queue: deque[Callable[[], object]] = deque()
         self._working = self._saving = False
         self._asked_to_save = 0
-        self._judging = False
-        self._judge: Ticket | None = None
-        self._judged: dict[str, tuple[Document, Verdict]] = {}
+        self._judge = JudgeOfSeveral(owner, told)
 
     # ------------------------------------------------------------------ which nodes
     def show(self, hierarchy: Hierarchy, paths: Sequence[str], writable: bool) -> None:
@@ -146,9 +147,7 @@ class SeveralForm:
         if self._loading is not None:
             self._loading.cancel()
             self._loading = None
-        if self._judge is not None:
-            self._judge.cancel()
-            self._judge = None
+        self._judge.stop()
         return not self.busy
 
     @property
@@ -218,16 +217,20 @@ class SeveralForm:
     def _soon(self, act: Callable[[], object]) -> None:
         """Does it when all that was asked for before is done."""
         self._queue.append(act)
-        if self._working or self._saving:
+        if self._occupied:
             self._told()
         else:
             self._go_on()
 
+    @property
+    def _occupied(self) -> bool:
+        return self._working or self._saving or self._loading is not None
+
     def _go_on(self) -> None:
-        while self._queue and not self._working and not self._saving:
+        while self._queue and not self._occupied:
             self._queue.popleft()()
-        if not self.busy and self._judging:
-            self._judge_all()
+        if not self.busy:
+            self._judge.look_at(self._parts())
         self._told()
 
     # ------------------------------------------------------------------ editing
@@ -260,6 +263,26 @@ class SeveralForm:
             return mended(part.document, part.prefix, part.around, asked)
 
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
+
+    def mend(self, pointer: str) -> None:
+        """Does what the finding at `pointer` offers, in all nodes that have it."""
+
+        def made(part: Part) -> Document:
+            found = self._judge.verdict_of(part)
+            edits = (mend(part.subject, each) for each in (found.findings if found else ()) if each.pointer == pointer)
+            return apply(part.document, part.prefix, next(filter(None, edits), ()))
+
+        self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
+
+    def locate(self, pointer: str) -> str:
+        """The id of the field that a finding is about; "" where there is none."""
+        if pointer in self._errors:
+            return pointer
+        for part in self._parts():
+            id = field_of(part.subject, pointer)
+            if id:
+                return next((own for own, places in self._form.places.items() if places.get(part.path) == id), "")
+        return ""
 
     def why_not(self, id: str, text: str) -> Callable[[], str]:
         """What is wrong with a text, to be asked on any thread."""
@@ -384,42 +407,13 @@ class SeveralForm:
 
         self._soon(act)
 
-    # ------------------------------------------------------------------ judging
+    # ------------------------------------------------------------------ the snapshot
     def judge(self, on: bool) -> None:
         """Whether somebody sees the form."""
-        if on and not self._judging and not self.busy:
-            self._judging = on
-            self._judge_all()
-        self._judging = on
+        self._judge.on = on
+        if not self.busy:
+            self._judge.look_at(self._parts())
 
-    def _judge_all(self) -> None:
-        parts = [part for part in self._parts() if self._verdict_of(part) is None]
-        if self._judge is not None:
-            self._judge.cancel()
-            self._judge = None
-        if not parts:
-            return
-
-        def work(cancelled: Callable[[], bool]) -> dict[str, tuple[Document, Verdict]]:
-            found = {}
-            for part in parts:
-                if cancelled():
-                    break
-                found[part.path] = (part.document, verdict(part.attributes, version_of(part.attributes)))
-            return found
-
-        def done(outcome: JobResult[dict[str, tuple[Document, Verdict]]]) -> None:
-            self._judge = None
-            self._judged.update(outcome.value or {})
-            self._told()
-
-        self._judge = self._owner.fetch(work, done)
-
-    def _verdict_of(self, part: Part) -> Verdict | None:
-        document, told = self._judged.get(part.path, (None, None))
-        return told if document is part.document else None
-
-    # ------------------------------------------------------------------ the snapshot
     def state(self, path: str, writable: bool) -> EditState:
         """The form as it is now; `path`: of the node that is selected in the tree."""
         if self._loading is not None or (not self.paths and not self._failure):
@@ -430,8 +424,8 @@ class SeveralForm:
         sections = self.sections
         changes = sum(len(draft.changes) for draft in drafts)
         status, sentence = self._status(changes, writable)
-        verdicts = {part.path: self._verdict_of(part) for part in self._parts()} if self._judging else {}
-        known = {path: each for path, each in verdicts.items() if each is not None}
+        parts = self._parts()
+        known = self._judge.verdicts(parts)
         conflicts = [
             replace(each, pointer=words.of_node(path, each.pointer))
             for path in self.paths
@@ -452,6 +446,8 @@ class SeveralForm:
             sections=sections,
             verdict=words.judged_all({path: (each.sentence, bool(each.broken)) for path, each in known.items()}),
             valid=not any(each.broken for each in known.values()),
+            findings=wrong_texts(self._errors) + self._judge.findings(parts),
+            summary=words.judged_all({path: (each.summary, bool(each.broken)) for path, each in known.items()}),
             title=f"{self.title} •" if changes else self.title,
         )
 

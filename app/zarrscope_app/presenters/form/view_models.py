@@ -86,6 +86,8 @@ class FormSection:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     """Sentences about all of it: how the levels follow."""
+    command: str = ""
+    """The id of a command that fills it, offered beside the title."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,19 @@ class Disagreement:
     base: str | None
     mine: str | None
     theirs: str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong or doubtful: `locate(pointer)` leads to its field, `mend(pointer)` does what `mend` says."""
+
+    pointer: str
+    """Into the attributes; of a text that was typed and is wrong, the field's."""
+    sentence: str
+    wrong: bool
+    """It must be otherwise; a remark where not."""
+    mend: str = ""
+    """What would mend it; "" where only a person can know."""
 
 
 @dataclass(frozen=True)
@@ -142,5 +157,9 @@ class EditState:
     verdict: str = ""
     """How they agree with the text of OME-Zarr: "OME-Zarr 0.5: valid."; "" while that is not known."""
     valid: bool = True
+    findings: tuple[Finding, ...] = ()
+    """What was typed and is wrong, then what the text of OME-Zarr says, errors first."""
+    summary: str = ""
+    """`verdict` without its findings: "OME-Zarr 0.5: valid · 2 remarks"."""
     title: str = "Attributes"
     """For the tab: "Attributes", with a dot while there are changes."""

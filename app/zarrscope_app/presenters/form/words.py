@@ -197,14 +197,39 @@ def not_judged(version: str) -> str:
 def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
     """The verdict in one line: "OME-Zarr 0.5: valid · 1 remark: the unit should be … (/ome/…)"."""
     broken = [each for each in findings if each[0] == "must"]
-    name = f"OME-Zarr {clean(version, 10)}"
     told = broken or list(findings)
-    head = f"{name}: {counted(len(broken), 'error')}" if broken else f"{name}: valid"
+    head = f"OME-Zarr {clean(version, 10)}: {counted(len(broken), 'error') if broken else 'valid'}"
     if not told:
         return f"{head}."
     remarks = "; ".join(f"{clean(message, 160)} ({clean(pointer, 120)})" for _, pointer, message in told[:MOST_REMARKS])
     more = f"; and {len(told) - MOST_REMARKS} more" if len(told) > MOST_REMARKS else ""
     return f"{head}{'' if broken else ' · ' + counted(len(told), 'remark')}: {remarks}{more}."
+
+
+def summed_up(version: str, errors: int, remarks: int) -> str:
+    """ "OME-Zarr 0.5: valid · 2 remarks"."""
+    head = f"OME-Zarr {clean(version, 10)}: {counted(errors, 'error') if errors else 'valid'}"
+    return head + (f" · {counted(remarks, 'remark')}" if remarks else "")
+
+
+def finding(message: str, pointer: str) -> str:
+    """ "the unit should be a unit of space by its UDUNITS name (/ome/multiscales/0/axes/1/unit)"."""
+    told = clean(message, 240)
+    return f"{told[:1].upper()}{told[1:]}{f' ({clean(pointer, 160)})' if pointer else ''}"
+
+
+def mends(texts: Sequence[str]) -> str:
+    """What a button does: "Mend: "micrometer""."""
+    return f"Mend: {clean(', '.join(texts), 40)}"
+
+
+def further(n: int) -> str:
+    return f"and {count(n)} more"
+
+
+def whole(value: float) -> str:
+    """A number as JSON: 4095, 0.25."""
+    return str(int(value)) if value == int(value) else repr(float(value))
 
 
 def would_break(findings: Sequence[str]) -> str:

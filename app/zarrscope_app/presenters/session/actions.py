@@ -68,6 +68,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "save": lambda s: s.edit.save(),
     "undo": lambda s: s.edit.undo(),
     "redo": lambda s: s.edit.redo(),
+    "take-view": lambda s: s.edit.take_view(),
     "revert": lambda s: s.edit.revert(),
     "edit": lambda s: s.set_tab("attributes"),
     "open-anyway": lambda s: s.open_anyway(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
@@ -39,6 +40,7 @@ from zarrscope_app.presenters.session.kept_views import KeepsViews
 from zarrscope_app.presenters.session.opening import Opening, OpensOtherwise, open_place
 from zarrscope_app.presenters.session.several import SelectsSeveral
 from zarrscope_app.presenters.session.tabs import Tabs
+from zarrscope_app.presenters.session.taken_view import changes_of_view
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
 from zarrscope_app.presenters.tree.node_changes import NodesPresenter
 from zarrscope_app.presenters.tree.presenter import TreePresenter
@@ -114,6 +116,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
+        self.edit.offer_view(partial(changes_of_view, self.slice))
         self.slice.moved.connect(self._picture_moved)
         self.values.moved.connect(self._table_moved)
         self.slice.changed.connect(self._refresh)

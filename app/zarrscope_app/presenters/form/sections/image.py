@@ -118,12 +118,8 @@ def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, 
     """The contrast window after one limit was typed; the other limit stays, else it is that of the data type."""
     fields = {field.pointer.rpartition("/")[2]: field.text for field in _channel_rows(subject)[channel].fields}
     low, high = subject.around.limits or (0.0, 1.0)
-    ends = {"start": fields["start"] or _whole(low), "end": fields["end"] or _whole(high), member: text}
+    ends = {"start": fields["start"] or words.whole(low), "end": fields["end"] or words.whole(high), member: text}
     return ends["start"], ends["end"]
-
-
-def _whole(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
 
 
 IMAGE = Section("image", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)

@@ -1,0 +1,168 @@
+"""What is wrong with attributes, each with the field that it is about, and what would mend it. Pure.
+
+A mend is offered where only one thing can be meant: "um" for micrometer, "#00f" for a colour of six digits. Each is a
+row of MENDS: where it applies, and the edits it makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import Refused
+from zarrscope.jsondoc.document import tokens_of
+from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, set_channel
+from zarrscope.ome.metadata import TYPE_OF_NAME, number
+from zarrscope.ome.units import unit_name
+from zarrscope.ome.validate import UNITS, Violation
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.sections.model import Subject
+from zarrscope_app.presenters.form.sections.table import sections_of
+from zarrscope_app.presenters.form.view_models import Finding
+
+MOST = 50
+"""Findings that are told of one document."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A row of the table: findings whose pointer fits, and the edits that mend one; none where it is not clear."""
+
+    pointer: re.Pattern[str]
+    edits: Callable[[Subject, Violation, Sequence[str]], Sequence[Edit]]
+
+
+def value_at(value: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to; None where there is nothing."""
+    for token in tokens_of(pointer):
+        if isinstance(value, Mapping):
+            value = value.get(token)
+        elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            value = value[int(token)]
+        else:
+            return None
+    return value
+
+
+def _above(pointer: str) -> str:
+    return pointer.rpartition("/")[0]
+
+
+def _unit(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
+    axis = value_at(subject.attributes, _above(found.pointer))
+    unit, kind = (axis.get("unit"), axis.get("type")) if isinstance(axis, Mapping) else (None, None)
+    if not isinstance(unit, str) or not isinstance(kind, str):
+        return ()
+    meant = next((name for name in (unit_name(unit, kind), _micro(unit)) if name in UNITS.get(kind, ())), unit)
+    return [edit(found.pointer, meant)] if meant != unit else ()
+
+
+def _micro(unit: str) -> str:
+    return "micrometer" if unit.strip().lower().rstrip("s") in ("micron", "mikron") else unit
+
+
+def _type(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
+    axis = value_at(subject.attributes, _above(found.pointer))
+    if not isinstance(axis, Mapping) or "type" in axis:
+        return ()
+    kind = TYPE_OF_NAME.get(str(axis.get("name")).lower())
+    return [edit(found.pointer, kind)] if kind is not None else ()
+
+
+def _colour(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
+    held = value_at(subject.attributes, found.pointer)
+    try:
+        digits = colour_digits(held) if isinstance(held, str) else ""
+    except Refused:
+        return ()
+    return [edit(found.pointer, digits)] if digits else ()
+
+
+def _window(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
+    window = value_at(subject.attributes, found.pointer)
+    held: Mapping[str, Any] = window if isinstance(window, Mapping) else {}
+    start, end = number(held.get("start")), number(held.get("end"))
+    limits = subject.around.limits
+    if start is None or end is None:
+        if window is not None or limits is None:
+            return ()
+        start, end = limits
+    told = (words.whole(start), words.whole(end))
+    try:
+        return set_channel(subject.attributes, int(parts[0]), ChannelEdit(window=told), None, limits)
+    except Refused:
+        return ()
+
+
+def _version(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
+    owner = value_at(subject.attributes, _above(found.pointer))
+    return [edit(found.pointer, "0.4")] if isinstance(owner, Mapping) and "version" not in owner else ()
+
+
+MENDS = (
+    Mend(re.compile(r".*/axes/\d+/unit"), _unit),
+    Mend(re.compile(r".*/axes/\d+/type"), _type),
+    Mend(re.compile(r"(?:/ome)?/omero/channels/\d+/color"), _colour),
+    Mend(re.compile(r"(?:/ome)?/omero/channels/(\d+)/window"), _window),
+    Mend(re.compile(r"/(?:multiscales/\d+|plate|well|image-label)/version"), _version),
+)
+
+
+def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
+    """The edits that mend a finding; none where only a person can know."""
+    for row in MENDS:
+        match = row.pointer.fullmatch(found.pointer)
+        if match is not None:
+            return row.edits(subject, found, match.groups())
+    return ()
+
+
+def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Finding, ...]:
+    """Violations as a person reads them, what the text demands first."""
+    found = []
+    for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
+        edits = mend(subject, each)
+        told = words.mends([item.text for item in edits]) if edits else ""
+        sentence = words.finding(each.message, each.pointer)
+        found.append(Finding(each.pointer, sentence, each.strength == "must", told))
+    return tuple(found)
+
+
+# ---------------------------------------------------------------------- the field that a pointer is about
+_PLACES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r".*/axes/(\d+)/unit"), "unit/{0}"),
+    (re.compile(r".*/axes/(\d+)/(name|type)"), "axis/{0}/{1}"),
+    (re.compile(r".*/axes(?:/(\d+))?"), "axis/{0}/name"),
+    (re.compile(r".*/omero/channels/(\d+)/(color|label|active)"), "channel/{0}/{1}"),
+    (re.compile(r".*/omero/channels/(\d+)(?:/.*)?"), "channel/{0}/start"),
+    (re.compile(r".*/multiscales/0/name"), "name"),
+    (re.compile(r".*/multiscales/0/.*coordinateTransformations/\d+/scale/(\d+)"), "size/{0}"),
+    (re.compile(r".*/multiscales/0/.*coordinateTransformations.*"), "size/0"),
+    (re.compile(r".*/image-label/colors/(\d+)(?:/.*)?"), "label/{0}"),
+)
+
+
+def field_of(subject: Subject, pointer: str) -> str:
+    """The id of the section's field that changes what a pointer leads to; "" where none does."""
+    known = {field.pointer for section in sections_of(subject) for row in section.rows for field in row.fields}
+    for pattern, id in _PLACES:
+        match = pattern.fullmatch(pointer)
+        if match is not None:
+            wanted = id.format(*(part or "0" for part in match.groups()))
+            return wanted if wanted in known else ""
+    return ""
+
+
+def nearest(attributes: Any, pointer: str) -> str:
+    """The pointer itself, or the nearest one above it that leads to something."""
+    while pointer and value_at(attributes, pointer) is None:
+        pointer = _above(pointer)
+    return pointer
+
+
+def wrong_texts(errors: Mapping[str, tuple[str, str]]) -> tuple[Finding, ...]:
+    """Texts that were typed and are wrong, as findings: field → (text, why)."""
+    return tuple(Finding(id, strings.clean(why, 300), True) for id, (_, why) in errors.items())

@@ -1,0 +1,82 @@
+"""The verdicts on several documents, made in the background, and what they find told once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from zarrscope.jsondoc.document import Document
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.findings import MOST, findings_of
+from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
+from zarrscope_app.presenters.form.merged import Part
+from zarrscope_app.presenters.form.view_models import Finding
+
+
+class JudgeOfSeveral:
+    """Judges what it is shown while `on`; `told()` when verdicts came."""
+
+    def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
+        self._owner, self._told = owner, told
+        self.on = False
+        """Somebody sees the form."""
+        self._ticket: Ticket | None = None
+        self._judged: dict[str, tuple[Document, Verdict]] = {}
+
+    def stop(self) -> None:
+        """Nobody waits for it any more."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+
+    def look_at(self, parts: Sequence[Part]) -> None:
+        """Judges the documents that it has not judged yet."""
+        self.stop()
+        new = [part for part in parts if self.verdict_of(part) is None]
+        if not new or not self.on:
+            return
+
+        def work(cancelled: Callable[[], bool]) -> dict[str, tuple[Document, Verdict]]:
+            found = {}
+            for part in new:
+                if cancelled():
+                    break
+                found[part.path] = (part.document, verdict(part.attributes, version_of(part.attributes)))
+            return found
+
+        def done(outcome: JobResult[dict[str, tuple[Document, Verdict]]]) -> None:
+            self._ticket = None
+            self._judged.update(outcome.value or {})
+            self._told()
+
+        self._ticket = self._owner.fetch(work, done)
+
+    def verdict_of(self, part: Part) -> Verdict | None:
+        """The verdict on a document as it is now; None while it is not known."""
+        document, told = self._judged.get(part.path, (None, None))
+        return told if document is part.document else None
+
+    def verdicts(self, parts: Sequence[Part]) -> dict[str, Verdict]:
+        """Those that are known, by path; none while nobody sees them."""
+        found = {part.path: self.verdict_of(part) for part in parts} if self.on else {}
+        return {path: each for path, each in found.items() if each is not None}
+
+    def findings(self, parts: Sequence[Part]) -> tuple[Finding, ...]:
+        """Of all nodes; what several of them have is told once."""
+        found: dict[tuple[str, str], Finding] = {}
+        having: Counter[tuple[str, str]] = Counter()
+        verdicts = self.verdicts(parts)
+        for part in parts:
+            told = verdicts.get(part.path)
+            for each in findings_of(part.subject, told.findings) if told is not None else ():
+                key = (each.pointer, each.sentence)
+                having[key] += 1
+                found[key] = each if each.mend else found.get(key, each)
+        ordered = sorted(found.items(), key=lambda item: not item[1].wrong)[:MOST]
+        return tuple(
+            replace(each, sentence=strings.joined(each.sentence, words.in_some(having[key], len(parts))))
+            for key, each in ordered
+        )

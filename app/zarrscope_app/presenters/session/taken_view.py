@@ -1,0 +1,50 @@
+"""Contrast, colours and visibility of the picture on show, as changes of what the image states of its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zarrscope.ome.edits import ChannelEdit, Edit, set_channel
+from zarrscope.ome.metadata import block, color, number
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.mending import Asked
+from zarrscope_app.presenters.form.sections.model import Subject
+from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.view_models import ChannelView
+
+
+def changes_of_view(picture: SlicePresenter, path: str) -> Sequence[Asked]:
+    """What would make the image at `path` state what the picture shows; () where the picture is of another node."""
+    image = picture.image
+    if image is None or image.path != path or image.multiscale is None or image.is_label:
+        return ()
+    return [_asked(i, channel) for i, channel in enumerate(picture.state.channels) if not channel.is_alpha]
+
+
+def _asked(place: int, shown: ChannelView) -> Asked:
+    def change(subject: Subject) -> Sequence[Edit]:
+        """Only what is stated otherwise."""
+        omero = block(subject.attributes)[0].get("omero")
+        listed = omero.get("channels") if isinstance(omero, Mapping) else None
+        held = listed[place] if isinstance(listed, list) and place < len(listed) else None
+        stated: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
+        asked = ChannelEdit(
+            color=None if color(stated.get("color")) == shown.color else "".join(f"{part:02X}" for part in shown.color),
+            window=_window(stated.get("window"), shown),
+            active=None if stated.get("active", True) is shown.visible else shown.visible,
+        )
+        if asked == ChannelEdit():
+            return ()
+        return set_channel(subject.attributes, place, asked, subject.around.channels or None, subject.around.limits)
+
+    return change
+
+
+def _window(stated: Any, shown: ChannelView) -> tuple[str, str] | None:
+    """None where it is not known yet, empty, or stated so."""
+    held: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
+    lo, hi = shown.lo, shown.hi
+    if lo is None or hi is None or not lo < hi or (number(held.get("start")), number(held.get("end"))) == (lo, hi):
+        return None
+    return words.whole(lo), words.whole(hi)

@@ -1,0 +1,97 @@
+"""What is wrong with the attributes, beneath the form: each finding leads to its field, and may be mended."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import EditState, Finding
+
+from .text import Label, literal, tip
+from .theme import current_palette, icon, quiet, warning
+
+_ROWS = 3.5
+"""Findings in sight at once; half of one tells that there are more."""
+
+
+class FindingsView(QWidget):
+    """`show_state` paints; `located(pointer)` and `mended(pointer)` when a person asks for that."""
+
+    located = Signal(str)
+    mended = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shown: tuple[Finding, ...] | None = None
+        self.summary = Label()
+        self.summary.setWordWrap(True)
+        self.summary.setContentsMargins(16, 0, 8, 0)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setAccessibleName(LABELS["findings"])
+        self.rows: list[QWidget] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 4)
+        column.setSpacing(2)
+        column.addWidget(self.summary)
+        column.addWidget(self.area)
+
+    def show_state(self, state: EditState) -> None:
+        """Shows the verdict and its findings."""
+        self.summary.setText(state.summary)
+        self.summary.setVisible(bool(state.summary))
+        self.setVisible(bool(state.summary or state.findings))
+        if state.findings == self._shown:
+            return
+        self._shown = state.findings
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(16, 0, 8, 0)
+        column.setSpacing(2)
+        self.rows = [self._row(finding) for finding in state.findings]
+        for row in self.rows:
+            column.addWidget(row)
+        column.addStretch(1)
+        self.area.setWidget(page)
+        height = page.sizeHint().height()
+        if self.rows:
+            height = min(height, round(_ROWS * max(row.sizeHint().height() + 2 for row in self.rows)))
+        self.area.setFixedHeight(height)
+        self.area.setVisible(bool(self.rows))
+
+    def _row(self, finding: Finding) -> QWidget:
+        row = QWidget()
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        sign = Label()
+        sign.setPixmap(icon("warning" if finding.wrong else "info").pixmap(14, 14))
+        text = Label(finding.sentence)
+        text.setToolTip(tip(finding.sentence))
+        text.setMinimumWidth(80)
+        palette = text.palette()
+        colour = warning(current_palette()) if finding.wrong else quiet(current_palette(), 0.8)
+        palette.setColor(palette.ColorRole.WindowText, colour)
+        text.setPalette(palette)
+        go = self._button(LABELS["go-to-field"], finding)
+        go.clicked.connect(partial(self.located.emit, finding.pointer))
+        line.addWidget(sign)
+        line.addWidget(go)
+        if finding.mend:
+            mend = self._button(finding.mend, finding)
+            mend.clicked.connect(partial(self.mended.emit, finding.pointer))
+            line.addWidget(mend)
+        line.addWidget(text, 1)
+        return row
+
+    def _button(self, text: str, finding: Finding) -> QToolButton:
+        button = QToolButton()
+        button.setText(literal(text))
+        button.setAccessibleName(text)
+        button.setAccessibleDescription(finding.sentence)
+        return button

@@ -1,0 +1,192 @@
+"""All fields of a document as a Qt model, and the delegate that edits its cells.
+
+The presenter's flat list of fields (each with its depth) is the only truth; the model mirrors it and forwards every
+edit. A field that is wrong keeps its text and says why in its own row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSize, Qt
+from qtpy.QtWidgets import QComboBox, QStyledItemDelegate, QWidget
+
+from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters.commands import LABELS
+
+from .editors import EDITORS, Choice
+from .text import tip
+from .theme import current_palette, icon, quiet, warning
+
+NAME, VALUE, KIND = range(3)
+CONTAINERS = ("list", "object")
+
+
+class FormModel(QAbstractItemModel):
+    """Fields by their place in the presenter's list: an index carries that place."""
+
+    def __init__(self, parent: Any = None) -> None:
+        super().__init__(parent)
+        self.presenter: EditPresenter | None = None
+        self._fields: tuple[Field, ...] = ()
+        self._parents: list[int] = []
+        self._children: dict[int, list[int]] = {}
+        self._row: list[int] = []
+
+    def show_fields(self, fields: tuple[Field, ...]) -> bool:
+        """Mirror `fields`. True when rows came or went, so that a view has to open its branches again."""
+        before = [(field.pointer, field.depth) for field in self._fields]
+        if before == [(field.pointer, field.depth) for field in fields]:
+            old, self._fields = self._fields, fields
+            for place, (one, other) in enumerate(zip(old, fields, strict=True)):
+                if one != other:
+                    self.dataChanged.emit(self.at(place), self.at(place, KIND))
+            return False
+        self.beginResetModel()
+        self._fields = fields
+        self._parents, self._children, self._row = [], {}, []
+        above: list[int] = []
+        for place, field in enumerate(fields):
+            while above and fields[above[-1]].depth >= field.depth:
+                above.pop()
+            parent = above[-1] if above else -1
+            self._parents.append(parent)
+            siblings = self._children.setdefault(parent, [])
+            self._row.append(len(siblings))
+            siblings.append(place)
+            above.append(place)
+        self.endResetModel()
+        return True
+
+    @property
+    def size(self) -> int:
+        """The number of fields on show."""
+        return len(self._row)
+
+    def at(self, place: int, column: int = 0) -> QModelIndex:
+        """The index of the field at `place` of the list."""
+        return self.createIndex(self._row[place], column, place)
+
+    def field(self, index: Any) -> Field | None:
+        """The field of an index."""
+        return self._fields[index.internalId()] if index.isValid() else None
+
+    def place_of(self, pointer: str) -> int | None:
+        """The position of a field in the list."""
+        return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
+
+    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        return 3
+
+    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        if parent.isValid() and parent.column():
+            return 0
+        return len(self._children.get(parent.internalId() if parent.isValid() else -1, ()))
+
+    def index(self, row: int, column: int, parent: Any = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, self._children[parent.internalId() if parent.isValid() else -1][row])
+
+    def parent(self, index: Any = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
+        above = self._parents[index.internalId()] if index.isValid() else -1
+        return QModelIndex() if above < 0 else self.at(above)
+
+    def hasChildren(self, parent: Any = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
+        field = self.field(parent)
+        if field is None:
+            return bool(self._fields)
+        return parent.column() == 0 and field.kind in CONTAINERS and field.members > 0
+
+    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+            return LABELS[("name", "value", "kind")[section]]
+        return None
+
+    def flags(self, index: Any) -> Any:
+        field = self.field(index)
+        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+        if field is None or self.presenter is None or self.presenter.state.status is EditStatus.READ_ONLY:
+            return flags
+        if index.column() == VALUE and field.kind not in (*CONTAINERS, "null"):
+            flags |= Qt.ItemFlag.ItemIsEditable
+        if index.column() == KIND and len(field.kinds) > 1:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        if index.column() == NAME and field.can_rename:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        return flags
+
+    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        field = self.field(index)
+        if field is None:
+            return None
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            value = f"{field.summary}   {field.error}" if field.error else field.summary
+            return (f"• {field.label}" if field.changed else field.label, value, field.kind)[column]
+        if role == Qt.ItemDataRole.EditRole:
+            return (field.label, field.text, field.kind)[column]
+        if role == Qt.ItemDataRole.ForegroundRole:
+            palette = current_palette()
+            if field.error and column == VALUE:
+                return warning(palette)
+            if column == KIND or (column == VALUE and field.kind in (*CONTAINERS, "null")):
+                return quiet(palette)
+        if role == Qt.ItemDataRole.DecorationRole and column == VALUE and field.error:
+            return icon("warning")
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(
+                field.error or (field.summary if column == VALUE else field.title if column == KIND else field.pointer)
+            )
+        return None
+
+    def setData(self, index: Any, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        field = self.field(index)
+        if field is None or self.presenter is None or role != Qt.ItemDataRole.EditRole:
+            return False
+        text = str(value)
+        if index.column() == NAME and text != field.label:
+            self.presenter.rename(field.pointer, text)
+        elif index.column() == VALUE and (text != field.text or field.error):
+            self.presenter.edit(field.pointer, text)
+        elif index.column() == KIND and text != field.kind:
+            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of field.kinds
+        return True
+
+
+class FormDelegate(QStyledItemDelegate):
+    """A list to choose from for kinds; for values the editor of the table."""
+
+    def sizeHint(self, option: Any, index: Any) -> Any:
+        size = super().sizeHint(option, index)
+        # Room for the line editor, which Qt squeezes into the row.
+        return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
+
+    def createEditor(self, parent: Any, option: Any, index: Any) -> Any:
+        field = index.model().field(index)
+        make = EDITORS[field.editor] if index.column() == VALUE else None
+        if index.column() == KIND:
+            editor: QWidget = Choice(parent, field.kinds)
+        elif make is not None:
+            editor = make(parent, field)
+        else:
+            return super().createEditor(parent, option, index)
+        if isinstance(editor, Choice):
+            editor.activated.connect(lambda _: self._chosen(editor))
+        return editor
+
+    def _chosen(self, editor: QWidget) -> None:
+        self.commitData.emit(editor)
+        self.closeEditor.emit(editor)
+
+    def setEditorData(self, editor: Any, index: Any) -> None:
+        if isinstance(editor, QComboBox):
+            editor.setCurrentText(index.data(Qt.ItemDataRole.EditRole))
+        else:
+            super().setEditorData(editor, index)
+
+    def setModelData(self, editor: Any, model: Any, index: Any) -> None:
+        if isinstance(editor, QComboBox):
+            model.setData(index, editor.currentText())
+        else:
+            super().setModelData(editor, model, index)

@@ -1,0 +1,195 @@
+"""What is wrong leads to its field and is mended where it is safe; the picture's contrast goes into the metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.edits import apply
+from zarrscope.ome.validate import check
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.form.findings import field_of, findings_of, mend
+from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.session.actions import perform
+
+SECONDS = 20
+CHANNEL = {"label": "a", "color": "00FF00", "window": {"min": 0, "max": 255, "start": 0, "end": 200}, "active": True}
+
+
+def image(axes: list[Any], channels: list[Any], version: dict[str, str]) -> dict[str, Any]:
+    step = {"type": "scale", "scale": [1.0] * len(axes)}
+    level = {"path": "0", "coordinateTransformations": [step]}
+    named = {"name": "i", "type": "mean", "metadata": {}}
+    return {"multiscales": [{**named, **version, "axes": axes, "datasets": [level]}], "omero": {"channels": channels}}
+
+
+Y, X = ({"name": name, "type": "space", "unit": "micrometer"} for name in "yx")
+CASES = {
+    "unit": (image([{**Y, "unit": "micron"}, X], [CHANNEL], {"version": "0.4"}), "/axes/0/unit", "unit/0"),
+    "symbol": (image([{**Y, "unit": "µm"}, X], [CHANNEL], {"version": "0.4"}), "/axes/0/unit", "unit/0"),
+    "type": (
+        image([{"name": "y"}, X, Y | {"name": "z"}], [CHANNEL], {"version": "0.4"}),
+        "/axes/0/type",
+        "axis/0/type",
+    ),
+    "colour": (image([Y, X], [{**CHANNEL, "color": "#0f0"}], {"version": "0.4"}), "/color", "channel/0/color"),
+    "window": (
+        image([Y, X], [{**CHANNEL, "window": {"start": 3, "end": 9}}], {"version": "0.4"}),
+        "/window",
+        "channel/0/start",
+    ),
+    "version": (image([Y, X], [CHANNEL], {}), "/multiscales/0/version", ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_clear_is_mended_and_leads_to_its_field(case: str) -> None:
+    attributes, pointer, id = CASES[case]
+    subject = Subject(attributes, Surroundings(limits=(0, 255), channels=1))
+    (found,) = (each for each in check(attributes) if each.pointer.endswith(pointer))
+    assert field_of(subject, found.pointer) == id
+    (told,) = (each for each in findings_of(subject, check(attributes)) if each.pointer == found.pointer)
+    assert told.mend.startswith("Mend: ")
+    document = apply(Document(json.dumps(attributes)), "", mend(subject, found))
+    assert found.pointer not in [each.pointer for each in check(document.value)]
+
+
+def test_what_only_a_person_can_know_is_not_mended() -> None:
+    attributes = image([{**Y, "unit": "parrot"}, {"name": "q"}], [{**CHANNEL, "color": "reddish"}], {"version": "0.4"})
+    found = findings_of(Subject(attributes), check(attributes))
+    assert found
+    assert not any(each.mend for each in found)
+    assert [each.wrong for each in found] == sorted((each.wrong for each in found), reverse=True), "errors come first"
+
+
+# ---------------------------------------------------------------------- in a session
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name in ("a.zarr", "b.zarr"):
+        with zarrscope.open(str(tmp_path / name), "w-") as h:
+            ome = image([{**Y, "unit": "micron"}, {**X, "unit": "um"}], [CHANNEL], {})
+            h.root.attrs.put({"ome": {"version": "0.5", **ome}, "mine": {"a": {"b": 1}}})
+            array = h.create_array("/0", shape=(16, 16), dtype="uint8", chunks=(16, 16))
+            array[...] = 7
+            array[0, 0] = 99
+    return tmp_path
+
+
+@pytest.fixture
+def session(place: Path, mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
+    made: list[Session] = []
+
+    def session(path: str, writable: bool = True) -> Session:
+        made.append(s := Session(str(place), mailbox, writable=writable, path=path))
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: bool(s.edit.state.findings), SECONDS)
+        return s
+
+    yield session
+    for each in made:
+        each.edit.revert()
+        each.close()
+
+
+def omero(place: Path, name: str = "a.zarr") -> Any:
+    return json.loads((place / name / "zarr.json").read_text())["attributes"]["ome"]["omero"]["channels"][0]
+
+
+def test_a_finding_leads_to_its_field_and_is_mended(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session("/a.zarr")
+    s.edit.show_way("fields")
+    y, x = s.edit.state.findings[:2]
+    assert s.edit.state.summary == "OME-Zarr 0.5: valid · 2 remarks"
+    assert (s.edit.locate(y.pointer), s.edit.state.way) == ("unit/0", "image")
+    assert s.edit.locate("/mine/a/b") == "/mine/a/b"
+    assert s.edit.state.way == "fields"
+    assert any(field.pointer == "/mine/a/b" for field in s.edit.state.fields), "it is unfolded"
+    s.edit.mend(x.pointer)
+    s.edit.mend(y.pointer)
+    mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid", SECONDS)
+    assert (s.edit.state.changes, s.edit.state.findings) == (2, ())
+    s.edit.show_way("image")
+    s.edit.edit("size/0", "-1")
+    (wrong,) = s.edit.state.findings
+    s.edit.show_way("json")
+    assert (s.edit.locate(wrong.pointer), s.edit.state.way) == ("size/0", "image")
+
+
+def test_all_of_several_are_mended_at_once(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session("/a.zarr")
+    s.select_several(["/a.zarr", "/b.zarr"])
+    mailbox.run_until(lambda: len(s.edit.several) == 2 and len(s.edit.state.findings) == 2, SECONDS)
+    found = s.edit.state.findings[0]
+    assert s.edit.locate(found.pointer) == "unit/0"
+    s.edit.mend(found.pointer)
+    mailbox.run_until(lambda: s.edit.state.changes == 2 and len(s.edit.state.findings) == 1, SECONDS)
+    assert s.edit.dirty_paths == {"/a.zarr", "/b.zarr"}
+
+
+def test_the_view_is_taken_over(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
+    s = session("/a.zarr")
+    mailbox.run_until(lambda: s.slice.state.channels != (), SECONDS)
+    (channels,) = (each for each in s.edit.state.sections if each.id == "channels")
+    s.slice.set_levels(0, 10.0, 60.5)
+    s.slice.set_color(0, (255, 128, 0))
+    perform(s, "take-view")
+    assert s.edit.state.can_undo
+    s.edit.save()
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+    assert omero(place)["window"] == {"min": 0, "max": 255, "start": 10, "end": 60.5}
+    assert omero(place)["color"] == "FF8000"
+    perform(s, "take-view")
+    assert s.edit.state.changes == 0, "what is stated already is left as it is spelled"
+    s.select_several(["/a.zarr", "/b.zarr"])
+    mailbox.run_until(lambda: len(s.edit.several) == 2 and bool(s.edit.state.sections), SECONDS)
+    (channels,) = (each for each in s.edit.state.sections if each.id == "channels")
+    assert channels.command == "take-view"
+    perform(s, "take-view")
+    mailbox.run_until(lambda: s.edit.dirty_paths == {"/b.zarr"}, SECONDS)
+
+
+def test_what_is_taken_read_only_waits(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
+    s = session("/a.zarr", writable=False)
+    mailbox.run_until(lambda: s.slice.state.channels != (), SECONDS)
+    s.slice.set_levels(0, 10.0, 60.0)
+    perform(s, "take-view")
+    assert "Open it for writing" in s.edit.state.sentence
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
+    assert s.edit.state.changes == 2
+
+
+# ---------------------------------------------------------------------- the window
+@pytest.mark.needs("qt")
+def test_in_the_window(qtbot: Any, place: Path) -> None:
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QApplication, QToolButton
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    window.activateWindow()
+    qtbot.waitActive(window, timeout=SECONDS * 1000)
+    window.open(str(place / "a.zarr"), True)
+    session = window.workspace.current
+    assert session is not None
+    session.set_tab("attributes")
+    findings, wait = window.form.findings, SECONDS * 1000
+    qtbot.waitUntil(lambda: len(findings.rows) == 2, timeout=wait)
+    go, mend = findings.rows[0].findChildren(QToolButton)
+    qtbot.mouseClick(go, Qt.MouseButton.LeftButton)
+    unit: Any = window.form.sections.editors["unit/0"]
+    qtbot.waitUntil(lambda: QApplication.focusWidget() in (unit, unit.lineEdit()), timeout=wait)
+    qtbot.mouseClick(mend, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: unit.currentText() == "micrometer" and len(findings.rows) == 1, timeout=wait)
+    session.edit.revert()
