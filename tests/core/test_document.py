@@ -399,3 +399,21 @@ def test_equality_of_json_values() -> None:
     assert same_json({"a": [1, math.nan]}, {"a": [1, math.nan]})
     for a, b in [(1, 1.0), (1, True), (0, False), (0.0, -0.0), ([1], [1, 2]), ({"a": 1}, {"b": 1}), (None, False)]:
         assert not same_json(a, b)
+
+
+def test_who_asks_while_another_thread_looks_for_the_parts_sees_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from zarrscope.jsondoc import spans
+
+    text = '{"a": 1, "b": [2, 3]}'
+    root = outline(text, json.loads(text))
+    seen: list[int] = []
+    real = spans._span_at
+
+    def slow(text: str, at: int) -> Span:
+        monkeypatch.setattr(spans, "_span_at", real)  # in the middle of it, as another thread would
+        seen.extend((len(root.names), len(root.children)))
+        return real(text, at)
+
+    monkeypatch.setattr(spans, "_span_at", slow)
+    assert len(root.children) == 2
+    assert seen == [2, 2]

@@ -35,7 +35,7 @@ class Colour(QLineEdit):
 
     def _show(self, text: str) -> None:
         pixmap = QPixmap(16, 16)
-        pixmap.fill(QColor(f"#{text}"))
+        pixmap.fill(QColor(f"#{text.removeprefix('#')}"))
         assert self._swatch is not None
         self._swatch.setIcon(QIcon(pixmap))
 

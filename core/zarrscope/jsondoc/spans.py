@@ -58,35 +58,40 @@ class Span:
 
     def beginning(self, limit: int) -> Span:
         """A copy with only the first `limit` children, unless all were found already."""
-        if self._text is None:
+        text = self._text
+        if text is None:
             return self
         part = Span(self.kind, self.start, self.stop, self.value)
-        part._find_children(self._text, limit)
+        part._names, part._children = self._found(text, limit)
         return part
 
     def _expand(self) -> None:
         text = self._text
         if text is None:
             return
-        self._text = None
         with without_collection(self.stop - self.start):
-            self._find_children(text)
+            self._names, self._children = self._found(text)
+        self._text = None  # last: other threads may ask meanwhile, and must not see half of the children
 
-    def _find_children(self, text: str, limit: int | None = None) -> None:
+    def _found(self, text: str, limit: int | None = None) -> tuple[list[Name], list[Span]]:
+        """The names and the children, at most `limit` of them."""
+        names: list[Name] = []
+        children: list[Span] = []
         at = after_space(text, self.start + 1)
-        while at < self.stop - 1 and len(self._children) != limit:
+        while at < self.stop - 1 and len(children) != limit:
             if self.kind == "object":
                 stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
-                self._names.append(Name(_unquote(text[at:stop]), at, stop))
+                names.append(Name(_unquote(text[at:stop]), at, stop))
                 at = after_space(text, after_space(text, stop) + 1)
             child = _span_at(text, at)
             if self.kind == "array":
-                child.value = self.value[len(self._children)]
-            self._children.append(child)
+                child.value = self.value[len(children)]
+            children.append(child)
             at = after_space(text, after_space(text, child.stop) + 1)
-        if self.kind == "object" and len(self._names) == len(self.value):
-            for name, child in zip(self._names, self._children, strict=True):
+        if self.kind == "object" and len(names) == len(self.value):
+            for name, child in zip(names, children, strict=True):
                 child.value = self.value[name.value]
+        return names, children
 
 
 class Name(NamedTuple):

@@ -121,14 +121,14 @@ def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
 
 
 def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Finding, ...]:
-    """Violations as a person reads them, what the text demands first."""
+    """Violations as a person reads them: what the text demands first, and of the others what can be mended."""
     found = []
     for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
         edits = mend(subject, each)
         told = words.mends([item.text for item in edits]) if edits else ""
         sentence = words.finding(each.message, each.pointer)
         found.append(Finding(each.pointer, sentence, each.strength == "must", told))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda each: (not each.wrong, not each.mend)))
 
 
 # ---------------------------------------------------------------------- the field that a pointer is about
