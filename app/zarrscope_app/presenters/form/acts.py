@@ -39,16 +39,16 @@ class ActsOnMeaning:
     _view: ViewChanges = staticmethod(lambda path: ())
 
     def _draft(self) -> Draft | None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _refresh(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def _refuse(self, why: str) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     def show_way(self, way: Way) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # EditPresenter defines it
 
     # ------------------------------------------------------------------ changes asked for in words
     def change(self, asked: Sequence[Asked]) -> None:

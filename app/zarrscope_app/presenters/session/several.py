@@ -23,13 +23,13 @@ class SelectsSeveral:
 
     @property
     def hierarchy(self) -> Hierarchy | None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def set_tab(self, tab: str) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # Session defines it
 
     def select_several(self, paths: Sequence[str]) -> None:
         """The nodes that are chosen in the tree: with more than one, the form is that of all of them."""
