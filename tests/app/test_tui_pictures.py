@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pytest_textual_snapshot import SVGImageExtension
 from textual.pilot import Pilot
 
 from contracts.journeys import SECONDS, Shelf, labelled_image, tree_of_all_kinds
@@ -19,6 +20,9 @@ from zarrscope_app.presenters import SessionStatus
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.tui.app import Explorer
 
+# syrupy 5 renamed this attribute, and pytest-textual-snapshot sets the old one: without both the files' names would
+# depend on its version.
+SVGImageExtension.file_extension = SVGImageExtension._file_extension = "svg"
 NAME = "sample.zarr"
 Before = Callable[[Pilot[Any]], Awaitable[None]]
 

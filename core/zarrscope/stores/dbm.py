@@ -119,6 +119,10 @@ class _SqliteTable:
     def close(self) -> None:
         self._connection.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):  # opening it may have failed
+            self.close()  # Python 3.13 warns of a connection that is dropped without being closed
+
 
 def _encoded(key: str) -> bytes:
     try:

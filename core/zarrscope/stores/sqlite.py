@@ -32,12 +32,17 @@ _LAST = "\U0010ffff"
 class SQLiteStore(Store):
     """The rows of a database. A connection is opened when it is first needed, and again after `close`."""
 
+    _open: sqlite3.Connection | None = None
+
     def __init__(self, path: str, *, writable: bool = True) -> None:
         self._path = os.path.abspath(path)
         self.url = "sqlite://" + ("" if self._path.startswith("/") else "/") + self._path.replace(os.sep, "/")
         self.writable = writable
         self._lock = threading.RLock()
-        self._open: sqlite3.Connection | None = None
+
+    def __del__(self) -> None:
+        if self._open is not None:  # Python 3.13 warns of a connection that is dropped without being closed
+            self._open.close()
 
     @contextmanager
     def _database(self, key: str | None = None) -> Iterator[sqlite3.Connection]:
