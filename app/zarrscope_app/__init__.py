@@ -2,7 +2,7 @@
 
 import sys
 
-if "npe2" in sys.modules:  # napari looks for plug-ins, and finds this package on the way to the manifest
+if "npe2" in sys.modules:  # napari imports this package while it looks for plug-in manifests
     from zarrscope_app.discovery import narrow
 
     narrow()

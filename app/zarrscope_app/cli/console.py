@@ -236,7 +236,7 @@ def show_json_items(items: Iterable[Any]) -> bool:
 
 def _json(value: Any) -> str:
     text = json.dumps(_strict(value), sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
-    return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
+    return text.replace("\x7f", "\\u007f")  # the only control character that json.dumps does not escape
 
 
 def _strict(value: Any) -> Any:

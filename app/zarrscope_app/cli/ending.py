@@ -1,8 +1,8 @@
 """Ends our process promptly, even while threads wait for a server, a name server or a frozen terminal.
 
-Python joins threads that are no daemons before it ends, among them those that asyncio resolves names in, and takes its
-modules apart, which is a second on a busy machine when the libraries of a bucket are loaded. Whoever pressed Ctrl-C
-waits for neither.
+Before it exits, Python joins all threads that are no daemons, such as those in which asyncio resolves host names, and
+clears its modules, which takes a second on a busy machine once the libraries for buckets are loaded. After Ctrl-C a
+person should wait for neither.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _blocks(view: View, presenter: Any) -> list[list[Any]]:
         return [_block(kind, what) for kind, what in factory(presenter)]
     except Unsupported as error:
         return [["text", error.message]]
-    except Exception as error:  # of a stranger's factory
+    except Exception as error:  # the plugin's factory failed
         return [["text", strings.no_widget(view.title, error)]]
 
 

@@ -5,4 +5,4 @@ from zarrscope_app.presenters.installation import lacking
 
 if _missing := lacking("napari"):
     raise ImportError(_missing, name="napari")
-narrow()  # where zarrscope_app was imported before npe2
+narrow()  # in case zarrscope_app was imported before npe2

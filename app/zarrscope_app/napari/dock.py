@@ -135,7 +135,7 @@ class Explorer(QWidget):
         row.addWidget(self.menu)
         column.addLayout(row)
         self.setMinimumWidth(320)
-        # napari's style sheet has no colour for every second row.
+        # napari's style sheet defines no alternate row colour.
         self.form.view.setAlternatingRowColors(False)
         header = self.form.view.header()
         assert header is not None
@@ -425,7 +425,7 @@ def _import_early() -> None:
 
     try:
         importlib.import_module("scipy.ndimage")
-    except ImportError:  # napari will say it better
+    except ImportError:  # napari reports a missing module itself
         pass
 
 

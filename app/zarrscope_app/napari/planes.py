@@ -5,8 +5,8 @@ other layers unsliced, and a layer half inserted that cannot be removed any more
 taken here: one that fails becomes the empty slice that napari makes beyond a layer's ends, which draws nothing and has
 no value under the cursor. Whoever reads `layer.data` by himself gets the error, never zeros.
 
-napari has no public place for this. Where a version of it has another than the two known ones (0.6 to 0.9), errors go
-where they went without us.
+napari has no public hook for this. In versions whose internals differ from the two known forms (0.6 to 0.9), errors
+surface as they would without this module.
 """
 
 from __future__ import annotations

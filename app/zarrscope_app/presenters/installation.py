@@ -27,7 +27,7 @@ _NEEDS: dict[FrontEnd, _Needs] = {
     "window": _Needs("The window", ("qtpy",), "qt", with_qt=True),
     "terminal": _Needs("The terminal application", ("textual",), "tui"),
     "notebook": _Needs("The notebook widget", ("anywidget",), "jupyter"),
-    # Its reader serves a napari without Qt, too; and one with Qt says itself which bindings it takes.
+    # Qt is not listed: the reader works in a napari without Qt, and napari itself names the bindings it accepts.
     "napari": _Needs("The napari plugin", ("napari",), "napari"),
 }
 

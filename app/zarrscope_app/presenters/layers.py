@@ -92,7 +92,7 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
     layers = _channels(image, place)
     failed: list[str] = []
     for path in image.labels:
-        # One broken label image is no reason to keep the picture back.
+        # A broken label image must not hide the picture.
         try:
             for labels in find_images(image.node_at(path)):
                 name = f"{_title(image)}: {_title(labels)} (labels)"

@@ -70,7 +70,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
         if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
             warnings.append(misplaced)
         if image is not None:
-            # Touched here, so that the host's thread never waits for a store.
+            # Computed here, so that the host's thread never waits for a store.
             _ = (image.levels, image.axes, image.channels, image.plane, image.defaults, image.warnings)
             labels = None if hierarchy.store.remote else labels_of(hierarchy, image)
             if node.kind == "group":

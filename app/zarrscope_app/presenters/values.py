@@ -120,7 +120,7 @@ class ValuesPresenter:
         rank = array.ndim if array is not None else 0
         self._fields: tuple[str, ...] = (array.dtype.names or ()) if array is not None else ()
         self._index = [0] * rank
-        # Structured values: one axis down, the fields across.
+        # Structured values: an axis in the rows, the fields in the columns.
         self._rows = rank - 2 if rank > 1 and not self._fields else rank - 1
         self._columns = rank - 1 if rank > 1 and not self._fields else -1
         self._notify.soon()

@@ -116,7 +116,7 @@ class _Trail(QFrame):
         self._parts: list[QWidget] = []
 
     def minimumSizeHint(self) -> QSize:
-        # A deep place must not widen the window; its last crumbs are what is kept.
+        # A long path must not widen the window: its first crumbs are dropped.
         return QSize(120, super().minimumSizeHint().height())
 
     def show_crumbs(self, crumbs: tuple[tuple[str, str], ...], go: Any) -> None:

@@ -64,7 +64,7 @@ class ImageCanvas(QWidget):
         """What is laid over the picture."""
         self.scale_bars = True
         self._tell = CoalescedCall(post, self._tell_viewport)
-        # While the view moves, pixels are taken as they are; once it rests, shrunken tiles are smoothed.
+        # Shrunken tiles are smoothed only when the view rests, because smoothing is slow.
         self._settled = QTimer(self)
         self._settled.setSingleShot(True)
         self._settled.setInterval(_SETTLE_MS)
@@ -140,7 +140,7 @@ class ImageCanvas(QWidget):
         at = QPointF(self.rect().center()) if at is None else at
         y, x = self.to_plane(at)
         height, width = self._shape
-        # Never smaller than a quarter of the window, never a pixel beyond half of it.
+        # At least a quarter of the window for the plane, at most half of it for a pixel.
         least = min(self.width() / max(width, 1), self.height() / max(height * self._aspect, 1)) / 4
         most = max(64.0, min(self.width(), self.height()) / 2)
         zoom = min(max(self._zoom * factor, min(least, 1.0)), most)
@@ -217,7 +217,7 @@ class ImageCanvas(QWidget):
                 if tile.key in self._images:
                     seen[tile.key] = self._images[tile.key]
                 continue
-            # Edges on whole pixels, rounded the same for neighbours: no seams.
+            # Tile edges are rounded to whole pixels, equally for neighbours, so there are no seams.
             target = QRect(
                 round(place.left()),
                 round(place.top()),
@@ -301,7 +301,7 @@ class ImageCanvas(QWidget):
         """A tile of which there is nothing to show. Signs for single chunks are in the pictures already."""
         ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
         ink.setAlpha(150)
-        if state in (TileState.LOADING, TileState.PRESENT):  # three dots: neither data nor any of the other signs
+        if state in (TileState.LOADING, TileState.PRESENT):  # three dots, unlike data and all other signs
             ink.setAlpha(90)
             for step in (-1, 0, 1):
                 painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)

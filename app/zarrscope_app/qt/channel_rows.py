@@ -136,7 +136,7 @@ class ChannelRow(QWidget):
         self.strip.setAccessibleName(f"{command('auto').label} {view.label}")
         self.strip.setToolTip(tip(view.text))
         self.strip.setEnabled(view.lo is not None)
-        # Background swamps everything else on a linear axis: heights are logarithms.
+        # Heights are logarithms: on a linear axis the background would dwarf everything else.
         heights = [math.log1p(count) for count in view.histogram]
         most = max(heights, default=0.0) or 1.0
         levels = (view.lo if view.lo is not None else view.low, view.hi if view.hi is not None else view.high)

@@ -82,5 +82,5 @@ class CrossViews(QWidget):
         depth = views.below.state.pin
         z = depth[0] if depth is not None else 0.5
         self.below.look((z, x), self.main.zoom)
-        # Both show the height of the main picture: as many screen pixels to its unit.
+        # Both share an axis with the main picture, and so its scale along that axis.
         self.beside.look((y, z), self.main.zoom * self.main.aspect / max(self.beside.aspect, 1e-9))

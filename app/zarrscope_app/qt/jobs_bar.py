@@ -52,7 +52,7 @@ class JobsBar(QWidget):
         if running:
             job = running[0]
             self._text.setText(job.text or job.name)
-            # A range of nothing is Qt's way to say "busy".
+            # In Qt an empty range means "busy".
             self._bar.setRange(0, 0 if job.progress is None else 1000)
             self._bar.setValue(round((job.progress or 0.0) * 1000))
 

@@ -66,7 +66,7 @@ class Menus:
                     continue
                 keys = [key for key in found.keys if not is_plain(key)]
                 plain = [key for key in found.keys if is_plain(key)]
-                # A tab parts the label from a key that is shown but not registered.
+                # Text after a tab is shown as the key, but not registered as a shortcut.
                 text = found.label if keys or not plain else f"{found.label}\t{plain[0]}"
                 action = QAction(text, window)
                 if found.icon:

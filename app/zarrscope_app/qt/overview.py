@@ -171,7 +171,7 @@ class _Grid(QWidget):
         if cell.rgb is None:
             ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
             painter.setPen(ink)
-            if cell.sentence:  # a cross, as failed tiles have; three dots, as loading ones
+            if cell.sentence:  # a cross, as for failed tiles; else three dots, as for loading ones
                 painter.drawLine(box.topLeft(), box.bottomRight())
                 painter.drawLine(box.topRight(), box.bottomLeft())
                 return

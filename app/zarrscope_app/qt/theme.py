@@ -99,7 +99,7 @@ def fixed_font() -> QFont:
 
 @lru_cache(maxsize=256)
 def _renderer(name: str, color: str) -> QSvgRenderer:
-    # A presenter may name a kind that has no picture yet; that must not take the window down.
+    # A kind without an icon must not crash the window.
     known = name if name in icons.names() else "unknown"
     return QSvgRenderer(QByteArray(icons.svg(known, color).encode()))
 

@@ -82,7 +82,7 @@ class TreePane(QWidget):
             header = self.view.header()
             assert header is not None
             header.setStretchLastSection(False)
-            header.setResizeContentsPrecision(0)  # only rows in sight are asked for: of no others documents are read
+            header.setResizeContentsPrecision(0)  # Qt then asks for visible rows only
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
             selection = self.view.selectionModel()
@@ -295,8 +295,8 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def keyPressEvent(self, event: Any) -> None:
-        # These two belong to the window even here; other letters look for a name, as in every tree. Copying is the
-        # window's too: the view would copy what is written, not the path.
+        # These two keys stay the window's; other letters search for a name, as in every tree. Copying is the window's
+        # too: it copies the path, where the view would copy the text.
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return

@@ -174,7 +174,7 @@ class TreeModel(QAbstractItemModel):
         place = {child: number for number, child in enumerate(wanted)}
         order = [place[child] for child in old if child in kept]
         if order != sorted(order):
-            # Another order: rare (a refresh), so everything beneath goes and comes again.
+            # A changed order is rare (after a refresh), so all rows are removed and inserted again.
             kept = set()
         for first, last in reversed(_runs([child not in kept for child in stays])):
             self.removing = True

@@ -108,7 +108,7 @@ class ViewTabs(QTabWidget):
                 self.setTabText(place, literal(tabs[id].title))
             enabled = id in self._only or (id in tabs and tabs[id].enabled)
             self.setTabEnabled(place, enabled)
-            if id == "overview":  # of few nodes only
+            if id == "overview":  # few nodes have an overview
                 self.setTabVisible(place, enabled)
         front = self._session.state.tab
         if not self._only and front in self.pages:

@@ -194,7 +194,7 @@ class Window(QMainWindow):
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
             session.problems.changed.connect(self._problems_changed)
-            # The keys of the picture act from the start, and the address line is left once it was answered.
+            # Focus on the picture, so that its keys work at once and the address line is left.
             self.image.canvas.setFocus()
         self._session_changed()
         self._edit_changed()

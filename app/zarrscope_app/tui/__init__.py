@@ -37,10 +37,10 @@ def main(
     app = Explorer(url, **how, settings=FileSettings())
     if view is not None:
         app.session.show_view(view)
-    stderr = sys.stderr  # Textual puts another one in its place
+    stderr = sys.stderr  # Textual replaces it
 
     def tell() -> None:
-        for fault in app.faults:  # survived, and to be reported
+        for fault in app.faults:  # faults that the application survived are reported now
             print(fault, file=stderr, flush=True)
 
     with Ending(app, tell):

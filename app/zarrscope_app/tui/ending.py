@@ -68,14 +68,14 @@ class Ending:
         self._thread = threading.Thread(target=self._watch, name="zarrscope-ending", daemon=True)
 
     def __enter__(self) -> Ending:
-        with suppress(Exception):  # no POSIX terminal
+        with suppress(Exception):  # not a POSIX terminal
             import termios
 
             self._modes = termios.tcgetattr(self._files[0])
         self._app.leaving = lambda code: self._notes.put(("leaving", code))
         for name in SIGNALS:
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup: stays ignored
                 self._before[number] = signal.signal(number, lambda number, _: self._notes.put(("told", 128 + number)))
         self._thread.start()
         return self

@@ -39,7 +39,7 @@ class Entry(Guarded, Input, can_focus=True):
     """One line of input. `key` and `paste` change the text at once; Enter and Escape are the application's."""
 
     def __init__(self, **options: Any) -> None:
-        # Selecting all when the focus comes would select what was typed before that message.
+        # Selecting all on focus would select text that was typed before the focus message arrived.
         super().__init__(select_on_focus=False, **options)
 
     def key(self, event: events.Key) -> None:

@@ -1,6 +1,6 @@
-"""The last thing that happens to a line before it is written to the terminal: nothing in its text is obeyed.
+"""The last filter before a line is written to the terminal: nothing in its text can steer the terminal.
 
-Presenters clean what they show, and lay it out accordingly; this filter is for what got round them. Textual applies it
+Presenters clean their texts before layout; this filter catches text that did not pass through them. Textual applies it
 to every line of every widget, whoever made it.
 """
 

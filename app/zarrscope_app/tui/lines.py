@@ -267,7 +267,7 @@ def _fold(line: str, width: int) -> list[Piece]:
     following = min(start + 2, width // 2)
     folded, rest = [], " " * start + line.lstrip()
     while len(rest) > width:
-        # Only blanks after the indentation part words; else it would be cut off again and again.
+        # Split words at blanks after the indentation only; else the loop would cut there forever.
         cut = rest.rfind(" ", start + 1, width)
         cut = cut if cut > start else width
         folded.append((rest[:cut], role))

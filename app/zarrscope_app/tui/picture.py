@@ -188,7 +188,7 @@ class Picture(Guarded, Widget, can_focus=True):
     def _place(self, row: float, column: float) -> tuple[float, float]:
         assert self.rect is not None
         (y0, x0, y1, x1), (height, width) = self.rect, self.pixels
-        # Of no size while another pane is in front.
+        # The size is zero while another pane is in front.
         return y0 + (row + 0.5) / max(1, height) * (y1 - y0), x0 + (column + 0.5) / max(1, width) * (x1 - x0)
 
     def _probe(self) -> None:

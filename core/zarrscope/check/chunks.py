@@ -128,7 +128,7 @@ class StoredChunks:
         found: dict[str, Finding] = {}
         for prefix in prefixes:
             if prefix.rstrip("/") in found:
-                continue  # it is such a link
+                continue  # a broken link
             for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
                 if "/" in key[len(prefix) :]:
                     break  # this level is listed before deeper ones, so no later entry is such a link
@@ -173,7 +173,7 @@ class StoredChunks:
         findings = []
         for key, outside in keys:
             if nodes and key.startswith(nodes):
-                continue  # a part of the node beneath, which is a finding already
+                continue  # it belongs to a node beneath, which is already reported
             if outside:
                 message = "This chunk lies outside the array: nobody reads it"
                 advice = "The array was shrunk, or its shape is wrong. Erase the chunk, or correct the shape."
@@ -360,7 +360,7 @@ class StoredChunks:
                     found[inner] = finding
         if len(absent) == prod(len(span) for span in spans) and self._present is None:
             return [self._not_stored(chunk)]
-        for inner in sorted(misplaced)[1:]:  # an index that is wrong fails many inner chunks alike: it is one finding
+        for inner in sorted(misplaced)[1:]:  # a wrong index makes many inner chunks fail: report the first one only
             del found[inner]
         if len(misplaced) > 1:
             first = found[min(misplaced)]

@@ -58,7 +58,7 @@ def _difference(
     held = copy if isinstance(copy, Mapping) else parse_json(copy)
     if own is None:
         if not held:
-            return None  # no attributes, spelled out in the copy only
+            return None  # the copy spells out empty attributes
         return "copy-without-node", "The consolidated metadata has a document that is not stored"
     try:
         stored = parse_json(own)

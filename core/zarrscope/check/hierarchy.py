@@ -336,7 +336,7 @@ class _Check:
         try:
             faults = dialect.faults({**fetch(self.hierarchy.store, dialect.documents(path, kind))})
         except ZarrscopeError:
-            return []  # opening the node told it
+            return []  # opening the node reported it
         advice = "It reads here. Other readers may refuse it: correct the document."
         return [
             Finding("warning", "schema", path, f"{pointer or 'The document'} {problem}", key, pointer, advice)
@@ -366,7 +366,7 @@ class _Check:
         try:
             documents = fetch(self.hierarchy.store, dialect.documents(path))
         except ZarrscopeError:
-            return []  # opening the node told it
+            return []  # opening the node reported it
         by_kind = {dialect.claimed(path, {key: value}): key for key, value in documents.items()}
         if "array" not in by_kind or "group" not in by_kind:
             return []

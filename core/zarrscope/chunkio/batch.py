@@ -110,6 +110,6 @@ def _set(row: PlanRow, some: Sequence[AxisPart], chunks: NDArray[Any]) -> None:
 def _join(row: PlanRow, some: Sequence[AxisPart], taken: NDArray[Any]) -> None:
     """Puts equal parts of neighbouring chunks side by side, by one assignment."""
     target = row.target[..., some[0].selection.target.start : some[-1].selection.target.stop]
-    # Splitting an axis never copies: what is assigned arrives in the result.
+    # Splitting an axis gives a view, so the assignment writes into the result.
     target = target.reshape(*target.shape[:-1], len(some), taken.shape[-1])
     target[...] = np.moveaxis(taken, 0, -2)

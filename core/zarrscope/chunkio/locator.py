@@ -211,7 +211,7 @@ class Locator:
         size = sum(stop - start for _, ranges in found for start, stop, _ in ranges)
         most = min(MAX_BLOCK, max(MIN_BLOCK, size // RANGES_AT_ONCE)) if self.store.remote else MAX_BLOCK
         blocks = [block for key, ranges in found for block in _coalesce(key, ranges, most)]
-        # reading on by the length of an index that lies at the end tells where the shard's chunks must have ended
+        # reading further, by the length of an index at the end, shows where the shard's chunks end
         outer = self.tiers[0]
         margin = 0 if outer.at_start or outer.index_size > MAX_GAP else outer.index_size
         requests = [(block.key, ByteRange(block.start, block.stop - block.start + margin)) for block in blocks]
@@ -427,7 +427,7 @@ class Locator:
     def _parsed(self, place: _ShardPlace, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
         if (
             len(encoded) > SHARD_INDEX_BYTES and not self.store.remote
-        ):  # used at once: two copies would take more than it
+        ):  # decoded at once, so that no second copy is in memory
             return shard.decode_index(encoded, size)
         encoded = bytes(encoded)  # bytes can be compared, and stay valid after the Reader reuses its arena
         with self._guard:

@@ -1,7 +1,8 @@
 """The memory that a selection is read into.
 
-Refused where it cannot fit, zeros where that saves filling, and with its axes in the order in which chunks have them.
-In an application large results lie in memory that is used again (runtime/memory.py).
+A result that cannot fit into memory is refused. Where the fill value is zero, zeroed memory saves filling it. Its axes
+lie in memory in the order in which chunks store them. In an application, large results reuse memory
+(runtime/memory.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[A
         if size > _memory():
             raise MemoryError
         axes = array.chunk_pipeline(array.locator.chunk_shape).axes
-        # In memory as in the chunks: turning them over takes longer than decoding them ("v2 F order", full).
+        # Laid out as in the chunks: transposing would take longer than decoding ("v2 F order", full).
         shape = extent if axes is None else tuple(extent[axis] for axis in axes)
         out, blank = _memory_for(shape, array.dtype, size, fill_is_zero(array))
         return (out if axes is None else out.transpose([axes.index(axis) for axis in range(array.ndim)])), blank

@@ -109,9 +109,7 @@ def _broadcast(
     """`values` in the array's type and the shape of the selection: what numpy's own assignment would store."""
     given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
     while hasattr(values, "__array__") and given.ndim > len(selection.shape) and given.shape[0] == 1:
-        given = given[
-            0
-        ]  # of an array numpy drops the axes that come before; lists are as deep as the selection at most
+        given = given[0]  # numpy drops leading axes of length one of arrays, but not of lists
     return np.broadcast_to(given, selection.shape).reshape(selection.full_shape)
 
 

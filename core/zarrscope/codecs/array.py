@@ -36,7 +36,7 @@ from zarrscope.codecs.objectsizes import TEXT, check_items
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 
-# Types that take a byte each under `bytes`, of which only the low bits count (spec C.2): name → (bits, signed).
+# Types that `bytes` stores in one byte each, of which only the low bits count (spec C.2): name → (bits, signed).
 SMALL = {
     "int2": (2, True),
     "int4": (4, True),
@@ -256,7 +256,7 @@ class VariableLength(ArrayToBytes):
         return out
 
     def encode(self, array: Elements) -> bytes:
-        # numcodecs flattens by the order in memory; the specification says C order. And it asks for memory to write to.
+        # numcodecs flattens in memory order, the specification in C order; and it wants writable memory.
         flat = np.ascontiguousarray(array).reshape(-1)
         return bytes(self._codec().encode(flat if flat.flags.writeable else flat.copy()))
 

@@ -118,7 +118,8 @@ class Blosc(BytesToBytes):
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
             raise self.damaged("the table of its blocks points to what is none of them")
         wanted, order = starts[low:high], [*order, source.size]
-        # Threads that compressed a chunk together left its blocks in any order: each ends where any other begins.
+        # A chunk compressed by several threads has its blocks in any order: each ends where the next one in memory
+        # begins.
         at = bisect_left(order, wanted[0])
         if wanted == order[at : at + len(wanted)]:
             spans = [(wanted[0], order[at + len(wanted)])]

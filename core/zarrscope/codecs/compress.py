@@ -78,7 +78,7 @@ class Gzip(Deflated):
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         deflate = library("deflate")
-        # libdeflate stops at the first member and believes its length field: only where both fit is it used.
+        # libdeflate stops after the first member and trusts its length field: used only if both agree.
         if deflate is not None and int.from_bytes(data[-4:], "little") == out.size:
             try:
                 result = deflate.gzip_decompress(data, out.size)

@@ -379,7 +379,7 @@ class CastValue(Elementwise):
             if np.isnan(array).any():
                 raise ValueError(f"NaN has no value as {target}")
             array = self._rounded(array)
-            # The largest float64 below 2^64 is what can be compared exactly.
+            # 2^64 - 1 is no float64, so large bounds are compared with the next float64 above.
             beyond = (array < low) | (array >= float(high) + 1 if high >= 1 << 53 else array > high)
             if beyond.any() and self.beyond == "wrap":
                 if not np.isfinite(array).all():

@@ -37,7 +37,7 @@ def attributes(
         _drop_names(own, metadata, before, after)
         hidden = before.filters_in
         if hidden and hidden != after.filters_in and _is_filters(own.get(hidden), metadata):
-            del own[hidden]  # codecs, which the array's metadata has
+            del own[hidden]  # the attribute holds codecs, which are in the array's metadata
         return own, notes
     if after.ome_zarr == "0.5" != before.ome_zarr and "ome" not in own:
         own, note = upgraded(own, path, shape_of)

@@ -110,7 +110,7 @@ class DestinationWriter:
     def result(self, *, verified: bool, cancelled: bool) -> Result:
         n = self.sum
         assumed = max((node.array.store.taken_as_missing for node in self.nodes if node.array is not None), default=0)
-        assumed += n.assumed if self.executor.may_repeat else 0  # what other processes met
+        assumed += n.assumed if self.executor.may_repeat else 0  # counts of other processes
         return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled, assumed)
 
     def begin(self, journal: bytes, *, empty: bool) -> None:
@@ -193,7 +193,7 @@ class DestinationWriter:
         else:
             self.executor.run(work.encode, work.regions(), done, self.cancelled, work.region_bytes)
         left = node.chunks - (self.sum.chunks - before)
-        if left:  # not stored in the source, and so not visited
+        if left:  # chunks that the source does not store were not visited
             done(WorkCount(blank=left))
 
     def _tell(self, doing: str, node: NodePlan, done: int) -> None:

@@ -51,7 +51,7 @@ class Layout:
             notes.append(f"The shards {self.shards} do not fit {draft.ndim} axes: none are made")
         wants_shards = self.shards is not None and len(self.shards) == draft.ndim
         if self.codecs is None and self.chunks is None and not wants_shards:
-            yield laid(draft), []  # exactly as it was
+            yield laid(draft), []  # first choice: the layout of the source
         if not isinstance(draft.grid, RegularGrid):
             told.append(f"The chunks of different sizes become chunks of {inner}")
         first = codecs if self.codecs is None else _completed(self.codecs, dtype)
@@ -67,7 +67,7 @@ class Layout:
                 shard = (sharding(inner, specs),)
                 yield replace(draft, grid=RegularGrid(outer), codecs=shard), [*told, *why]
         if wants_shards:
-            return  # asked for, so nothing else will do
+            return  # the caller asked for this layout: offer no other
         for specs, why in choices:
             dissolved = [f"Shards are dissolved into chunks of {inner}"] if had_shards else []
             yield replace(draft, grid=RegularGrid(inner), codecs=specs), [*told, *dissolved, *why]

@@ -79,7 +79,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
         if name == "multiscales":
             value = [_without_version(entry) for entry in value]
         elif name == "plate" and isinstance(value, Mapping):
-            value = {**value, "version": "0.5"}  # the text demands it there, though not in its example
+            value = {**value, "version": "0.5"}  # the specification demands it there, though its example lacks it
         elif name in _VERSIONED:
             value = _without_version(value)
         ome[name] = value

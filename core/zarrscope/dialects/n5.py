@@ -216,7 +216,7 @@ def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
 def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> CodecSpec:
     """n5_default, given an array in N5's order of axes: its header, and the values in C order, big-endian."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
-    turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # n5_default wants it for 1-d, too
+    turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # also for one axis
     inner = (*told_by("/dimensions", turn), *told_by("/dataType", values), *compression)
     origin = Origin("", "", inner=tuple(spec.origin for spec in inner))
     settings = Configuration({"codecs": [_form(spec) for spec in inner]})
@@ -291,7 +291,7 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
             words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
             options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 demands each of them
             options |= {name: settings[name] for name in options if name in settings}
-            # no nthreads, which nothing that reads needs: tensorstore rejects it
+            # without nthreads, which readers do not need and tensorstore rejects
             return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}
         case name if name.startswith("n5."):
             return {"type": name.removeprefix("n5."), **settings}

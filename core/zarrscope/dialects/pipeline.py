@@ -212,7 +212,7 @@ def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
         settings.pop("typesize", None)
         return {"id": "blosc", **settings, "shuffle": numbers.get(settings.get("shuffle", "shuffle"), 1)}
     if spec.name == "zstd" and not settings.get("checksum"):
-        # tensorstore rejects the member in v2, where it came late and means no checksum when it is missing
+        # without `checksum`, whose absence means none: tensorstore rejects the member in v2
         settings.pop("checksum", None)
     return {"id": identifier, **settings}
 
@@ -280,7 +280,7 @@ def from_v3(
         if spec.name == "endian":
             spec = CodecSpec("bytes", spec.configuration, spec.must_understand, spec.spelled)
         if spec.name == "bytes" and dtype is not None and "endian" not in spec.configuration:
-            spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # left out by zarrita
+            spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # zarrita left it out
         elif spec.name == "transpose" and spec.configuration.get("order") in ("C", "F"):
             axes = [*range(ndim)]
             order = axes if spec.configuration["order"] == "C" else axes[::-1]

@@ -162,7 +162,7 @@ class V3(Dialect):
                 continue
             source = documents[key]
             if isinstance(source, bytes) and b"consolidated_metadata" not in source and b"\\u" not in source:
-                continue  # its name is not there in any spelling: nothing need be parsed
+                continue  # the text does not contain the member's name, so it need not be parsed
             members = load(documents, key, [], limit=CONSOLIDATED_LIMIT)
             inline = members.any("consolidated_metadata") if members else None
             if not isinstance(inline, Mapping) or inline.get("kind", "inline") != "inline":

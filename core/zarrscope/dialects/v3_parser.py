@@ -284,7 +284,10 @@ class DocumentParser:
             members = value if isinstance(value, Mapping) else {}
             whole = CodecSpec("extensions", must_understand=members.get("must_understand") is not False)
             self._report("member", whole, "/extensions", ignorable=True, advice=advice)
-            for name, inner in members.items():  # the object form that ZEP 9 weighed: told, so that a person sees them
+            for (
+                name,
+                inner,
+            ) in members.items():  # an object form that ZEP 9 considered: reported, so that a person sees it
                 if isinstance(inner, Mapping):
                     must = inner.get("must_understand") is not False
                     settings = {key: each for key, each in inner.items() if key != "must_understand"}

@@ -108,7 +108,7 @@ class PublicAddress:
         self._name = name
 
     def __set__(self, thing: object, address: str) -> None:
-        # Without __get__, reading the attribute costs what reading any other does.
+        # Without __get__, the attribute is read as quickly as a plain one.
         thing.__dict__[self._name] = public(address)
 
 

@@ -294,7 +294,7 @@ _numcodecs(
     n5="xz",
 )
 _numcodecs("numcodecs_streams", BYTES, "lz4", {"acceleration": integer(default=1)}, draft="lz4", needs="numcodecs")
-# numcodecs takes 4 where it is not said, zarr-python 3 the size of the elements
+# without it numcodecs assumes 4, zarr-python 3 the size of the elements
 _numcodecs("numcodecs_streams", BYTES, "shuffle", {"elementsize": integer(1, 1 << 20, default=4)}, "elementsize")
 _numcodecs("numcodecs_streams", BYTES, "base64", {})
 _numcodecs("numcodecs_streams", BYTES, "crc32", {"location": _PLACE})

@@ -186,7 +186,7 @@ def fixed_size(kind: str, count: int) -> DataType:
     """U, S or V of `count` characters, bytes, bytes."""
     size = count * (4 if kind == "U" else 1)
     name = {"U": "fixed_length_utf32", "S": "null_terminated_bytes", "V": "raw_bytes"}[kind]
-    # numpy reads "V0" and "S0" as "of no size yet"; such elements hold nothing, one byte of padding stands for them.
+    # numpy takes "V0" and "S0" for types without a size, so empty elements are held as one byte of padding.
     return DataType(name, np.dtype(f"{kind}{count}"), size, _canonical({"length_bytes": size}))
 
 

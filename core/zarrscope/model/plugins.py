@@ -76,7 +76,7 @@ def _loaded(group: str, name: str) -> tuple[Any, Unsupported | None]:
         )
     try:
         return points[0].load(), None
-    except Exception as error:  # a stranger's package may fail in any way
+    except Exception as error:  # a plugin may fail in any way
         return None, Unsupported(
             f"The package that adds {name!r} ({_maker(points[0])}) does not load: {type(error).__name__}: {error}",
             feature=feature,

@@ -138,7 +138,7 @@ def typestr(dtype: DataType, endian: str | None = None) -> JSON:
     if kind.fields:
         return _descr(kind)
     if dtype.name not in DATA_TYPES and plugin("data_types", dtype.name) is not None:
-        raise Unsupported(  # another package gives its values a meaning that numpy's name for them does not have
+        raise Unsupported(  # a plugin's type means more than the numpy type of its values
             f"Zarr v2 has no data type {dtype.name}",
             feature=f"data type {dtype.name}",
             advice="Write it as Zarr v3, or convert the values first.",

@@ -19,7 +19,7 @@ from zarrscope.nodes.group import Group
 from zarrscope.nodes.listing import nothing_at
 from zarrscope.nodes.stored_array import StoredArray
 
-# What only some callers need is imported by the methods that they call: opening and reading are quick without it.
+# Methods import what only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
     from zarrscope.stores.dry_run import Operation

@@ -99,7 +99,7 @@ def _repeat(
                 told = dict.fromkeys(
                     key for key in (within + each for each in copies) if key in gone[0] or key.startswith(gone[1])
                 )
-            # As stored now: another writer may have changed a document after us and taken this lock before us.
+            # Read the documents again: another writer may have changed one after us, and taken this lock before us.
             told |= {key: store.get(key) for key in changes if key.startswith(within)}
             changed = _changed(stored, within, holder, dialect, told)
             if changed == stored:

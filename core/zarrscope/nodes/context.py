@@ -36,7 +36,7 @@ from zarrscope.nodes.detect import (
 )
 from zarrscope.stores.store import Store
 
-# What only some callers need is imported by the methods that they call: opening and reading are quick without it.
+# Methods import what only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
     from zarrscope.nodes.document_cache import DocumentCache

@@ -27,7 +27,7 @@ from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
 from zarrscope.stores.store import Store
 
-# What only some callers need is imported by the methods that they call: opening and reading are quick without it.
+# Methods import what only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.dialects.extensions import Inherited
     from zarrscope.nodes.walk import Tree

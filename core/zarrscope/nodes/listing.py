@@ -1,11 +1,10 @@
 """Lists the children of a group with their kinds, streaming.
 
-They stream: the first come before all are listed. A listing reads no more than it takes to tell names and kinds: on a
-local disk one survey of the folder, elsewhere the documents that tell, side by side. What the documents say beyond that
-is parsed when somebody asks a Child for it. Who shows a part of a large group lists the names alone, which reads no
-document at all, and inspects those that are seen. Consolidated copies save the round trips where a store is far away; a
-store that cannot list has the children that OME-Zarr attributes or a web server's index name (declared.py). Request
-counts: reference.md A.14.
+The first children come before the last are listed. A listing reads only what tells names and kinds: on a local disk one
+pass over the folder, elsewhere one document per child, many at once. The rest of a document is parsed when a Child is
+asked for it. To show a part of a large group, list its names alone, which reads no document, and inspect the visible
+ones. Consolidated metadata saves the requests of a remote store. In a store that cannot list, the children are those
+named by OME-Zarr attributes or by a web server's index page (declared.py). Request counts: reference.md A.14.
 """
 
 from __future__ import annotations

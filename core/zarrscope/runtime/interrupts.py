@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.05
 PATIENCE_SECONDS = 3.0
 """An operation that has not stopped after so long is broken into by another Ctrl-C, wherever it is."""
 
-# What lies beneath the module `signal`, which turns numbers into enumerations: 0.4 µs a call instead of 4, no import.
+# The C module behind `signal`, without its enumerations: 0.4 µs a call instead of 4, and nothing to import.
 try:
     _plain: Any = import_module("_signal")
 except ImportError:
@@ -111,7 +111,7 @@ def end(operation: InterruptibleOperation) -> None:
     else:
         try:
             _set_handler(_INTERRUPT, _default)
-        finally:  # another interrupt may strike at once
+        finally:  # restore even if another interrupt comes
             _active = None
     if operation.signal:
         error = sys.exc_info()[1]

@@ -72,7 +72,7 @@ class Memo(Generic[T]):
 
     def get(self, key: Hashable) -> T | None:
         """The value put there last, unless it was forgotten meanwhile."""
-        return self._values.get(key)  # whole by itself
+        return self._values.get(key)  # a single atomic operation
 
     def put(self, key: Hashable, value: T) -> None:
         """Remembers it; what was put there first goes where there are more than `size`."""

@@ -73,7 +73,7 @@ class Pool:
                 threading.Thread(
                     target=self._work, name=f"zarrscope-{self.name}-{next(self._named)}", daemon=True
                 ).start()
-            except RuntimeError:  # a limit on threads, or the interpreter is going down
+            except RuntimeError:  # the limit on threads is reached, or the interpreter is shutting down
                 with self._wake:
                     self._threads -= 1
                     stranded = [] if self._threads else self._heap

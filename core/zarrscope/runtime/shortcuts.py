@@ -65,7 +65,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
                 return load()
             except NotUsable as error:
                 _reasons[name] = str(error)
-            except Exception as error:  # whatever a broken library does, the plain way is there
+            except Exception as error:  # whatever fails in a broken library, the plain way works
                 _reasons[name] = f"{type(error).__name__}: {error}"
             return None
 

@@ -334,7 +334,7 @@ class _JobTicket(Ticket):
     def cancel(self) -> None:
         if not self._finished:
             self._cancelled = True
-            self.run = None  # what the job holds goes now, though its place in the queue stays until reached
+            self.run = None  # frees the job's data now; its entry stays in the queue until its turn
             self._owner.release(self)
 
 

@@ -268,7 +268,7 @@ def _local(path: str) -> Address:
         path = os.path.dirname(path)
     inner: list[str] = []
     place = path
-    # Only an archive on the way, which is a file, ends the search early; a missing tail is no reason to stop.
+    # The search ends early only at a file (an archive); missing names at the end do not stop it.
     while not os.path.exists(place) and (above := os.path.dirname(place)) != place:
         inner.insert(0, os.path.basename(place))
         place = above

@@ -180,7 +180,7 @@ class Backend:
             try:
                 self._set(key, bytes(value), ABSENT if found is None else found[1])
                 return
-            except Conflict:  # somebody wrote between our reading and writing: patch what is there now
+            except Conflict:  # another writer came between: patch the new value
                 continue
 
     def _erase(self, key: str) -> None:

@@ -1,8 +1,8 @@
 """What the engine does with many values of a store, by the shortest way its backend has (`store.bulk`).
 
-Every store has all of these: what a backend lacks is derived from reading, listing and setting. They are apart from the
-operations of `Store` because a caller of them must know more: `put` returns no version and lasts from `flush` on, and
-what a reader gives may lie in memory that is used again.
+Every store has all of these: what a backend lacks is derived from reading, listing and setting. They are separate from
+the operations of `Store` because their callers must know more: `put` returns no version and is durable only after
+`flush`, and bytes from a reader may lie in memory that is reused.
 """
 
 from __future__ import annotations

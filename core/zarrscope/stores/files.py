@@ -1,7 +1,8 @@
 """What only stores of files can do (`store.files`): folders, links, moves of whole folders, other spellings of names.
 
-Every store has it: one without files answers as a file system without links, folders and leftovers would, and says
-that it cannot move a prefix. A wrapper answers for what it wraps; so nobody asks what class a store is.
+Every store has it: a store without files answers like a file system without links, folders and leftovers, and says that
+it cannot move a prefix. A wrapper passes on the answers of the store it wraps, so no caller needs to check a store's
+class.
 """
 
 from __future__ import annotations

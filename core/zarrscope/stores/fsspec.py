@@ -56,7 +56,7 @@ class FsspecStore(RemoteStore):
             with self._naming(""):
                 files, root = fsspec.core.url_to_fs(
                     place,
-                    # paramiko takes every option for one of its own
+                    # paramiko takes every option for its own
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
                     **{**self._bounded(scheme), **asked},
                 )
@@ -122,7 +122,7 @@ class FsspecStore(RemoteStore):
         path = self._path(key)
         if part is None and limit is None and not self.url.startswith("s3"):
             return bytes(await cat(path))
-        # Of S3's objects s3fs would ask for the size first, and that answer does not say why something is denied.
+        # For S3, s3fs would first ask for the size, and that response does not say why access is denied.
         asked = part if part is not None else ByteRange(0, None if limit is None else limit + 1)
         value: bytes | None = None
         if asked.length != 0 and (asked.start is not None or not self._asks_sizes):

@@ -176,14 +176,14 @@ class HTTPStore(RemoteStore):
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         async def read(response: Any, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, int] | None:
-            if response.status == 416:  # it does not say the last bytes of a value
+            if response.status == 416:  # the server does not support ranges from the end
                 return b"", -1
             size = await _size(response, key, part, limit)
             body = await self._value(response, key, part, limit)
             return None if body is None else (body, size)
 
         found = self._wait(self._once_more(key, ByteRange.last(length), length, read))
-        # Of a server that cannot say the part, all of the value came instead.
+        # A server without ranges sent the whole value.
         if isinstance(found, tuple) and found[1] >= 0:
             return found
         return None if found is None else super().read_end(key, length)
@@ -248,7 +248,7 @@ class HTTPStore(RemoteStore):
         headers = {} if part is None else {"Range": _range(part)}
         url = URL(self._url(key), encoded=True)
         async with nullcontext() if beside else connections.host(self._host):
-            # The head of the answer has to come within this, however slowly its bytes do.
+            # The whole response head must arrive within this time.
             async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
                 # aiohttp follows redirects to http and https only, and no more than these.
                 response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)

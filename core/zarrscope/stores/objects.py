@@ -63,7 +63,7 @@ def path_text(path: os.PathLike[str]) -> str:
     text = os.fspath(path)
     head = text.replace("\\", "/").partition("/")[0]
     if head.endswith(":") and head[:-1].lower() in known_schemes() and not os.path.lexists(head):
-        return text  # Path("s3://bucket") has lost a slash; address_text.py says so
+        return text  # Path("s3://bucket") lost a slash; address_text.py raises that
     return file_url(os.path.abspath(text)) if set(text) & _NAMED else text
 
 

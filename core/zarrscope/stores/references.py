@@ -174,8 +174,8 @@ class _Here:
 def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
     """The references in a folder of parquet files, each file read when one of its keys is asked for."""
     import fsspec
-    import pandas  # noqa: F401 -- what reads them; fsspec imports it too late to say so at once
-    import pyarrow  # noqa: F401 -- the same
+    import pandas  # noqa: F401 -- fails here if it is missing; fsspec imports it later
+    import pyarrow  # noqa: F401 -- as pandas
     from fsspec.implementations.reference import LazyReferenceMapper
 
     files, root = fsspec.core.url_to_fs(folder, **options)

@@ -1,4 +1,4 @@
-"""The folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It asks nobody.
+"""The folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It makes no requests.
 
 Index pages of Apache, nginx, lighttpd, IIS, Caddy and Python's http.server are HTML whose links lead one level down,
 with a slash at the end of folders. nginx (autoindex_format json) and Caddy also say it in JSON. Buckets answer at their

@@ -96,7 +96,7 @@ def adapter() -> Any:
 
         supports_writes = True
         supports_deletes = True
-        supports_listing = True  # where it does not hold, an instance says so
+        supports_listing = True  # an instance overrides it where it does not hold
 
         def __init__(self, store: Store, *, read_only: bool = False) -> None:
             super().__init__(read_only=read_only or not store.writable)

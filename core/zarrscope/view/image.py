@@ -381,7 +381,7 @@ def _looks_rgb(array: Array) -> bool:
 def _open_levels(
     hierarchy: HierarchyLike, stated: Multiscale, path: str
 ) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-    # All levels, and what else a viewer asks for, in one round trip: the picture waits for it.
+    # Fetch the documents of all levels and labels at once, because the first picture waits for them.
     hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
     warnings: list[str] = []
     opened: list[tuple[ome.Dataset, Array]] = []

@@ -108,7 +108,7 @@ class LazyView(Computing):
             else:
                 axes[axis] = chosen
                 layout += [] if isinstance(chosen, int) else [axis]
-                if _is_list(item) and _apart(items):  # numpy's rule: then its axis comes first
+                if _is_list(item) and _apart(items):  # by numpy's rule the list's axis then comes first
                     layout = [layout.pop(), *layout]
         return self._like(tuple(axes), self._shown, tuple(layout))
 

@@ -35,7 +35,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise NotImplementedError  # the view defines it
 
-    __hash__ = object.__hash__  # `==` compares elements
+    __hash__ = object.__hash__  # needed because `==` compares elements
 
     def lazy(self) -> Any:
         """As a dask array, whose blocks are whole chunks; as a numpy array, read now, where there is no dask."""
@@ -52,7 +52,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
         return da.from_array(
             _Reading(self),
             chunks=_blocks([self.edges(axis) for axis in range(self.ndim)], self.dtype.itemsize),
-            name=False,  # dask would pickle it to find a name for it
+            name=False,  # else dask pickles the view to compute a name
             fancy=False,
             meta=np.empty((0,) * self.ndim, self.dtype),
         )

@@ -5,8 +5,8 @@ selection and blocks. Both share one bounded cache and one table of what is unde
 a chunk is read once. Promises:
 
 * two tickets for one chunk → one read; a chunk that only cancelled tickets wanted and that was not begun never touches
-  the store; a fetch under way is really cancelled when nobody wants it any more; what was fetched by then is not
-  decoded, but a decode under way ends in the cache: at most one per decode thread is in vain;
+  the store; a running fetch is really cancelled when no ticket wants it any more, and its bytes are not decoded; a
+  running decode finishes and its result is cached: at most one per decode thread is wasted;
 * VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
   nothing NEARBY begins between a VISIBLE request and the moment when its owner has all of it;
 * both rules of runtime/threads.py: callbacks run on the owner's thread only, and a thread that blocks in `read` does

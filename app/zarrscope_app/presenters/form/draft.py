@@ -312,7 +312,7 @@ def spelled(value: Any, text: str, kind: FieldKind, wrong: bool = False) -> str 
         if not value:
             return {"text": '""', "number": "0", "bool": "false", "null": "null", "list": "[]", "object": "{}"}[kind]
         inner = value[0] if isinstance(value, list) and len(value) == 1 else None
-        # The way back from a list that was made of one value.
+        # Turns a list of one value back into that value.
         return json.dumps(inner, ensure_ascii=False) if inner is not None and kind_of(inner) == kind else None
     own = "text" if wrong else kind_of(value)
     if own == "null":

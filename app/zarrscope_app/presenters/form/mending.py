@@ -109,7 +109,7 @@ def channel_change(text: str) -> Asked:
     )
 
     def change(subject: Subject) -> Sequence[Edit]:
-        multiscale(subject.attributes)  # only an image has channels
+        multiscale(subject.attributes)  # raises if this is no image, which alone has channels
         around = subject.around
         return set_channel(subject.attributes, int(which), told, around.channels or None, around.limits)
 

@@ -129,7 +129,7 @@ class OverviewPresenter:
         self._columns = tuple(strings.clean(n, 8) for n in collection.columns) if named else ("",) * columns
         self._kind = collection.kind
         self.title = words.COLLECTIONS[collection.kind]
-        # A well is called by its row and its column.
+        # A well is named by its row and column.
         called = "/".join(collection.path.split("/")[-2:]) if collection.kind == "well" else collection.name
         self._heading = words.collection_title(
             collection.kind, strings.clean(called, 60), len(self._places), len(listed)

@@ -236,7 +236,7 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
         if isinstance(channel.get("visible"), bool):
             picture.set_visible(i, channel["visible"])
         if isinstance(channel.get("part"), str):
-            picture.set_part(channel["part"])  # first: other parts have other limits
+            picture.set_part(channel["part"])  # set first, because each part has its own limits
         limits, gamma = _numbers([channel.get("lo"), channel.get("hi")], 2), _numbers([channel.get("gamma")], 1)
         if limits is not None:
             picture.set_levels(i, *limits)

@@ -70,7 +70,7 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
     at, finest = image.levels[level], image.levels[0]
 
     def offset(axis: int) -> float:
-        # Files that give no translation for coarser levels mean, nearly all, that the edges of the image coincide.
+        # Most files without a translation for coarser levels mean that the edges of all levels coincide.
         if level == 0 or at.translation[axis] == finest.translation[axis] or not finest.scale[axis]:
             return 0.0
         shift = (at.translation[axis] - finest.translation[axis]) / finest.scale[axis]
@@ -146,7 +146,7 @@ class Tiling:
     def _in_sight(self, axis: int, low: int, high: int) -> tuple[int, int]:
         """Pixels low … high of an axis and the rest of their chunks: less is not read anyway."""
         array = self.sheet.array
-        if low >= high or array.chunks[axis] % self.step:  # then every tile begins with a pixel that is drawn
+        if low >= high or array.chunks[axis] % self.step:  # so that every tile begins with a pixel that is drawn
             return 0, int(array.shape[axis])
         edges = array.edges(axis)
         first, _ = edges.span(edges.chunk_of(low))

@@ -5,8 +5,7 @@ that both need are not asked for twice. A tile whose indices changed, or of whic
 old picture until the new one is there.
 
 Other display settings for the same data are drawn coarsely first, all tiles in one go, and sharply once no newer ones
-come meanwhile: while contrast is dragged, each step costs a sixteenth of the picture or less, and none is drawn to be
-thrown away.
+come meanwhile: while contrast is dragged, each step draws a sixteenth of the pixels or fewer, and no drawing is wasted.
 """
 
 from __future__ import annotations
@@ -333,7 +332,7 @@ class TileManager:
                 tile.pieces.pop(key, None)
             if found:
                 self._measured(found)
-            # A picture with limits of its own would stand out among its neighbours.
+            # A tile with limits of its own would differ visibly from its neighbours.
             if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
                 tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (

@@ -1,9 +1,9 @@
 """A file replaced only if it is still the one that was compared, against programs that know nothing of our locks.
 
 Between a comparison and a rename anybody may store something else, which the rename would destroy. Where the system can
-(Linux, `renameat2`), the new file and the old change places instead, at once. Then we look at what came out: what is
-expected, with nobody writing into it, goes; anything else changes places again, so that it is where its writer put it.
-While that lasts, a few microseconds, readers find the new value.
+(Linux, `renameat2`), the new file and the old change places instead, at once. Then the file that came out is examined:
+the expected one, with no writer, is deleted; any other is exchanged back to where its writer put it. During these
+microseconds readers find the new value.
 
 What remains is a writer who opened the file before and writes after we looked, where the system does not tell of open
 files (another user's file, a network drive). Elsewhere than on Linux the file is looked at once more, by its number,

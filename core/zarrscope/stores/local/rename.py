@@ -44,7 +44,7 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
         os.makedirs(above, exist_ok=True)
         if sys.platform == "win32":
             with suppress(OSError):
-                os.rmdir(to)  # an empty folder, which POSIX renames over
+                os.rmdir(to)  # removes an empty folder, over which only POSIX renames
         patiently(lambda: os.rename(folder, to), lambda: not os.path.lexists(to))
     except OSError as error:
         place: dict[str, Any] = {"store": store, "key": prefix}

@@ -49,7 +49,7 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
         except ZarrscopeError:
             raise
         except FileNotFoundError as error:
-            # An erase in another thread or process pruned the folder that we had just made.
+            # Another thread or process erased a value and removed the folder that we had just made.
             if attempt == 19:
                 raise store._failure(error, key, "written") from error
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -161,7 +161,7 @@ def _replace(
 
 def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
     """Gives the new file the name that the old one has, if there is one, and what else that had."""
-    # Writers who expect nothing may share the folder: only those who compare first must be alone.
+    # Writers without `expect` may share the lock; those that compare first need it alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
         for _ in range(ATTEMPTS):
             if is_link(path):  # a link out of the folder; `_target` followed all others
@@ -239,7 +239,7 @@ def _create(store: Folder, unfinished: str, path: str, key: str) -> None:
     except FileExistsError:
         store._expect(key, ABSENT, (store._get(key, ByteRange(0, MOST_TOLD)) or b"", Version("theirs")))
         raise
-    except OSError:  # the file system has no links, and so no file without a name that could be given one
+    except OSError:  # without hard links a nameless file cannot get a name
         rename_over(unfinished, path)
     else:
         os.unlink(unfinished)

@@ -121,7 +121,7 @@ class GivenRanges(Ranges):
         return file
 
     def read_at(self, offset: int, length: int) -> bytes:
-        with self._lock:  # as its own readers take it: they share one position
+        with self._lock:  # ZipFile's own readers take this lock, because they share one file position
             file = self._file()
             file.seek(offset)
             return bytes(file.read(length))
