@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pytest_textual_snapshot import SVGImageExtension
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]  # it has no types
 from textual.pilot import Pilot
 
 from contracts.journeys import SECONDS, Shelf, labelled_image, tree_of_all_kinds

@@ -155,7 +155,7 @@ class DaskExecutor:
                 found: dict[str, Any] = await asyncio.wait_for(asked, ANSWER_SECONDS)
             except TimeoutError:
                 return TimeoutError()
-            except Exception as error:  # the future was cancelled meanwhile
+            except Exception as error:  # the future ended meanwhile
                 return error
             return found.get(worker)
 

@@ -1,9 +1,9 @@
-"""Memory of an application's own process (process.py): used again for large results, and given back to the system.
+"""Memory in an application's own process (process.py): reused for large results, and given back to the system.
 
-Memory that the system gives for the first time is cleared by it, page after page, which for 64 MiB takes as long as
-decoding a third of them (2026-11-21, tests/bench/run.py "full"). So large results lie in mappings that are used again
-once nobody holds the result or a view of it. Those that wait are marked as free: the system takes them when it needs
-memory, as if they had been given back.
+The system clears each page of new memory, which for a result of 64 MiB takes a third of the time of decoding it
+(2026-11-21, tests/bench/run.py "full"). So large results lie in mappings that are reused once nobody holds the result
+or a view of it. Unused mappings are marked as free: the system takes them when it needs memory, as if they had been
+given back.
 """
 
 from __future__ import annotations
