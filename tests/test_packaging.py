@@ -33,9 +33,19 @@ esac
 UV = """#!/usr/bin/env bash
 echo "uv $*" >>"$ROOT/calls"
 case $UV_DOES in
-    install) exit 0 ;;
+    install)
+        [ -z "${VIRTUAL_ENV:-}" ] || cp "$(dirname "$FAKE")/zarrscope" "$VIRTUAL_ENV/bin/zarrscope"
+        exit 0
+        ;;
     fail) exit 1 ;;
     interrupted) kill -INT "$PPID"; exit 130 ;; # as Ctrl-C does, which the terminal sends to all of them
+esac
+"""
+ZARRSCOPE = """#!/usr/bin/env bash
+case $1 in
+    demo) echo "$ROOT/organoids.ome.zarr" ;;
+    --version) echo "zarrscope 0" ;;
+    render) echo "zarrscope $*" >>"$ROOT/calls" ;;
 esac
 """
 MAKE = """
@@ -56,14 +66,25 @@ class Checkout:
         self.link = root / ".venv"
         (root / "packaging").mkdir()
         (root / "packaging/constraints.txt").write_text("uv==1.0\n")
-        for name, text in (("python", PYTHON), ("uv", UV)):
+        for name, text in (("python", PYTHON), ("uv", UV), ("zarrscope", ZARRSCOPE)):
             (fakes / name).write_text(text)
             (fakes / name).chmod(0o755)
 
     def make(self, stamp: str, uv: str, override: str = "", pip: int = 1) -> subprocess.CompletedProcess[str]:
         code = MAKE.replace("{override}", override)
+        return self.run(["bash", "-c", code, "bash", str(self.root), str(machine.ROOT), stamp], uv, pip)
+
+    def demo(self, uv: str) -> subprocess.CompletedProcess[str]:
+        """packaging/demo as it is, with the interpreter that is played."""
+        for name in ("demo", "environment.sh", "system-packages.txt"):
+            shutil.copy(machine.ROOT / "packaging" / name, self.root / "packaging")
+        with (self.root / "packaging/environment.sh").open("a") as file:
+            file.write('find_python() { echo "$FAKE"; }\n')
+        return self.run(["bash", str(self.root / "packaging/demo"), "--png"], uv)
+
+    def run(self, command: list[str], uv: str, pip: int = 1) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["bash", "-c", code, "bash", str(self.root), str(machine.ROOT), stamp],
+            command,
             capture_output=True,
             text=True,
             timeout=60,
@@ -164,3 +185,34 @@ def test_a_checkout_that_cannot_be_written_to_is_said(checkout: Checkout) -> Non
     assert "cannot be written to" in done.stderr
     assert str(checkout.root) in done.stderr
     assert checkout.environments == []
+
+
+def test_the_demo_works_offline_after_the_first_time(checkout: Checkout) -> None:
+    (checkout.root / "pyproject.toml").write_text("[project]\n")
+    nothing = checkout.demo("fail")
+    assert nothing.returncode == 1
+    assert "No environment could be made" in nothing.stderr
+    first = checkout.demo("install")
+    assert first.returncode == 0, first.stderr
+    assert f"Picture: {checkout.root}/organoids.png" in first.stdout
+    (checkout.root / "calls").unlink()
+    again = checkout.demo("fail")
+    assert again.returncode == 0, again.stderr
+    calls = (checkout.root / "calls").read_text().splitlines()
+    assert [line.split()[:2] for line in calls] == [["zarrscope", "render"]]  # neither pip nor uv
+
+
+def test_the_demo_goes_on_where_a_changed_pyproject_cannot_be_installed(checkout: Checkout) -> None:
+    (checkout.root / "pyproject.toml").write_text("[project]\n")
+    assert checkout.demo("install").returncode == 0
+    made = os.readlink(checkout.link)
+    (checkout.root / "pyproject.toml").write_text("[project] # changed\n")
+    done = checkout.demo("fail")
+    assert done.returncode == 0, done.stderr
+    assert "Going on with the environment of before" in done.stderr
+    assert "Picture: " in done.stdout
+    assert (checkout.environments, os.readlink(checkout.link)) == ([made], made)
+    stopped = checkout.demo("interrupted")
+    assert stopped.returncode == 130
+    assert "Picture: " not in stopped.stdout
+    assert (checkout.environments, os.readlink(checkout.link)) == ([made], made)

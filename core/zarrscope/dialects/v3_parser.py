@@ -284,10 +284,8 @@ class DocumentParser:
             members = value if isinstance(value, Mapping) else {}
             whole = CodecSpec("extensions", must_understand=members.get("must_understand") is not False)
             self._report("member", whole, "/extensions", ignorable=True, advice=advice)
-            for (
-                name,
-                inner,
-            ) in members.items():  # an object form that ZEP 9 considered: reported, so that a person sees it
+            # An object form that ZEP 9 considered. It is reported, so that a person sees it.
+            for name, inner in members.items():
                 if isinstance(inner, Mapping):
                     must = inner.get("must_understand") is not False
                     settings = {key: each for key, each in inner.items() if key != "must_understand"}
