@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from zarrscope.nodes import trash
 from zarrscope_app.cli import run
 from zarrscope_app.cli.json_fields import FIELDS
 from zarrscope_resources import demo
@@ -47,7 +48,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     def zs(*words: Any) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             run([*map(str, words), "--json"])
-        verb = " ".join(words[:2]) if words[0] == "attrs" else words[0]
+        verb = " ".join(words[:2]) if words[0] in ("attrs", "trash") else words[0]
         seen[verb] |= {field.removeprefix("/") for field in _fields(json.loads(printed.getvalue()))}
 
     volume = demo.make(folder / "cells.zarr", "small")
@@ -70,6 +71,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     zs("convert", folder / "odd.zarr", folder / "odd2.zarr", "--to", "v2", "--dry-run")
     zs("convert", volume, folder / "coarse.zarr", "--to", "v3", "--pyramid", "--levels", "2", "--dry-run")
     zs("convert", volume, "--in-place", "--pyramid", "--dry-run")
+    zs("add-labels", volume, "cells", "--dry-run")
+    zs("add-labels", volume, "cells")
     zs("create", folder / "new.zarr", "g")
     zs("create", folder / "new.zarr", "g/a", "--shape", "4,4", "--dtype", "uint8", "--chunks", "2,2")
     zarrscope.open(str(folder / "new.zarr"), "r+")["/g/a"][:] = 1
@@ -84,6 +87,16 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     zs("consolidate", folder / "new.zarr")
     zs("remove", folder / "new.zarr", "moved/a", "--dry-run")
     zs("remove", folder / "new.zarr", "moved/a", "--yes")
+    for node in ("h1", "h2"):
+        zs("create", folder / "new.zarr", node)
+    for node, options in (("h1", ["--dry-run"]), ("h1", []), ("h2", [])):
+        zs("remove", folder / "new.zarr", node, "--to-trash", *options)
+    zs("trash", "list", folder / "new.zarr")
+    thrown = [each.id for each in trash.entries(zarrscope.open(str(folder / "new.zarr")))]
+    zs("trash", "restore", folder / "new.zarr", thrown[0], "--dry-run")
+    zs("trash", "restore", folder / "new.zarr", thrown[0])
+    zs("trash", "empty", folder / "new.zarr", "--dry-run")
+    zs("trash", "empty", folder / "new.zarr", "--yes")
     zs("read", folder / "odd.zarr", "named")
     with zipfile.ZipFile(folder / "x.zip", "w") as archive:
         archive.writestr("zarr.json", "{}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import zarrscope
 from contracts.journeys import Shelf
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.commands import NODE_COMMANDS
+from zarrscope_app.presenters.differences import COMPARED
 from zarrscope_app.presenters.problems import UNLOOKED
 from zarrscope_app.presenters.session.actions import perform
 
@@ -85,3 +88,74 @@ def test_a_check_is_stopped_and_goes_on(shelf: Shelf, workspace: Workspace, mail
     assert not [key for key in shelf.read if key.startswith("a/c")], "what was checked before is not read again"
     problems.clear()
     assert problems.sentence == UNLOOKED
+
+
+# ---------------------------------------------------------------------------------------------- another place
+def compared(session: Session, mailbox: Mailbox, other: Path, *, values: bool = False) -> None:
+    session.problems.compare(str(other), values=values)
+    assert session.problems.comparing
+    mailbox.run_until(lambda: not session.problems.comparing)
+
+
+def test_another_place_is_compared_and_it_is_said_what_was(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    for name in ("one", "two"):
+        h = zarrscope.open(tmp_path / name, "w-")
+        h.create_group("/g", {"stain": "DAPI"})
+        h.create_array("/g/a", shape=(8, 8), dtype="u2", chunks=(4, 4))[...] = 1
+    session = workspace.open(str(tmp_path / "one"))
+    mailbox.run_until(settled(session))
+    compared(session, mailbox, tmp_path / "two")
+    assert session.problems.items == ()
+    assert "No difference: / and all beneath compared with" in session.problems.sentence
+    assert "not the values" in session.problems.sentence
+    h = zarrscope.open(tmp_path / "two", "r+")
+    h["/g/a"][0, 0] = 9
+    h["/g"].attrs["stain"] = "GFP"
+    compared(session, mailbox, tmp_path / "two", values=True)
+    found = session.problems.items
+    assert [(each.path, each.severity) for each in found] == [("/g", COMPARED), ("/g/a", COMPARED)]
+    assert found[0].headline.endswith('"DAPI" → "GFP"')
+    assert "values at [0, 0]: 1 → 9 (1 value differs)" in found[1].headline
+    assert session.problems.sentence.startswith(UNLOOKED)
+    assert "2 differences" in session.problems.sentence
+    assert session.problems.title == "Problems", "a difference is no problem"
+    session.select("/g/a")
+    mailbox.run_until(settled(session))
+    compared(session, mailbox, tmp_path / "two" / "g" / "a", values=True)
+    assert [each.path for each in session.problems.items] == ["/g/a"]
+    compared(session, mailbox, tmp_path / "nowhere")
+    assert session.problems.count == 1
+
+
+def test_a_comparison_is_stopped_where_somebody_says_so(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    h = zarrscope.open(tmp_path / "one", "w-")
+    h.create_group("/g")
+    session = workspace.open(str(tmp_path / "one"))
+    mailbox.run_until(settled(session))
+    session.problems.compare(str(tmp_path / "one"))
+    session.problems.stop_comparing()
+    assert not session.problems.comparing
+    assert "Stopped: the rest was not compared" in session.problems.sentence
+
+
+def test_a_stale_copy_names_the_command_that_mends_it(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    h = zarrscope.open(tmp_path / "one", "w-")
+    h.create_group("/g", {"n": 1})
+    h.consolidate()
+    document = tmp_path / "one" / "g" / "zarr.json"
+    document.write_text(document.read_text().replace('"n": 1', '"n": 2'))
+    session = workspace.open(str(tmp_path / "one"), writable=True)
+    mailbox.run_until(settled(session))
+    session.problems.check()
+    mailbox.run_until(lambda: not session.problems.checking)
+    assert {each.mend for each in session.problems.items} == {"consolidate"}
+    session.nodes.begin(NODE_COMMANDS["consolidate"], "/")
+    mailbox.run_until(lambda: session.nodes.state.ready)
+    session.nodes.carry_out()
+    mailbox.run_until(lambda: bool(session.jobs.items) and not session.jobs.running)
+    mailbox.run_until(settled(session))
+    session.problems.check()
+    mailbox.run_until(lambda: not session.problems.checking)
+    assert not session.problems.items

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QLineEdit
 
 import zarrscope
@@ -15,6 +15,7 @@ from contracts.operations import contents, example, is_whole
 from qt_robot import QTest, QtRobot
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters.commands import NODE_COMMANDS
+from zarrscope_app.qt.node_form import NodeDialog
 
 
 @pytest.fixture
@@ -35,6 +36,13 @@ def robot(qtbot: Any, place: Path) -> Iterator[QtRobot]:
 def on(robot: QtRobot, path: str) -> None:
     robot.select(path)
     robot.wait(lambda: robot.session.state.path == path and not robot.session.state.selecting, path)
+
+
+def type_in(dialog: NodeDialog, id: str, text: str) -> None:
+    field = dialog.rows[id].editor
+    assert isinstance(field, QLineEdit)
+    field.selectAll()
+    QTest.keyClicks(field, text)
 
 
 def test_f2_renames_in_the_tree(robot: QtRobot, place: Path) -> None:
@@ -61,8 +69,9 @@ def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place:
     dialog = robot.window.nodes.dialog
     assert dialog is not None
     robot.wait(lambda: dialog.act.isEnabled(), "the plan")
-    assert "g/zarr.json" in dialog.plan.toPlainText()
-    assert not dialog.place.isVisible()
+    assert "g/ →" in dialog.plan.toPlainText()
+    assert "to" not in dialog.rows
+    assert "Can be undone" in dialog.mark.text()
     assert not dialog.act.isDefault(), "Return takes nothing away"
     dialog.reject()
     assert contents(LocalStore(place)) == before
@@ -73,6 +82,48 @@ def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place:
     QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
     robot.wait(lambda: "g" not in robot.rows(), "the tree anew")
     assert "/g" not in zarrscope.open(place)
+    undo = robot.window.jobs_bar.undo
+    robot.wait(lambda: undo.isVisible() and "deleting g" in undo.text(), "a way back")
+    QTest.mouseClick(undo, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: robot.session.state.path == "/g" and "g" in robot.rows(), "what was deleted")
+    assert contents(LocalStore(place)) == before
+
+
+def test_for_good_is_said_before(robot: QtRobot, place: Path) -> None:
+    on(robot, "/g")
+    robot.window.run("remove-node")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    QTest.mouseClick(dialog.rows["trash"].editor, Qt.MouseButton.LeftButton, pos=QPoint(8, 8))
+    robot.wait(lambda: "cannot be undone" in dialog.mark.text(), "the warning")
+    robot.wait(lambda: "g/zarr.json" in dialog.plan.toPlainText() or "erase" in dialog.plan.toPlainText(), "the plan")
+    assert dialog.mark.font().bold()
+    dialog.reject()
+
+
+def test_an_array_is_made_by_a_form(robot: QtRobot, place: Path) -> None:
+    on(robot, "/g")
+    robot.window.run("create-array")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    assert not dialog.act.isEnabled()
+    type_in(dialog, "to", "/g/new")
+    type_in(dialog, "shape", "64, 512, 512")
+    robot.wait(lambda: "32.0 MiB" in dialog.rows["shape"].hint.text(), "the bytes")
+    type_in(dialog, "chunks", "16,256,256")
+    robot.wait(lambda: "16 chunks of 2.0 MiB" in dialog.rows["chunks"].hint.text(), "16 chunks of 2.0 MiB")
+    type_in(dialog, "shards", "16,256,300")
+    robot.wait(lambda: "do not divide" in dialog.rows["shards"].hint.text(), "do not divide")
+    type_in(dialog, "shards", "64,512,512")
+    robot.wait(lambda: "1 file" in dialog.rows["shards"].hint.text(), "1 file")
+    robot.wait(lambda: dialog.act.isEnabled(), "the plan")
+    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: robot.session.state.path == "/g/new", "the array")
+    made = zarrscope.open(place)["/g/new"]
+    assert (made.shape, made.chunks, made.shards) == ((64, 512, 512), (16, 256, 256), (64, 512, 512))
+    robot.window.run("undo-node")
+    robot.wait(lambda: robot.session.state.path == "/g", "the group")
+    assert "/g/new" not in zarrscope.open(place)
 
 
 def test_a_place_is_typed_and_the_plan_follows(robot: QtRobot, place: Path) -> None:
@@ -81,8 +132,7 @@ def test_a_place_is_typed_and_the_plan_follows(robot: QtRobot, place: Path) -> N
     dialog = robot.window.nodes.dialog
     assert dialog is not None
     assert not dialog.act.isEnabled()
-    dialog.place.selectAll()
-    QTest.keyClicks(dialog.place, "/g/in/here")
+    type_in(dialog, "to", "/g/in/here")
     robot.wait(lambda: "other/ → g/in/here/" in dialog.plan.toPlainText(), "the plan")
     robot.wait(lambda: dialog.act.isEnabled(), "the button")
     QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
@@ -93,12 +143,15 @@ def test_a_place_is_typed_and_the_plan_follows(robot: QtRobot, place: Path) -> N
 def test_nothing_is_offered_where_nothing_may_be_changed(robot: QtRobot) -> None:
     actions = robot.window.menus.actions
     on(robot, "/other")
-    assert all(actions[id].isEnabled() for id in NODE_COMMANDS)
+    of_images = {"add-labels", "build-levels"}
+    assert all(actions[id].isEnabled() for id in NODE_COMMANDS if id not in of_images)
+    assert not any(actions[id].isEnabled() for id in of_images)
     on(robot, "/")
-    assert not any(actions[id].isEnabled() for id in NODE_COMMANDS)
+    at_root = {"create-group", "create-array", "restore-node", "empty-trash", "convert-node", "consolidate"}
+    assert {id for id in NODE_COMMANDS if actions[id].isEnabled()} == at_root
     on(robot, "/other")
     robot.session.set_writable(False)
     robot.wait(lambda: not robot.session.state.writable and not actions["remove-node"].isEnabled(), "read-only")
-    assert not any(actions[id].isEnabled() for id in NODE_COMMANDS)
+    assert {id for id in NODE_COMMANDS if actions[id].isEnabled()} == {"convert-node"}
     robot.window.run("rename-node")
     assert not robot.window.tree.view.findChildren(QLineEdit)

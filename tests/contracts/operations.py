@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,21 @@ import numpy as np
 import pytest
 
 import zarrscope
+from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS
-from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import (
+    BadMetadata,
+    Conflict,
+    NotFound,
+    ReadOnly,
+    Refused,
+    Unreadable,
+    Unsupported,
+    ZarrscopeError,
+)
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
+from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.dry_run import Operation, Rehearsal, ordered
@@ -683,3 +695,100 @@ def test_a_rehearsal_tells_what_then_happens_and_does_nothing(name: str, act: st
     for each in log:
         if each.act in ("set", "copy"):
             assert each.size is not None
+
+
+# ---------------------------------------------------------------------------------------------- trash
+@every
+def test_what_went_to_the_trash_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x.zarr", sync=False)
+    hierarchy = example(name, store)
+    before = contents(store)
+    log: list[Operation] = []
+    trash.put(hierarchy.rehearse(log), "/g")
+    assert contents(store) == before, "a rehearsal changes nothing"
+    assert any(each.act == "move_prefix" for each in log)
+    thrown = trash.put(hierarchy, "/g")
+    assert "/g" not in zarrscope.open(store)
+    assert not [key for key in store.list() if "g/" in key]
+    assert is_whole(zarrscope.open(store), "/other", "/other")
+    assert [(each.id, each.path, each.kind) for each in trash.entries(hierarchy)] == [(thrown.id, "/g", "group")]
+    assert trash.restore(hierarchy, thrown.id).path == "/g"
+    assert contents(store) == before
+    assert not trash.entries(hierarchy)
+    assert [each.name for each in tmp_path.iterdir()] == ["x.zarr"], "an empty trash is no folder"
+
+
+@every
+def test_the_trash_gives_back_to_another_path_and_over_nothing(name: str, tmp_path: Path) -> None:
+    hierarchy = example(name, LocalStore(tmp_path / "x.zarr", sync=False))
+    thrown = trash.put(hierarchy, "/g")
+    hierarchy.create_group("/g", {"new": True})
+    with pytest.raises(Conflict):
+        trash.restore(hierarchy, thrown.id)
+    assert hierarchy["/g"].attributes == {"new": True}
+    assert trash.restore(hierarchy, thrown.id, "/back/g").path == "/back/g"
+    assert is_whole(zarrscope.open(hierarchy.url), "/back/g")
+    with pytest.raises(NotFound):
+        trash.restore(hierarchy, thrown.id)
+    with pytest.raises(Refused):
+        trash.put(hierarchy, "/")
+
+
+@every
+def test_emptying_the_trash_takes_what_is_old_enough(name: str, tmp_path: Path) -> None:
+    hierarchy = example(name, LocalStore(tmp_path / "x.zarr", sync=False))
+    thrown = [trash.put(hierarchy, path) for path in ("/g/a", "/other")]
+    assert not trash.empty(hierarchy, older_than=timedelta(days=1))
+    assert [each.id for each in trash.empty(hierarchy, [thrown[0].id])] == [thrown[0].id]
+    assert [each.path for each in trash.entries(hierarchy)] == ["/other"]
+    with pytest.raises(ReadOnly):
+        trash.empty(zarrscope.open(hierarchy.url))
+    assert [each.id for each in trash.empty(hierarchy)] == [thrown[1].id]
+    assert [each.name for each in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def test_where_nothing_can_be_renamed_there_is_no_trash(tmp_path: Path) -> None:
+    hierarchy = example("v3")
+    before = contents(hierarchy.store)
+    assert not trash.available(hierarchy)
+    with pytest.raises(Unsupported):
+        trash.put(hierarchy, "/g")
+    assert contents(hierarchy.store) == before
+
+    class Apart(LocalStore):
+        def _folder_of(self, prefix: str) -> str | None:
+            return str(tmp_path / "elsewhere") if prefix else super()._folder_of(prefix)
+
+    hierarchy = example("v3", Apart(tmp_path / "x.zarr", sync=False))
+    with pytest.raises(Unsupported, match="another disk"):
+        trash.put(hierarchy, "/g")
+    assert is_whole(hierarchy, "/g")
+    assert [each.name for each in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def test_a_record_that_was_tampered_with_moves_nothing(tmp_path: Path) -> None:
+    hierarchy = example("v3", LocalStore(tmp_path / "x.zarr", sync=False))
+    thrown = trash.put(hierarchy, "/g")
+    record = tmp_path / ".x.zarr.trash" / thrown.id / trash.RECORD
+    told = json.loads(record.read_text())
+    for change in ({"prefixes": ["other/"]}, {"path": "/../g"}, {"dialect": "v9"}, {"when": "today"}, {"keys": 1}):
+        record.write_text(json.dumps(told | change))
+        with pytest.raises(BadMetadata):
+            trash.restore(hierarchy, thrown.id)
+        assert trash.entries(hierarchy) == ()
+    record.write_text(json.dumps(told))
+    trash.restore(hierarchy, thrown.id)
+    assert is_whole(hierarchy, "/g")
+
+
+@pytest.mark.parametrize("name", ["v3", "v2", "draft-2020"])
+def test_the_consolidated_copy_follows_into_the_trash_and_back(name: str, tmp_path: Path) -> None:
+    hierarchy = example(name, LocalStore(tmp_path / "x.zarr", sync=False))
+    hierarchy.consolidate()
+    thrown = trash.put(hierarchy, "/g")
+    assert set(tree(zarrscope.open(hierarchy.url))) == {"/other"}
+    trash.restore(hierarchy, thrown.id)
+    again = zarrscope.open(hierarchy.url)
+    assert again.consolidated
+    assert tree(again) == WHOLE
+    assert not [each for each in check(again) if each.severity == "error"]

@@ -31,10 +31,12 @@ from zarrscope_app.cli import (
     convert,
     export,
     image,
+    labels,
     look,
     nodes,
     picture,
     serve,
+    trash,
 )
 from zarrscope_app.cli.console import DefaultGroup, Failed, following, say
 from zarrscope_app.cli.ending import end_process
@@ -107,6 +109,8 @@ for command in (
     *image.COMMANDS,
     *picture.COMMANDS,
     *nodes.COMMANDS,
+    trash.trash,
+    *labels.COMMANDS,
     *convert.COMMANDS,
     *check.COMMANDS,
     *compare.COMMANDS,

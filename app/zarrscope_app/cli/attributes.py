@@ -154,7 +154,7 @@ def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> 
     show(_diff(document, edited))
     if dry_run:
         if hierarchy.writable:
-            from zarrscope_app.presenters.tree import operation_text
+            from zarrscope_app.presenters.nodes import operation_text
 
             log: list[Any] = []
             tried = hierarchy.rehearse(log)

@@ -32,6 +32,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     """
     import zarrscope
     from zarrscope.check import diff as difference
+    from zarrscope_app.presenters.differences import line
 
     how: dict[str, Any] = {"storage_options": storage_options(missing_is_fill), "follow_links": follow_links()}
     one, other = (zarrscope.open(each, **how) for each in (left, right))
@@ -49,36 +50,6 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     elif not values:
         say("Values were not compared (--values).")
     return 1 if found else 0
-
-
-def line(found: Difference) -> str:
-    """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
-    from zarrscope.check.diff import ABSENT
-    from zarrscope_app.presenters import strings
-
-    what = found.what + (f" {found.pointer}" if found.pointer else "")
-    if found.what == "node":
-        text = f"only on the {'left' if found.right is ABSENT else 'right'}: {found.path}"
-        return strings.clean(f"{text} ({found.left if found.right is ABSENT else found.right})")
-    at = f" at {list(found.index)}" if found.index is not None else ""
-    many = f" ({strings.counted(found.count, 'value differs', 'values differ')})" if found.count else ""
-    return strings.clean(f"{found.path}  {what}{at}: {_spelled(found.left)} → {_spelled(found.right)}{many}")
-
-
-def _spelled(value: Any) -> str:
-    import json
-
-    from zarrscope.check.diff import ABSENT
-
-    if value is ABSENT:
-        return "nothing"
-    if hasattr(value, "item"):
-        value = value.item()
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = str(value)
-    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def _form(found: Difference) -> dict[str, Any]:

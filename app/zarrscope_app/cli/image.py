@@ -192,7 +192,7 @@ def _tell(each: _Mended) -> None:
 
 def _rehearse(changed: Sequence[_Mended]) -> None:
     from zarrscope.nodes.together import rehearse_together
-    from zarrscope_app.presenters.tree import operation_text
+    from zarrscope_app.presenters.nodes import operation_text
 
     for hierarchy, log in rehearse_together([each.edit for each in changed]):
         for operation in log:

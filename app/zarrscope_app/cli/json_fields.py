@@ -52,6 +52,15 @@ _CARRIED = {
     "notes": "Sentences about what else happened, or with `--dry-run` would happen.",
 }
 
+_THROWN = {
+    "id": "What `trash restore` and `trash empty` call it.",
+    "path": "Where the node was.",
+    "kind": '"array" or "group".',
+    "when": "When it came into the trash, in UTC.",
+    "dialect": "The format of its documents.",
+    "place": "Where its files lie, beneath `stored`.",
+}
+
 _STORED = {
     "path": "The array's path.",
     "kind": '"chunk", or "shard": what the grid consists of and is counted.',
@@ -214,8 +223,30 @@ FIELDS: dict[str, dict[str, str]] = {
     "remove": {
         "path": "The path of the node that was erased.",
         "gone_too": "Paths of groups above it that existed only through it.",
+        "trash": "With `--to-trash`: the id of the entry in the trash.",
+        "place": "With `--to-trash`: where its files lie.",
         **_OPERATIONS,
+        **_SOURCE,
         "notes": "Sentences about what else happened, or with `--dry-run` would happen.",
+    },
+    "add-labels": {
+        "path": "The path of the new label image.",
+        "levels": "How many levels it has.",
+        **_OPERATIONS,
+    },
+    "trash list": {
+        **_under("entries/*", _THROWN),
+        "place": "The folder of the trash; null where the store has none.",
+    },
+    "trash restore": {
+        "path": "Where the node is now.",
+        "trash": "The id that it had in the trash.",
+        **_OPERATIONS,
+        **_SOURCE,
+    },
+    "trash empty": {
+        "gone/*": "The ids of the entries that were erased.",
+        **_OPERATIONS,
     },
     "copy": _CARRIED,
     "move": _CARRIED,

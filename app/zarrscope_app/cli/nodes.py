@@ -168,7 +168,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
     from zarrscope.stores.address import open_store, split_address
 
     try:
-        hierarchy = _opened(url)
+        hierarchy = opened_to_change(url)
     except NotFound as error:
         address = split_address(url)
         store = open_store(address.store_url, "a", follow_links=follow_links())
@@ -211,24 +211,32 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
         array.resize(shape)
         return {"path": array.path, "shape": [*shape]}
 
-    _change(url, act, dry_run, yes, as_json)
+    change(url, act, dry_run, yes, as_json)
 
 
 @click.command("remove")
 @click.argument("url")
 @click.argument("node")
+@click.option("--to-trash", is_flag=True, help="Move it into the trash beside the folder: zarrscope trash restores it.")
 @DRY
 @YES
 @JSON
 @acting
-def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Erases NODE and all beneath it.
+def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erases NODE and all beneath it. With --to-trash it can be had again.
 
     \b
     Examples:
       zarrscope remove cells.zarr labels/old --dry-run
+      zarrscope remove cells.zarr labels/old --to-trash
       zarrscope remove cells.zarr labels/old --yes
     """
+
+    def throw(hierarchy: Hierarchy) -> dict[str, Any]:
+        from zarrscope.nodes import trash
+
+        thrown = trash.put(hierarchy, node)
+        return {"path": thrown.path, "trash": thrown.id, "place": thrown.place, "notes": [*thrown.notes]}
 
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         from zarrscope.model.node_path import clean_path
@@ -243,7 +251,7 @@ def remove(url: str, node: str, dry_run: bool, yes: bool, as_json: bool) -> None
         gone = [each for each in above if each not in hierarchy]
         return {"path": path, "gone_too": gone, "notes": [*vanished(node_context(hierarchy), above)]}
 
-    _change(url, act, dry_run, yes, as_json)
+    change(url, throw if to_trash else act, dry_run, yes or to_trash, as_json)
 
 
 # ---------------------------------------------------------------------------------------------- move, copy
@@ -325,13 +333,13 @@ def _carry(
 
     if to.endswith("/") and to.strip("/") + node.strip("/"):
         to += clean_path(node).rpartition("/")[2]
-    source = _opened(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
+    source = opened_to_change(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
     target = source if into is None else _to_extend(into, None, None, source.dialect.name)
 
     def act(first: Any, second: Any, **watched: Any) -> Any:
         return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
 
-    from zarrscope_app.presenters.tree import operation_text
+    from zarrscope_app.presenters.nodes import operation_text
 
     if dry_run or (replace and not yes):
         log: list[Any] = []
@@ -379,11 +387,11 @@ def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         return {"documents": hierarchy.consolidate()}
 
-    _change(url, act, dry_run, True, as_json)
+    change(url, act, dry_run, True, as_json)
 
 
 # ---------------------------------------------------------------------------------------------- shared
-def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
+def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
     import zarrscope
 
     options = storage_options(missing_is_fill)
@@ -393,11 +401,11 @@ def _opened(url: str, *, write: bool = True, missing_is_fill: bool = False) -> H
     return hierarchy
 
 
-def _change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
+def change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
     """Runs `act` on the hierarchy. For a dry run, or if it may erase data, it is rehearsed first."""
-    hierarchy = _opened(url)
+    hierarchy = opened_to_change(url)
     if not dry_run and not yes:
-        from zarrscope_app.presenters.tree import operation_text
+        from zarrscope_app.presenters.nodes import operation_text
 
         log: list[Any] = []
         told = act(hierarchy.rehearse(log))
@@ -426,7 +434,7 @@ def _run(hierarchy: Hierarchy, act: Callable[[Any], dict[str, Any]], log: list[A
 
 def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
     from zarrscope.stores.dry_run import ordered
-    from zarrscope_app.presenters.tree import operation_text
+    from zarrscope_app.presenters.nodes import operation_text
 
     operations = ordered(log)
     if as_json:
@@ -444,7 +452,7 @@ def _ask(erasing: Sequence[Any], yes: bool) -> None:
     """Asks before data is erased. Raises Failed if the answer is no, or nobody can answer."""
     if not erasing or yes:
         return
-    from zarrscope_app.presenters.tree import operation_text
+    from zarrscope_app.presenters.nodes import operation_text
 
     told = operation_text.summary(erasing)
     if not sys.stdin.isatty():

@@ -43,6 +43,7 @@ from zarrscope_app.presenters.session.view_models import SessionState, SessionSt
 from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.roots import RootsPresenter
 from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
 from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
@@ -82,6 +83,7 @@ __all__ = [
     "Recent",
     "Rect",
     "Refusal",
+    "RootsPresenter",
     "Row",
     "RowState",
     "ScaleBar",

@@ -1,4 +1,5 @@
-"""The warnings and errors of one session, each with its place and what to do next; and the check that looks for more.
+"""The warnings and errors of one session, each with its place and what to do next; the check that looks for more, and
+the comparison with another place.
 
 What is opened and shown reports its problems by itself. Everything else is looked at by `check`: documents, consistency
 and every stored chunk of the selected node and all beneath. It says what was checked, goes on where it was stopped, and
@@ -12,10 +13,15 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
+from zarrscope.check.diff import Difference, diff
 from zarrscope.check.finding import Finding
 from zarrscope.check.hierarchy import CheckProgress, check
-from zarrscope.errors.confidential import scrub
+from zarrscope.errors import ZarrscopeError
+from zarrscope.errors.confidential import public, scrub
+from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.stores.address import absolute_address
+from zarrscope_app.presenters import differences
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
@@ -42,6 +48,22 @@ class Steps:
         self.known[path] = chunks
 
 
+class Comparison:
+    """What was compared with what, how far it is, and what was found."""
+
+    def __init__(self, scope: str, other: str, values: bool) -> None:
+        self.scope, self.other, self.values = scope, other, values
+        self.at = ""
+        self.found: list[Problem] = []
+        self.count = 0
+        self.whole = False
+
+    def sentence(self, running: bool) -> str:
+        if running:
+            return differences.comparing(self.scope, self.other, self.at)
+        return differences.compared(self.scope, self.other, self.count, whole=self.whole, values=self.values)
+
+
 class ProblemsPresenter:
     """A list without repeats, newest last. `changed()` after each change, on the host's thread."""
 
@@ -61,10 +83,13 @@ class ProblemsPresenter:
         self._told = ""
         self._further = 0
         """Findings that are only information."""
+        self._comparison: Comparison | None = None
+        self._comparing: Ticket | None = None
 
     @property
     def items(self) -> tuple[Problem, ...]:
-        return tuple(self._items.values())
+        """The problems, and after them what another place was found to differ in."""
+        return (*self._items.values(), *(self._comparison.found if self._comparison is not None else ()))
 
     @property
     def count(self) -> int:
@@ -86,8 +111,18 @@ class ProblemsPresenter:
         return self._ticket is None and self._steps is not None and not self._whole
 
     @property
+    def comparing(self) -> bool:
+        """Another place is being compared: `stop_comparing` ends it."""
+        return self._comparing is not None
+
+    @property
     def sentence(self) -> str:
-        """The result of the check in a sentence, and what was checked."""
+        """The result of the check and of the comparison, and what was looked at for it."""
+        compared = self._comparison.sentence(self.comparing) if self._comparison is not None else ""
+        return " ".join(part for part in (self._checked, compared) if part)
+
+    @property
+    def _checked(self) -> str:
         found = f"{counted(self.count, 'problem')}." if self._items else ""
         if self._ticket is not None:
             return joined(f"Checking {self._scope}…", self._told, found)
@@ -123,7 +158,8 @@ class ProblemsPresenter:
         kept = {} if path is None else {k: p for k, p in self._items.items() if p.path != path}
         if path is None:
             self.stop()
-            self._steps, self._further = None, 0
+            self.stop_comparing()
+            self._steps, self._further, self._comparison = None, 0, None
         if len(kept) != len(self._items):
             self._items = kept
             self.changed.emit()
@@ -175,6 +211,65 @@ class ProblemsPresenter:
         self._ticket = self._owner.fetch(work, done)
         self._notify.soon()
 
+    # ------------------------------------------------------------------ comparing
+    def compare(self, url: str, *, values: bool = False, opener: Callable[[str], Hierarchy] = open_hierarchy) -> None:
+        """Compares the selected node, and all beneath it, with another place: metadata, attributes, all `values`."""
+        if self._hierarchy is None or not url.strip():
+            return
+        self.stop_comparing()
+        hierarchy, post = self._hierarchy, self._owner.post
+        try:
+            place = absolute_address(url.strip())
+        except ZarrscopeError as error:
+            self.add(error)
+            return
+        made = self._comparison = Comparison(self._path, public(place), values)
+
+        def reached(path: str) -> None:
+            post(lambda: self._reached(made, path))
+
+        def work(cancelled: Callable[[], bool]) -> bool:
+            other = opener(place)
+            try:
+                for found in diff(
+                    hierarchy, other, made.scope, other.initial_path, values=values, cancelled=cancelled,
+                    progress=reached,
+                ):  # fmt: skip
+                    post(lambda found=found: self._differs(made, found))  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+            finally:
+                other.close()
+            return not cancelled()
+
+        def done(outcome: JobResult[bool]) -> None:
+            self._comparing = None
+            if outcome.error is not None:
+                self.add(outcome.error)
+                self._comparison = None
+            made.whole = bool(outcome.value)
+            self._notify.soon()
+
+        self._comparing = self._owner.fetch(work, done)
+        self._notify.soon()
+
+    def stop_comparing(self) -> None:
+        """Stops the comparison; what it found stays."""
+        if self._comparing is not None:
+            self._comparing.cancel()
+            self._comparing = None
+            self._notify.soon()
+
+    def _reached(self, made: Comparison, path: str) -> None:
+        if self._comparison is made and self._comparing is not None:
+            made.at = path
+            self._notify.soon()
+
+    def _differs(self, made: Comparison, found: Difference) -> None:
+        if self._comparison is made:
+            made.count += 1
+            if len(made.found) < differences.LIMIT:
+                made.found.append(differences.problem_of(found, made.scope))
+            self._notify.soon()
+
     def _progress(self, steps: Steps, text: str) -> None:
         if self._steps is steps and self._ticket is not None and text != self._told:
             self._told = text
@@ -197,5 +292,18 @@ def problem_of(finding: Finding) -> Problem:
         headline += f" {clean(scrub(finding.advice))}"
     place = clean(joined(finding.key or "", finding.pointer or ""))
     return Problem(
-        finding.severity, headline, joined(headline, place), clean(finding.advice or ""), place, finding.path
+        finding.severity,
+        headline,
+        joined(headline, place),
+        clean(finding.advice or ""),
+        place,
+        finding.path,
+        mend=_mending(finding),
     )
+
+
+def _mending(finding: Finding) -> str:
+    """The command that mends it, or leads to where it is mended."""
+    if finding.code.startswith("copy-"):
+        return "consolidate"
+    return "edit" if finding.code.startswith("ome-") else ""

@@ -64,7 +64,6 @@ GROUP = "group"
 IMAGE = "image"
 RETRY = "Retry"
 CANCEL = "Cancel"
-NODE_ACTS = {"rename": "Rename", "move": "Move", "copy": "Copy", "remove": "Delete"}
 PLANNING = "Looking what that would do…"
 ROOT_STAYS = "The root is the hierarchy itself: it stays where it is."
 OPEN_FOR_WRITING = "This place is open for reading only. Open it for writing first."
@@ -144,19 +143,14 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
-def node_title(act: str, name: str) -> str:
-    """("move", "nuclei") → "Move nuclei": of a dialog, and of the job."""
-    return f"{NODE_ACTS[act]} {clean(name, 60)}"
-
-
 def copy_name(name: str) -> str:
     """The name that is proposed for a copy beside a node."""
     return f"{name}-copy"
 
 
-def carried(doing: str, done: int) -> str:
-    """("copying", 1536) → "copying: 1,536 values"."""
-    return f"{doing}: {counted(done, 'value')}"
+def ended(name: str, sentence: str) -> str:
+    """How a job ended: what was found or made says what it was; else its name does."""
+    return f"{name}: {sentence}" if sentence == DONE else sentence
 
 
 def and_more(n: int) -> str:
@@ -409,6 +403,8 @@ class Problem:
     offer: str = ""
     """The command that would help, "" for none: "follow-links" where a link leads out of the store, "missing-is-fill"
     where a server does not tell what is missing from what may not be read."""
+    mend: str = ""
+    """The command that mends it, or leads to where it is mended."""
     tried: str = ""
     """Whose credentials a bucket denied, "" for another problem."""
 

@@ -1,60 +1,108 @@
-"""The jobs bar at the right of the status bar: the job that runs, how far it is, and a way to stop it."""
+"""The jobs bar at the right of the status bar: the job that runs, how far it is, and a way to stop it; then how it
+ended, and a way to take it back."""
 
 from __future__ import annotations
 
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
-from zarrscope_app.presenters import JobsPresenter, JobState, strings
+from zarrscope_app.presenters import Job, JobsPresenter, JobState, strings
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.qt.follow import follow
 
-from .text import Label
-from .theme import icon
+from .text import Label, literal, tip
+from .theme import Role, current_palette, icon, warning
+
+_SHOWN = 15_000
+"""Milliseconds that it is said how a job ended; what failed is said until somebody has read it."""
+_WIDEST = 420
 
 
 class JobsBar(QWidget):
-    """Shows the job that runs, with its progress and a way to stop it.
+    """Shows the job that runs, with its progress and a way to stop it; afterwards how it ended.
 
-    Hidden while nothing runs. `attach` a jobs presenter, or None.
+    Hidden while there is nothing to say. `attach` a jobs presenter, or None; `nodes` offers to undo what was done.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: JobsPresenter | None = None
-        self._text = Label()
+        self._nodes: NodesPresenter | None = None
+        self._seen = 0
+        """The last job whose end was told, or need not be."""
+        self.text = Label()
+        self.text.setMaximumWidth(_WIDEST)
         self._bar = QProgressBar()
         self._bar.setFixedWidth(96)
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(LABELS["progress"])
-        cancel = QToolButton()
-        cancel.setAutoRaise(True)
-        cancel.setIcon(icon("close"))
-        cancel.setToolTip(strings.CANCEL)
-        cancel.setAccessibleName(strings.CANCEL)
-        cancel.clicked.connect(self._cancel)
+        self.undo = QToolButton()
+        self.undo.clicked.connect(self._undo)
+        self.cancel = QToolButton()
+        self.cancel.setAutoRaise(True)
+        self.cancel.setIcon(icon("close"))
+        self.cancel.clicked.connect(self._cancel)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._forget)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 8, 0)
-        for widget in (self._text, self._bar, cancel):
+        for widget in (self.text, self._bar, self.undo, self.cancel):
             row.addWidget(widget)
         self.hide()
 
-    def attach(self, presenter: JobsPresenter | None) -> None:
+    def attach(self, presenter: JobsPresenter | None, nodes: NodesPresenter | None = None) -> None:
         """Show another session's jobs."""
+        self._nodes = nodes
         old, self._presenter = self._presenter, presenter
-        follow(old, presenter, self._changed)
+        items = self._presenter.items if self._presenter is not None else ()
+        self._seen = max((job.id for job in items if job.state is not JobState.RUNNING), default=0)
+        follow(old, self._presenter, self._changed)
         if presenter is None:
             self.hide()
 
     def _changed(self) -> None:
         assert self._presenter is not None
-        running = [job for job in self._presenter.items if job.state is JobState.RUNNING]
-        self.setVisible(bool(running))
-        if running:
-            job = running[0]
-            self._text.setText(job.text or job.name)
+        items = self._presenter.items
+        running = next((job for job in items if job.state is JobState.RUNNING), None)
+        ended = next((job for job in reversed(items) if job.state in (JobState.DONE, JobState.FAILED)), None)
+        job = running if running is not None else ended if ended is not None and ended.id > self._seen else None
+        self.setVisible(job is not None)
+        self._bar.setVisible(running is not None)
+        if job is not None:
+            self._paint(job)
             # In Qt an empty range means "busy".
             self._bar.setRange(0, 0 if job.progress is None else 1000)
             self._bar.setValue(round((job.progress or 0.0) * 1000))
+
+    def _paint(self, job: Job) -> None:
+        running, failed = job.state is JobState.RUNNING, job.state is JobState.FAILED
+        said = job.text or job.name if running else strings.ended(job.name, job.sentence)
+        self.text.setText(said)
+        self.text.setToolTip(tip("\n".join(part for part in (said, job.details) if part)))
+        palette = self.palette()
+        if failed:
+            palette.setColor(Role.WindowText, warning(current_palette()))
+        self.text.setPalette(palette)
+        label = self._nodes.undo_label if self._nodes is not None and not running and not failed else ""
+        self.undo.setText(literal(label))
+        self.undo.setVisible(bool(label))
+        self.cancel.setToolTip(strings.CANCEL if running else LABELS["dismiss"])
+        self.cancel.setAccessibleName(strings.CANCEL if running else LABELS["dismiss"])
+        self._timer.stop()
+        if job.state is JobState.DONE:
+            self._timer.start(_SHOWN)
+
+    def _forget(self) -> None:
+        if self._presenter is not None:
+            items = self._presenter.items
+            self._seen = max((job.id for job in items if job.state is not JobState.RUNNING), default=0)
+            self._changed()
+
+    def _undo(self) -> None:
+        if self._nodes is not None:
+            self._nodes.undo()
 
     def _cancel(self) -> None:
         if self._presenter is not None:
@@ -62,3 +110,4 @@ class JobsBar(QWidget):
                 if job.state is JobState.RUNNING:
                     self._presenter.cancel(job.id)
                     return
+            self._forget()

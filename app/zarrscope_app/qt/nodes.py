@@ -1,6 +1,6 @@
 """What the selected node can be asked for: its address on the clipboard, its folder, another name or place, an end.
 
-Moving, copying and deleting show their plan first, in a dialog; renaming happens in the tree.
+Whatever changes nodes shows its form and its plan first, in a dialog (node_form.py); renaming happens in the tree.
 """
 
 from __future__ import annotations
@@ -9,80 +9,19 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import Qt, QUrl
+from qtpy.QtCore import QUrl
 from qtpy.QtGui import QDesktopServices, QGuiApplication
-from qtpy.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
-from zarrscope_app.presenters import Session, strings
-from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS, python_text
-from zarrscope_app.presenters.tree.node_changes import NodesPresenter
+from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.commands import NODE_COMMANDS, command, python_text
+from zarrscope_app.presenters.session.actions import can_undo, perform
 
 from .credentials import ask_credentials
 from .menus import Menus
-from .text import Label
-from .theme import fixed_font
+from .node_form import NodeDialog
+from .text import literal
 from .tree import TreePane
-
-
-class PlanDialog(QDialog):
-    """The plan of one act on one node; the new place is typed where the act has one."""
-
-    def __init__(self, presenter: NodesPresenter, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._presenter = presenter
-        state = presenter.state
-        self.setWindowTitle(state.title)
-        self.setWindowModality(Qt.WindowModality.WindowModal)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.place = QLineEdit(state.to)
-        self.place.setAccessibleName(LABELS["new-place"])
-        self.place.setVisible(state.act != "remove")
-        self.place.textEdited.connect(presenter.set_target)
-        start = state.to.rfind("/") + 1
-        self.place.setSelection(start, len(state.to) - start)
-        self.sentence = Label()
-        self.sentence.setWordWrap(True)
-        self.plan = QPlainTextEdit()
-        self.plan.setReadOnly(True)
-        self.plan.setFont(fixed_font())
-        self.plan.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.plan.setAccessibleName(LABELS["plan"])
-        buttons = QDialogButtonBox()
-        danger = state.act == "remove"
-        role = QDialogButtonBox.ButtonRole.DestructiveRole if danger else QDialogButtonBox.ButtonRole.AcceptRole
-        act, cancel = buttons.addButton(state.label, role), buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        assert act is not None
-        assert cancel is not None
-        cancel.setText(strings.CANCEL)
-        act.setAutoDefault(not danger)
-        act.setDefault(not danger)
-        cancel.setDefault(danger)
-        act.clicked.connect(self._carry_out)
-        cancel.clicked.connect(self.reject)
-        self.act = act
-        column = QVBoxLayout(self)
-        for widget in (self.place, self.sentence, self.plan, buttons):
-            column.addWidget(widget)
-        self.resize(640, 360)
-        presenter.changed.connect(self._changed)
-        self.finished.connect(self._left)
-        self._changed()
-
-    def _changed(self) -> None:
-        state = self._presenter.state
-        self.sentence.setText(state.sentence)
-        text = "\n".join(state.lines)
-        if text != self.plan.toPlainText():
-            self.plan.setPlainText(text)
-        self.act.setEnabled(state.ready)
-
-    def _carry_out(self) -> None:
-        self._presenter.carry_out()
-        self.accept()
-
-    def _left(self) -> None:
-        self._presenter.changed.disconnect(self._changed)
-        self._presenter.cancel()
 
 
 class NodeActions:
@@ -90,7 +29,7 @@ class NodeActions:
 
     def __init__(self, tree: TreePane, menus: Menus, session: Callable[[], Session | None], parent: QWidget) -> None:
         self._tree, self._menus, self._session, self._parent = tree, menus, session, parent
-        self.dialog: PlanDialog | None = None
+        self.dialog: NodeDialog | None = None
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
         tree.selected.connect(self._select_several)
@@ -115,8 +54,12 @@ class NodeActions:
 
     def enable(self, session: Session | None) -> None:
         """Offers what may be done to the selected node."""
-        offered = session is not None and session.nodes.may_change(session.state.path)
-        self._menus.enable(tuple(NODE_COMMANDS), offered)
+        for id, act in NODE_COMMANDS.items():
+            self._menus.enable((id,), session is not None and session.nodes.may(act, session.state.path))
+        undo = session.nodes.undo_label if session is not None else ""
+        self._menus.enable(("undo-node",), bool(undo))
+        self._menus.enable(("undo",), session is not None and can_undo(session))
+        self._menus.actions["undo-node"].setText(literal(undo or command("undo-node").label))
         self._tree.editable = session.nodes.may_change if session is not None else None
 
     def _select_several(self, paths: list[str]) -> None:
@@ -130,10 +73,20 @@ class NodeActions:
         if session is not None:
             self._tree.show_several(session.edit.several)
 
-    def _plan(self, session: Session, act: Any) -> None:
+    def _plan(self, session: Session, act: str) -> None:
         session.nodes.begin(act, session.state.path)
-        self.dialog = PlanDialog(session.nodes, self._parent)
+        self.dialog = NodeDialog(session.nodes, self._parent)
         self.dialog.open()
+
+    def mend(self, path: str, id: str) -> None:
+        """Goes to a node and does the command that mends what is wrong with it."""
+        session = self._session()
+        if session is not None:
+            session.select(path or "/")
+            if id in NODE_COMMANDS:
+                self._plan(session, NODE_COMMANDS[id])
+            else:
+                perform(session, id)
 
     def _rename(self, path: str, name: str) -> None:
         session = self._session()

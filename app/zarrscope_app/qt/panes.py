@@ -1,4 +1,4 @@
-"""The quiet tabs: Values (exact numbers), Info (what a node is), Problems; and the page of an empty window."""
+"""The quiet tabs: Values (exact numbers), Info (what a node is); and the page of an empty window."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from qtpy.QtWidgets import (
     QSpinBox,
     QTableView,
     QTextBrowser,
-    QTreeWidget,
-    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -25,8 +23,6 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import (
     TITLES,
     MetadataPresenter,
-    Problem,
-    ProblemsPresenter,
     Recent,
     Table,
     ValuesPresenter,
@@ -326,80 +322,6 @@ class InfoPane(QWidget):
         clipboard = QGuiApplication.clipboard()
         if clipboard is not None and self._presenter is not None:
             clipboard.setText(self._presenter.text())
-
-
-class ProblemsPane(QWidget):
-    """The Problems tab. `attach` a problems presenter, or None. `chosen(path)` on a double-click."""
-
-    chosen = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._presenter: ProblemsPresenter | None = None
-        self._shown: tuple[Problem, ...] | None = None
-        self.sentence = Label()
-        self.sentence.setWordWrap(True)
-        self.check, self.again = QPushButton(), QPushButton(LABELS["check-again"])
-        self.check.clicked.connect(self._check)
-        self.again.clicked.connect(self._check_again)
-        top = QHBoxLayout()
-        top.addWidget(self.sentence, 1)
-        top.addWidget(self.check, 0, Qt.AlignmentFlag.AlignTop)
-        top.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
-        self.list = QTreeWidget()
-        self.list.setHeaderHidden(True)
-        self.list.setWordWrap(True)
-        self.list.setAccessibleName(TITLES["problems"])
-        self.list.itemActivated.connect(self._activated)
-        self.list.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 4)
-        column.addLayout(top)
-        column.addWidget(self.list, 1)
-        column.addStretch()
-
-    def attach(self, presenter: ProblemsPresenter | None) -> None:
-        """Show the problems of another session."""
-        old, self._presenter = self._presenter, presenter
-        follow(old, presenter, self._changed)
-
-    def _changed(self) -> None:
-        assert self._presenter is not None
-        self.sentence.setText(self._presenter.sentence)
-        checking, stopped = self._presenter.checking, self._presenter.can_resume
-        self.check.setText(LABELS["check-stop" if checking else "check-resume" if stopped else "check-begin"])
-        self.again.setVisible(stopped)
-        if self._presenter.items == self._shown:
-            return
-        self._shown = self._presenter.items
-        self.list.setVisible(bool(self._shown))
-        self.list.clear()
-        for found in self._presenter.items:
-            item = QTreeWidgetItem([found.headline])
-            item.setIcon(0, icon("warning"))
-            item.setToolTip(0, tip(found.details or found.headline))
-            item.setData(0, Qt.ItemDataRole.UserRole, found.path)
-            for text in (found.place, found.details):
-                if text and text != found.headline:
-                    item.addChild(QTreeWidgetItem([text]))
-            self.list.addTopLevelItem(item)
-
-    def _check(self) -> None:
-        if self._presenter is not None and self._presenter.checking:
-            self._presenter.stop()
-        elif self._presenter is not None and self._presenter.can_resume:
-            self._presenter.resume()
-        else:
-            self._check_again()
-
-    def _check_again(self) -> None:
-        if self._presenter is not None:
-            self._presenter.check()
-
-    def _activated(self, item: QTreeWidgetItem) -> None:
-        path = item.data(0, Qt.ItemDataRole.UserRole)
-        if path:
-            self.chosen.emit(path)
 
 
 class WelcomePane(QWidget):

@@ -9,7 +9,7 @@ from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 
-from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
+from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
 
 from .theme import icon
@@ -32,7 +32,7 @@ class TreePane(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._presenter: TreePresenter | None = None
+        self._presenter: TreePresenter | RootsPresenter | None = None
         self.model: TreeModel | None = None
         self.filter = QLineEdit()
         self.filter.setClearButtonEnabled(True)
@@ -60,8 +60,10 @@ class TreePane(QWidget):
         self._awaited: str | None = None
         self._path: str | None = None
 
-    def attach(self, presenter: TreePresenter | None) -> None:
-        """Show another tree."""
+    def attach(self, presenter: TreePresenter | RootsPresenter | None) -> None:
+        """Show another tree; of several hierarchies each has a root of its own."""
+        if presenter is self._presenter:
+            return
         old, self.model, self._presenter = self.model, None, presenter
         if old is not None:
             old.close()
@@ -92,6 +94,16 @@ class TreePane(QWidget):
             self.model.rowsInserted.connect(self._arrived)
             self.model.rowsRemoved.connect(self._gone)
             self._unfold(ROOT, presenter.row(ROOT).expanded)
+            if isinstance(presenter, RootsPresenter):
+                self.view.setRootIndex(self.model.index_of(ROOT))
+                for id in presenter.expanded_beneath(ROOT):
+                    self._unfold(id, True)
+
+    def _shows(self, row: Row | None, path: str | None) -> bool:
+        """Whether the row is that of a node of the hierarchy in front."""
+        presenter = self._presenter
+        front = not isinstance(presenter, RootsPresenter) or (row is not None and presenter.in_front(row.id))
+        return row is not None and row.path == path and front
 
     @property
     def editable(self) -> Callable[[str], bool] | None:
@@ -114,8 +126,7 @@ class TreePane(QWidget):
     def show_path(self, path: str) -> None:
         """Make the node current without telling anybody; as soon as its row is there."""
         self._path = path
-        current = self.current_row()
-        if current is not None and current.path == path:
+        if self._shows(self.current_row(), path):
             self._awaited = None
             return
         self._awaited = path
@@ -166,7 +177,7 @@ class TreePane(QWidget):
         finally:
             self._following = False
 
-    def _select_together(self, presenter: TreePresenter, model: TreeModel) -> None:
+    def _select_together(self, presenter: TreePresenter | RootsPresenter, model: TreeModel) -> None:
         self._following = True
         try:
             selection = self.view.selectionModel()
@@ -185,7 +196,7 @@ class TreePane(QWidget):
         selection = self.view.selectionModel()
         assert selection is not None
         rows = [self.model.row_of(index) for index in selection.selectedRows()]
-        self._together = tuple(row.path for row in rows if row is not None)
+        self._together = tuple(row.path for row in rows if row is not None and self._shows(row, row.path))
         self.selected.emit([*self._together])
 
     def keyPressEvent(self, event: Any) -> None:
@@ -230,13 +241,18 @@ class TreePane(QWidget):
         row = self.model.row_of(index) if self.model is not None else None
         if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
             return
+        if isinstance(self._presenter, RootsPresenter):
+            self._following = True  # the window shows the other hierarchy, and where that was
+            try:
+                self._presenter.enter(row.id)
+            finally:
+                self._following = False
         self._path, self._awaited = row.path, None
         self.chosen.emit(row.path)
 
     def _gone(self) -> None:
         """Rows were removed. If the selected node's row comes back, it is selected again."""
-        current = self.current_row()
-        if current is None or current.path != self._path:
+        if not self._shows(self.current_row(), self._path):
             self._awaited = self._path
 
     def _clicked(self, index: QModelIndex) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from qtpy.QtCore import QAbstractItemModel, QModelIndex, Qt, Signal
 
-from zarrscope_app.presenters import ROOT, Row, RowState, TreePresenter
+from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.tree import tree_text
 
 from .text import tip
@@ -41,7 +41,7 @@ class TreeModel(QAbstractItemModel):
     rekinded = Signal()
     """Other rows than before can be unfolded."""
 
-    def __init__(self, presenter: TreePresenter, parent: Any = None) -> None:
+    def __init__(self, presenter: TreePresenter | RootsPresenter, parent: Any = None) -> None:
         super().__init__(parent)
         self._presenter = presenter
         self._rows: dict[int, Row] = {}

@@ -22,7 +22,8 @@ from .chunks import ChunksPane
 from .form import AttributesPane
 from .image import ImagePane
 from .overview import OverviewPane
-from .panes import InfoPane, ProblemsPane, ValuesPane
+from .panes import InfoPane, ValuesPane
+from .problems import ProblemsPane
 from .text import literal
 from .theme import fixed_font
 

@@ -28,7 +28,7 @@ from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.presenters.installation import report
-from zarrscope_app.presenters.session.actions import choose_axis_key, open_name, perform, toggle_channel
+from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 
 from .address import AddressLine
@@ -44,8 +44,9 @@ from .jobs_bar import JobsBar
 from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
 from .overview import OverviewPane
-from .panes import InfoPane, ProblemsPane, ValuesPane, WelcomePane
+from .panes import InfoPane, ValuesPane, WelcomePane
 from .place_menus import fill_recent, fill_sessions
+from .problems import ProblemsPane
 from .review import CloseQuestion
 from .saved_views import Views
 from .text import Label, tip
@@ -112,6 +113,7 @@ class Window(QMainWindow):
         self.form.typed.connect(self._edit_changed)
         self.values.told.connect(self._say)
         self.problems.chosen.connect(self._select)
+        self.problems.asked.connect(self.nodes.mend)
         self.channels = ChannelsPanel()
         self.tabs.currentChanged.connect(self._tab_chosen)
         self.split = QSplitter(Qt.Orientation.Horizontal)
@@ -163,6 +165,7 @@ class Window(QMainWindow):
 
     def _workspace_changed(self) -> None:
         session = self.workspace.current
+        self.tree.attach(self.workspace.tree)
         if session is not self._session:
             self._attach(session)
         if session is None:
@@ -180,12 +183,11 @@ class Window(QMainWindow):
             old.slice.painted.disconnect(self._status)
             old.slice.probed.disconnect(self._status)
             old.edit.changed.disconnect(self._edit_changed)
-            old.problems.changed.disconnect(self._problems_changed)
+            old.problems.changed.disconnect(self.tabs.show_views)
         self._session = session
-        self.tree.attach(session.tree if session is not None else None)
         self.tabs.attach(session)
         self.channels.attach(session.slice if session is not None else None)
-        self.jobs_bar.attach(session.jobs if session is not None else None)
+        self.jobs_bar.attach(*((session.jobs, session.nodes) if session is not None else (None,)))
         if session is not None:
             session.changed.connect(self._session_changed)
             session.slice.changed.connect(self._slice_changed)
@@ -193,12 +195,12 @@ class Window(QMainWindow):
             session.slice.painted.connect(self._status)
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
-            session.problems.changed.connect(self._problems_changed)
+            session.problems.changed.connect(self.tabs.show_views)
             # Focus on the picture, so that its keys work at once and the address line is left.
             self.image.canvas.setFocus()
         self._session_changed()
         self._edit_changed()
-        self._problems_changed()
+        self.tabs.show_views()
         self._slice_changed()
 
     def _session_changed(self) -> None:
@@ -231,7 +233,6 @@ class Window(QMainWindow):
         self.menus.actions["writable"].setChecked(state.writable)
         self.nodes.enable(session)
         self._slice_changed()
-        self._status()
 
     def _slice_changed(self) -> None:
         session = self._session
@@ -243,13 +244,9 @@ class Window(QMainWindow):
         state = self._session.edit.state if self._session is not None else None
         self.nodes.show_several()
         self.menus.enable(("save",), state is not None and self.form.can_save)
-        self.menus.enable(("undo",), state is not None and state.can_undo)
+        self.menus.enable(("undo",), self._session is not None and can_undo(self._session))
         self.menus.enable(("redo",), state is not None and state.can_redo)
         self.menus.enable(("review", "revert"), state is not None and state.changes > 0)
-
-    def _problems_changed(self) -> None:
-        if self._session is not None:
-            self.tabs.show_views()
 
     def _entered(self, text: str) -> None:
         if self._session is not None:

@@ -284,7 +284,7 @@ class ProblemLines(Lines):
         return _fold(self.session.problems.sentence, max(10, self.size.width))
 
     def count(self) -> int:
-        return len(self._said()) + self.session.problems.count
+        return len(self._said()) + len(self.session.problems.items)
 
     def pieces(self, line: int) -> list[Piece]:
         said = self._said()

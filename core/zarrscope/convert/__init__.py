@@ -14,6 +14,8 @@ anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata al
 
     convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 where it is, no chunk touched (upgrading.py)
 
+    convert.add_label_image(image, "/", "cells")                                # empty, and fits it (label_images.py)
+
 patching.py writes edited elements of an image into its levels.
 
 levels.py and pyramids.py say which levels an image gets, downsampling.py what their elements are, rebuilding.py how an
@@ -26,6 +28,7 @@ for a node's, says which plan that is, and goes when all is verified.
 """
 
 from zarrscope.convert.copying import Progress, Result, run
+from zarrscope.convert.label_images import add_label_image
 from zarrscope.convert.levels import Pyramid
 from zarrscope.convert.patching import Patch, plan_patch, write_patch
 from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
@@ -42,6 +45,7 @@ __all__ = [
     "Pyramid",
     "Rebuild",
     "Result",
+    "add_label_image",
     "plan",
     "plan_patch",
     "plan_rebuild",

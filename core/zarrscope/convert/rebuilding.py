@@ -222,17 +222,36 @@ def rebuild(
     progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
+    remove: Callable[[str], object] | None = None,
 ) -> Result:
     """Builds the new levels, compares them, switches to them, erases the former ones. Arguments as of `run`.
+
+    `remove(path)` takes a former level away, in place of erasing it: into the trash, from where `undo` brings it back.
 
     Raises Conflict (somebody else changed an image's metadata meanwhile: it keeps what it had), BadChunk (the finest
     level cannot be read, or changed while it was read; nothing was switched), ReadOnly, Unreadable.
     """
     executor = executor_for(scheduler)
     try:
-        return _RebuildRun(plan, executor, progress, cancelled).go(verify)
+        return _RebuildRun(plan, executor, progress, cancelled, remove or plan.source.erase).go(verify)
     finally:
         executor.close()
+
+
+def undo(plan: Rebuild, restore: Callable[[str], object], remove: Callable[[str], object]) -> None:
+    """Takes a rebuild back: the former levels, which `restore(path)` brings, then the metadata, and at the end the new
+    levels go (`remove(path)`). The image can be opened at any moment.
+
+    Raises Conflict where the image's metadata were changed since: then it is as it was, with all levels.
+    """
+    for path in plan.former:
+        if path not in plan.source:
+            restore(path)
+    for switch in plan.switches:
+        _put_entries(plan.source, switch.path, switch.after, switch.before)
+    for node in reversed(plan.nodes):
+        with suppress(NotFound):
+            remove(node.target)
 
 
 class _RebuildRun(DestinationWriter):
@@ -242,9 +261,10 @@ class _RebuildRun(DestinationWriter):
         executor: Executor,
         progress: Callable[[Progress], None] | None,
         cancelled: Callable[[], bool],
+        remove: Callable[[str], object],
     ) -> None:
         super().__init__(plan.source.store, plan.nodes, executor, progress, cancelled)
-        self.plan = plan
+        self.plan, self.remove = plan, remove
 
     def go(self, verify: bool) -> Result:
         hierarchy = self.plan.source
@@ -280,25 +300,31 @@ class _RebuildRun(DestinationWriter):
             raise
 
     def _switch(self, switch: Switch) -> None:
-        hierarchy = self.plan.source
-        document = hierarchy.document(switch.path)
-        pointer = hierarchy.attributes_pointer(switch.path)
-        pointer += "/ome/multiscales" if document.has(pointer + "/ome/multiscales") else "/multiscales"
-        if not document.has(pointer) or document.get(pointer) != switch.before:
-            raise Conflict(
-                f"The multiscales of {switch.path} were changed meanwhile",
-                store=hierarchy.url,
-                key=document.key,
-                pointer=pointer,
-                advice="The new levels are there, and the image is as it was. Run it again.",
-            )
-        for i, (old, new) in enumerate(zip(switch.before, switch.after, strict=True)):
-            for member in new:
-                if old.get(member) != new[member]:
-                    document = document.set(f"{pointer}/{i}/{member}", new[member])
-        hierarchy.save(switch.path, document)
+        _put_entries(self.plan.source, switch.path, switch.before, switch.after)
 
     def _erase(self) -> None:
         for path in self.plan.former:
             with suppress(NotFound):
-                self.plan.source.erase(path)
+                self.remove(path)
+
+
+def _put_entries(hierarchy: Hierarchy, path: str, before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Puts the multiscales `after` in the place of `before`, in one save. Raises Conflict where others are there."""
+    document = hierarchy.document(path)
+    pointer = hierarchy.attributes_pointer(path)
+    pointer += "/ome/multiscales" if document.has(pointer + "/ome/multiscales") else "/multiscales"
+    if not document.has(pointer) or document.get(pointer) != before:
+        raise Conflict(
+            f"The multiscales of {path} were changed meanwhile",
+            store=hierarchy.url,
+            key=document.key,
+            pointer=pointer,
+            advice="The new levels are there, and the image is as it was. Run it again.",
+        )
+    for i, (old, new) in enumerate(zip(before, after, strict=True)):
+        for member in new:
+            if old.get(member) != new[member]:
+                document = document.set(f"{pointer}/{i}/{member}", new[member])
+        for member in old.keys() - new.keys():
+            document = document.remove(f"{pointer}/{i}/{member}")
+    hierarchy.save(path, document)

@@ -320,7 +320,10 @@ class NodeContext:
         return False
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
-        """The children, without a group that exists only to hold the consolidated copy."""
+        """The children, without a group that exists only to hold the consolidated copy, and without the trash of one of
+        several hierarchies (stores/local/trash.py)."""
+        if len(self.dialects) > 1:
+            return (child for child in found if not (child.name.startswith(".") and child.name.endswith(".trash")))
         alone = self.dialect.consolidated_group
         if alone is None or self.consolidated_metadata is None or alone.rpartition("/")[0] != path.rstrip("/"):
             return found

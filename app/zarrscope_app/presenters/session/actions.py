@@ -64,9 +64,23 @@ def check_or_stop(session: Session) -> None:
         problems.check()
 
 
+def can_undo(session: Session) -> bool:
+    """Whether `undo` would take anything back."""
+    return session.edit.state.can_undo or bool(session.nodes.undo_label)
+
+
+def undo(session: Session) -> None:
+    """Takes back the last change of the form; where there is none, what was done last to nodes."""
+    if session.edit.state.can_undo:
+        session.edit.undo()
+    else:
+        session.nodes.undo()
+
+
 ACTIONS: dict[str, Callable[[Session], object]] = {
     "save": lambda s: s.edit.save(),
-    "undo": lambda s: s.edit.undo(),
+    "undo": lambda s: undo(s),
+    "undo-node": lambda s: s.nodes.undo(),
     "redo": lambda s: s.edit.redo(),
     "take-view": lambda s: s.edit.take_view(),
     "revert": lambda s: s.edit.revert(),

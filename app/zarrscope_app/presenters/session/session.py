@@ -29,6 +29,7 @@ from zarrscope_app.presenters.jobs import JobsPresenter
 from zarrscope_app.presenters.metadata import MetadataPresenter
 from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
+from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
@@ -42,7 +43,6 @@ from zarrscope_app.presenters.session.several import SelectsSeveral
 from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.taken_view import changes_of_view
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
-from zarrscope_app.presenters.tree.node_changes import NodesPresenter
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.values import ValuesPresenter
 

@@ -16,6 +16,8 @@ from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.roots import RootsPresenter
 
 
 class Settings(Protocol):
@@ -83,6 +85,7 @@ class Workspace:
         self._make = make
         self._sessions: list[Session] = []
         self._current: Session | None = None
+        self._roots = RootsPresenter(self._bring_tree)
         self._recent = self._load()
 
     def _load(self) -> list[str]:
@@ -99,6 +102,20 @@ class Workspace:
     @property
     def current(self) -> Session | None:
         return self._current
+
+    @property
+    def tree(self) -> TreePresenter | RootsPresenter | None:
+        """The tree to show: of the one place that is open, or of all of them, each with a root of its own."""
+        if self._current is None:
+            return None
+        if len(self._sessions) == 1:
+            self._roots.close()
+            return self._current.tree
+        self._roots.show([session.tree for session in self._sessions], self._current.tree)
+        return self._roots
+
+    def _bring_tree(self, tree: TreePresenter) -> None:
+        self.bring(next(session for session in self._sessions if session.tree is tree))
 
     @property
     def recent(self) -> tuple[Recent, ...]:

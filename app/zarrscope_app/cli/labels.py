@@ -1,0 +1,42 @@
+"""`add-labels`: an empty label image that fits an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zarrscope_app.cli.console import acting
+from zarrscope_app.cli.nodes import DRY, JSON, change
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+@click.command("add-labels")
+@click.argument("url")
+@click.argument("name")
+@click.option("--image", default="/", metavar="NODE", help="The image; the root without.")
+@click.option("--dtype", default="uint32", show_default=True, help="A type of whole numbers.")
+@DRY
+@JSON
+@acting
+def add_labels(url: str, name: str, image: str, dtype: str, dry_run: bool, as_json: bool) -> None:
+    """Adds the empty label image NAME to an OME-Zarr image: its levels and pixel sizes are the image's, its values 0.
+
+    \b
+    Examples:
+      zarrscope add-labels cells.zarr nuclei
+      zarrscope add-labels plate.zarr cells --image A/1/0 --dtype uint16 --dry-run
+    """
+
+    def act(hierarchy: Hierarchy) -> dict[str, Any]:
+        from zarrscope import convert
+
+        made = convert.add_label_image(hierarchy, image, name, dtype=dtype)
+        return {"path": made.path, "levels": sum(child.kind == "array" for child in made.children())}
+
+    change(url, act, dry_run, True, as_json)
+
+
+COMMANDS = (add_labels,)

@@ -1,0 +1,57 @@
+"""What two hierarchies differ in, in words: one line for each difference, and what was compared for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from zarrscope.check.diff import ABSENT, Difference
+from zarrscope_app.presenters import strings
+
+LIMIT = 1000
+"""More differences than these nobody reads: they are counted."""
+COMPARED = "difference"
+"""The severity of a difference among the problems."""
+
+
+def line(found: Any) -> str:
+    """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
+    what = found.what + (f" {found.pointer}" if found.pointer else "")
+    if found.what == "node":
+        text = f"only on the {'left' if found.right is ABSENT else 'right'}: {found.path}"
+        return strings.clean(f"{text} ({found.left if found.right is ABSENT else found.right})")
+    at = f" at {list(found.index)}" if found.index is not None else ""
+    many = f" ({strings.counted(found.count, 'value differs', 'values differ')})" if found.count else ""
+    return strings.clean(f"{found.path}  {what}{at}: {_spelled(found.left)} → {_spelled(found.right)}{many}")
+
+
+def _spelled(value: Any) -> str:
+    if value is ABSENT:
+        return "nothing"
+    if hasattr(value, "item"):
+        value = value.item()
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = str(value)
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def problem_of(found: Difference, path: str) -> strings.Problem:
+    """A difference as one of the problems. `path`: the node here that the comparison began with."""
+    node = "/" + "/".join(part for part in f"{path}/{found.path}".split("/") if part)
+    said = line(found)
+    return strings.Problem(COMPARED, said, said, place=strings.clean(found.pointer or ""), path=node)
+
+
+def comparing(scope: str, other: str, at: str) -> str:
+    """While it is compared: "Comparing / with copy.zarr… · /0"."""
+    return strings.joined(f"Comparing {scope} with {strings.clean(other, 80)}…", strings.clean(at, 60))
+
+
+def compared(scope: str, other: str, count: int, *, whole: bool, values: bool) -> str:
+    """What was compared, and what was not."""
+    found = strings.counted(count, "difference") if count else "No difference" if whole else "No difference so far"
+    looked = "metadata, attributes and all values" if values else "metadata and attributes, not the values"
+    told = f"{found}: {scope} and all beneath compared with {strings.clean(other, 80)}: {looked}."
+    return told if whole else f"{told} Stopped: the rest was not compared."

@@ -1,0 +1,186 @@
+"""What an act on a node is to every host: fields to fill in, what follows from them, a plan, the work, its undoing.
+
+An act is a row of a table (table.py). Its form is a tuple of fields that a host paints in their order, whatever they
+are; `described` says what follows from what is typed, and is asked on the host's thread after every keystroke: it reads
+nothing. `plan` and `do` run in the background. A plan is as a rule the act itself over a rehearsal of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from zarrscope.errors import Refused
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.stores.dry_run import Operation, ordered
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import Report
+from zarrscope_app.presenters.nodes import operation_text, words
+
+FieldKind = Literal["text", "choice", "flag", "folder"]
+MOST_LINES = 200
+"""So many operations of a plan are shown."""
+Cancelled = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class ActField:
+    """A field of the form. `hint` says what it is and what follows from it, `error` why it cannot be so."""
+
+    id: str
+    label: str
+    text: str = ""
+    """What is typed or chosen; of a flag "yes" or ""."""
+    kind: FieldKind = "text"
+    choices: tuple[tuple[str, str], ...] = ()
+    """(text, what a person calls it). Of a "choice" something else may not be typed."""
+    hint: str = ""
+    error: str = ""
+
+
+Fields = tuple[ActField, ...]
+
+
+def values(fields: Fields) -> dict[str, str]:
+    """id → what is typed."""
+    return {field.id: field.text.strip() for field in fields}
+
+
+def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, str]) -> Fields:
+    """The fields with what was found about them."""
+    return tuple(
+        replace(field, hint=hints.get(field.id, field.hint), error=errors.get(field.id, "")) for field in fields
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an act is on. `node`: the opened node, where it is the selected one."""
+
+    hierarchy: Hierarchy
+    path: str
+    node: Group | Array | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def group(self) -> str:
+        """The group in which something new would be."""
+        above = self.path.rpartition("/")[0] or "/"
+        return above if isinstance(self.node, Array) else self.path
+
+
+@dataclass(frozen=True)
+class Undo:
+    """How to take back what was done. `work` gives the path to go to then."""
+
+    name: str
+    """ "delete nuclei": what would be undone."""
+    work: Callable[[Hierarchy], str]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an act would do, for a person to read before it is done."""
+
+    lines: tuple[str, ...]
+    sentence: str
+    undo: str = ""
+    """Says how it can be undone."""
+    final: str = ""
+    """Says that it cannot be undone, and why: shown as a warning."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done. `to`: the node to go to, None: the group above what is gone. `moved`: what is selected went there
+    along with it."""
+
+    to: str | None
+    moved: bool = False
+    notes: tuple[str, ...] = ()
+    sentence: str = ""
+    undo: Undo | None = None
+
+
+class Act:
+    """One row. `id` is what hosts and commands call it."""
+
+    id = ""
+    danger = False
+    """Takes something away: a key pressed by mistake must not do it."""
+    writes_here = True
+    """It changes this place, which must be open for writing then."""
+    roots = False
+    """It can be done to the root, too."""
+    saved_first = True
+    """What is beneath must have no unsaved changes."""
+    looks = False
+    """`fields` reads what is stored, and so runs in the background."""
+
+    def title(self, place: Place) -> str:
+        return words.title(self.id, place.name)
+
+    def fits(self, node: Group | Array | None) -> bool:
+        """Whether it makes sense for such a node (None: not known yet)."""
+        return True
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        """Why it cannot be done, "" where it can be planned."""
+        return ""
+
+    def fields(self, place: Place) -> Fields:
+        return ()
+
+    def described(self, place: Place, fields: Fields) -> Fields:
+        return fields
+
+    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+        log: list[Operation] = []
+        done = self.do(replace(place, hierarchy=place.hierarchy.rehearse(log)), given, _silent, cancelled)
+        operations = ordered(log)
+        sentence = told(operation_text.summary(operations), *done.notes)
+        undo, final = self.mark(place, given)
+        return Planned(shown(operations, place.hierarchy.url), sentence, undo, final)
+
+    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+        """(how it can be undone, or "", why it cannot be, or "")."""
+        return words.UNDO, ""
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        raise NotImplementedError("an act says what it does")
+
+
+def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
+    """The operations as lines, as many as somebody would read."""
+    lines = [operation_text.line(each, url) for each in operations[:MOST_LINES]]
+    if len(operations) > MOST_LINES:
+        lines.append(strings.and_more(len(operations) - MOST_LINES))
+    return tuple(lines)
+
+
+def told(*parts: str) -> str:
+    """Notes as sentences."""
+    return " ".join(f"{strings.clean(part).rstrip('.')}." for part in parts if part)
+
+
+def lengths(text: str) -> tuple[int, ...] | None:
+    """ "64, 512 x 512" → (64, 512, 512); "" → None. Raises Refused for anything else."""
+    parts = text.replace("×", ",").replace("x", ",").replace("·", ",").split(",")
+    if not text.strip():
+        return None
+    try:
+        found = tuple(int(part.strip().replace(" ", "")) for part in parts)
+    except ValueError:
+        raise Refused(words.NO_LENGTHS) from None
+    if min(found) < 0:
+        raise Refused(words.NO_LENGTHS)
+    return found
+
+
+def _silent(progress: float | None, text: str) -> None:
+    pass

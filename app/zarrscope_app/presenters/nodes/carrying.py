@@ -1,0 +1,113 @@
+"""A node renamed, moved, copied, erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.nodes import move as moving
+from zarrscope.nodes import trash
+from zarrscope.nodes.edit import vanished, vanishing
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.internals import node_context
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import Report
+from zarrscope_app.presenters.nodes import words
+from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Undo
+
+
+class Move(Act):
+    """To another path, or only to another name in its group."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+    def fields(self, place: Place) -> Fields:
+        return (ActField("to", words.NEW_PLACE, place.path),)
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return new_place(place, given)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        moved = moving.move(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
+
+        if moved.cancelled:
+            return Done(place.path, sentence=strings.STOPPED)
+
+        def back(hierarchy: Hierarchy) -> str:
+            return moving.move(hierarchy, moved.to, moved.path).to
+
+        undo = Undo(words.undoing(self.id, place.name), back)
+        return Done(clean_path(given["to"]), moved=True, notes=moved.notes, undo=undo)
+
+
+class Copy(Act):
+    """To another path, byte for byte."""
+
+    id = "copy"
+
+    def fields(self, place: Place) -> Fields:
+        proposed = join_path(place.path.rpartition("/")[0], strings.copy_name(place.name))
+        return (ActField("to", words.NEW_PLACE, proposed),)
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return new_place(place, given)
+
+    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+        return (words.UNDO, "") if trash.available(place.hierarchy) else ("", words.FINAL_COPY)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        copied = moving.copy(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
+
+        if copied.cancelled:
+            return Done(place.path, sentence=strings.STOPPED)
+
+        def back(hierarchy: Hierarchy) -> str:
+            trash.put(hierarchy, copied.to)
+            return copied.path
+
+        undo = Undo(words.undoing(self.id, place.name), back) if trash.available(place.hierarchy) else None
+        return Done(clean_path(given["to"]), notes=copied.notes, undo=undo)
+
+
+class Remove(Act):
+    """Into the trash where there is one, else for good."""
+
+    id = "remove"
+    danger = True
+
+    def fields(self, place: Place) -> Fields:
+        there = trash.available(place.hierarchy)
+        hint = words.TRASH_HINT if there else words.NO_TRASH
+        return (ActField("trash", words.TRASH, "yes", "flag", hint=hint),) if there else ()
+
+    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+        if given.get("trash"):
+            return words.UNDO_REMOVE, ""
+        return "", strings.joined(words.FINAL_ERASE, "" if trash.available(place.hierarchy) else words.NO_TRASH)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        if given.get("trash"):
+            thrown = trash.put(place.hierarchy, place.path)
+
+            def back(hierarchy: Hierarchy) -> str:
+                return trash.restore(hierarchy, trash.identify(hierarchy, thrown.id, thrown.path)).path
+
+            undo = Undo(words.undoing(self.id, place.name), back)
+            return Done(None, moved=True, notes=thrown.notes, sentence=words.thrown(place.name), undo=undo)
+        above = vanishing(node_context(place.hierarchy), place.path)
+        place.hierarchy.erase(place.path)
+        return Done(None, moved=True, notes=vanished(node_context(place.hierarchy), above))
+
+
+def new_place(place: Place, given: Mapping[str, str]) -> str:
+    """Why nothing goes to the place that is typed."""
+    to = given.get("to", "").strip("/")
+    return strings.NEW_PLACE if not to or to == place.path.strip("/") else ""
+
+
+def _progress(report: Report) -> Callable[[moving.Progress], None]:
+    def progress(told: moving.Progress) -> None:
+        report(None, words.carried(told.doing, told.done))
+
+    return progress

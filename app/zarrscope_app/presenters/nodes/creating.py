@@ -1,0 +1,192 @@
+"""New groups and arrays: a form that says what chunks and shards mean, with their count and bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.nodes import trash
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.create import new_array
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import Report
+from zarrscope_app.presenters.nodes import words
+from zarrscope_app.presenters.nodes.acts import (
+    Act,
+    ActField,
+    Cancelled,
+    Done,
+    Fields,
+    Place,
+    Undo,
+    lengths,
+    values,
+    with_hints,
+)
+
+
+class _Create(Act):
+    roots = True
+    saved_first = False
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return "" if given.get("to", "").strip("/") else strings.NEW_PLACE
+
+
+class CreateGroup(_Create):
+    """An empty group."""
+
+    id = "create-group"
+
+    def fields(self, place: Place) -> Fields:
+        return (ActField("to", words.PLACE, join_path(place.group, "group"), hint=words.GROUP_HINT),)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        made = place.hierarchy.create_group(given["to"])
+        return Done(made.path, undo=taking_back(self.id, made.path, place.path))
+
+
+class CreateArray(_Create):
+    """An array of fill values; of the shape, chunks and type of the array that is selected, where one is."""
+
+    id = "create-array"
+
+    def fields(self, place: Place) -> Fields:
+        like = place.node if isinstance(place.node, Array) else None
+        dialect = place.hierarchy.dialect
+        types = [name for name in words.DTYPES if like is None or name != like.dtype.name]
+        first = [like.dtype.name] if like is not None and like.metadata.dtype.numpy is not None else []
+        names = (like.dimension_names or ()) if like is not None else ()
+        found = [
+            ActField("to", words.PLACE, join_path(place.group, "array"), hint=words.ARRAY_HINT),
+            ActField("shape", words.SHAPE, _commas(like.shape if like is not None else ())),
+            ActField("dtype", words.DTYPE, (first or ["uint16"])[0], "choice", _named([*first, *types])),
+            ActField("chunks", words.CHUNKS, _commas(like.chunks if like is not None else ())),
+            ActField("shards", words.SHARDS, _commas((like.shards or ()) if like is not None else ())),
+            ActField("codec", words.COMPRESSION, "zstd:3", "choice", words.COMPRESSIONS),
+            ActField("fill", words.FILL, "0", hint=words.FILL_HINT),
+            ActField("axes", words.AXES, ", ".join(each or "" for each in names), hint=words.AXES_HINT),
+        ]
+        return tuple(each for each in found if each.id != "fill" or not dialect.zero_fill)
+
+    def described(self, place: Place, fields: Fields) -> Fields:
+        given = values(fields)
+        hints: dict[str, str] = {}
+        errors: dict[str, str] = {}
+        lists: dict[str, tuple[int, ...] | None] = {}
+        for id in ("shape", "chunks", "shards"):
+            try:
+                lists[id] = lengths(given[id])
+            except Refused as error:
+                errors[id] = error.message
+        if errors or lists["shape"] is None:
+            return with_hints(fields, {"shape": words.NO_LENGTHS}, errors)
+        try:
+            metadata = _metadata(place.hierarchy, given)
+        except ZarrscopeError as error:
+            errors[_guilty(error)] = strings.problem(error).headline
+            return with_hints(fields, hints, errors)
+        hints |= _hints(metadata, lists["chunks"] is None, lists["shards"] is not None)
+        return with_hints(fields, hints, errors)
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return super().refused(place, given) or ("" if given.get("shape") else words.NO_LENGTHS)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        options = _options(given)
+        made = place.hierarchy.create_array(given["to"], **options)
+        return Done(made.path, undo=taking_back(self.id, made.path, place.path))
+
+
+def taking_back(act: str, path: str, back_to: str) -> Undo:
+    """Undoes that the node at `path` was made: into the trash, or erased where it holds nothing but its documents."""
+
+    def work(hierarchy: Hierarchy) -> str:
+        throw_back(hierarchy, path)
+        return back_to
+
+    return Undo(words.undoing(act, path.rpartition("/")[2]), work)
+
+
+def throw_back(hierarchy: Hierarchy, path: str) -> None:
+    """Takes away what was made at `path`, unless that would lose something."""
+    if trash.available(hierarchy):
+        trash.put(hierarchy, path)
+        return
+    node = hierarchy.open_node(path)
+    dialect = hierarchy.dialect
+    documents = {*dialect.documents(path)}
+    for prefix in dialect.erase(path, node.kind).prefixes:
+        if any(key not in documents for key in hierarchy.store.list_prefix(prefix)):
+            raise Refused(words.HOLDS_DATA, store=hierarchy.url)
+    hierarchy.erase(path)
+
+
+def _options(given: Mapping[str, str]) -> dict[str, Any]:
+    codec = given["codec"]
+    name, _, level = codec.partition(":")
+    codecs: list[Any] = [] if name == "none" else [name]
+    if level:
+        codecs = [{"name": name, "configuration": {"level": int(level)}}]
+    axes = [name.strip() for name in given["axes"].replace(",", " ").split()] if given["axes"] else None
+    return {
+        "shape": lengths(given["shape"]) or (),
+        "dtype": "str" if given["dtype"] == "string" else given["dtype"],
+        "chunks": lengths(given["chunks"]),
+        "shards": lengths(given["shards"]),
+        "codecs": codecs,
+        "fill_value": _fill(given.get("fill", "0"), given["dtype"]),
+        "dimension_names": axes,
+    }
+
+
+def _fill(text: str, dtype: str) -> Any:
+    if dtype == "string":
+        return "" if text == "0" else text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _metadata(hierarchy: Hierarchy, given: Mapping[str, str]) -> ArrayMetadata:
+    return new_array(hierarchy.dialect, clean_path(given["to"] or "/a"), separator=None, **_options(given))
+
+
+def _hints(metadata: ArrayMetadata, guessed: bool, sharded: bool) -> dict[str, str]:
+    itemsize = metadata.dtype.itemsize or None
+    outer = metadata.grid.chunk_shape
+    inner = tuple(metadata.codecs[0].configuration["chunk_shape"]) if sharded else tuple(outer)
+    files = prod(metadata.grid.grid_shape(metadata.shape))
+    inside = prod(o // i for o, i in zip(outer, inner, strict=True))
+    pieces = prod(-(-n // i) for n, i in zip(metadata.shape, inner, strict=True))
+
+    def bytes_of(extent: Sequence[int]) -> int | None:
+        return prod(extent) * itemsize if itemsize is not None else None
+
+    return {
+        "shape": words.shape_hint(metadata.shape, bytes_of(metadata.shape)),
+        "chunks": words.chunks_hint(pieces, inner, bytes_of(inner), guessed),
+        "shards": words.shards_hint(files, inside, bytes_of(outer)),
+    }
+
+
+def _guilty(error: ZarrscopeError) -> str:
+    """The field that an error speaks of."""
+    message = error.message.lower()
+    found = next((name for name in ("shards", "chunks", "fill value", "dimension name") if name in message), "shape")
+    return {"fill value": "fill", "dimension name": "axes"}.get(found, found)
+
+
+def _commas(extent: Sequence[int]) -> str:
+    return ", ".join(map(str, extent))
+
+
+def _named(names: list[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in names)

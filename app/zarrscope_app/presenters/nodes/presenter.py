@@ -1,0 +1,283 @@
+"""Acts on nodes, of one session: the form and the plan first, then a job; what was done can be undone.
+
+A plan is made in the background while the form is filled in: `state` holds its lines and a sentence, and whether it can
+be undone; `changed()` says there is a new one. `carry_out` runs it as a job with its progress; the session then reads
+the hierarchy anew and goes where the node went. `undo` takes the last one back, as a job, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from psygnal import Signal
+
+from zarrscope.errors import Refused
+from zarrscope.model.node_path import join_path
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.nodes import words
+from zarrscope_app.presenters.nodes.acts import Act, ActField, Done, Fields, Place, Planned, Undo, told, values
+from zarrscope_app.presenters.nodes.table import ACTS
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.hierarchy import Group, Hierarchy
+
+
+@dataclass(frozen=True)
+class NodesState:
+    """What is planned. `act` "": nothing is. `ready`: `carry_out` would do what `lines` say."""
+
+    act: str = ""
+    path: str = ""
+    title: str = ""
+    label: str = ""
+    """Of the button that does it."""
+    fields: Fields = ()
+    sentence: str = ""
+    undo: str = ""
+    """How it can be undone."""
+    final: str = ""
+    """Why it cannot be undone: a warning."""
+    lines: tuple[str, ...] = ()
+    danger: bool = False
+    ready: bool = False
+    planning: bool = False
+
+    @property
+    def to(self) -> str:
+        """The new place, of an act that has one."""
+        return self.field("to").text
+
+    def field(self, id: str) -> ActField:
+        """The field of this id; an empty one where the form has none."""
+        return next((field for field in self.fields if field.id == id), ActField(id, ""))
+
+
+class OpenHierarchy(Protocol):
+    """What this presenter needs of the session that it belongs to."""
+
+    owner: Owner
+    jobs: JobsPresenter
+    edit: EditPresenter
+
+    @property
+    def hierarchy(self) -> Hierarchy | None: ...
+
+    @property
+    def node(self) -> Group | Array | None: ...
+
+    def follow(self, path: str, to: str | None, *, moved: bool) -> None: ...
+
+
+class NodesPresenter:
+    """Of one session. All methods on the host's thread; none waits."""
+
+    changed = Signal()
+
+    def __init__(self, session: OpenHierarchy) -> None:
+        self._session = session
+        self._ticket: Ticket | None = None
+        self._notify = CoalescedCall(session.owner.post, self.changed.emit)
+        self._undos: list[Undo] = []
+        self._undoing = False
+        self.state = NodesState()
+
+    # ------------------------------------------------------------------ what there is to do
+    def may_change(self, path: str) -> bool:
+        """Whether the node can be renamed, moved or erased as the place is opened."""
+        return self.may("remove", path)
+
+    def may(self, id: str, path: str) -> bool:
+        """Whether the act can be begun on the node."""
+        act, hierarchy = ACTS[id], self._session.hierarchy
+        if hierarchy is None or (path == "/" and not act.roots):
+            return False
+        return (bool(hierarchy.writable) or not act.writes_here) and act.fits(self._node_at(path))
+
+    def _node_at(self, path: str) -> Group | Array | None:
+        node = self._session.node
+        return node if node is not None and node.path == path else None
+
+    # ------------------------------------------------------------------ planning
+    def begin(self, id: str, path: str) -> None:
+        """Plans an act on a node, with the form as it is proposed."""
+        act = ACTS[id]
+        place = self._place(path)
+        if place is None:
+            return
+        self._stop()
+        state = NodesState(id, path, act.title(place), words.BUTTONS[id], danger=act.danger)
+        if act.looks:
+            self._put(replace(state, planning=True, sentence=strings.PLANNING))
+
+            def done(outcome: JobResult[Fields]) -> None:
+                self._ticket = None
+                if outcome.error is not None:
+                    headline = strings.problem(outcome.error).headline
+                    self._put(replace(state, sentence=headline))
+                else:
+                    self._put(replace(state, fields=act.described(place, outcome.value or ())))
+                    self._plan()
+
+            self._ticket = self._session.owner.fetch(lambda: act.fields(place), done)
+            return
+        self._put(replace(state, fields=act.described(place, act.fields(place))))
+        self._plan()
+
+    def set_field(self, id: str, text: str) -> None:
+        """Something else is typed or chosen in a field."""
+        state = self.state
+        place = self._place(state.path) if state.act else None
+        if place is None or state.field(id).text == text or all(field.id != id for field in state.fields):
+            return
+        fields = tuple(replace(field, text=text) if field.id == id else field for field in state.fields)
+        self._put(replace(state, fields=ACTS[state.act].described(place, fields)))
+        self._plan()
+
+    def set_target(self, to: str) -> None:
+        """Another place to go to, as it is typed."""
+        self.set_field("to", to)
+
+    def cancel(self) -> None:
+        """Nothing is planned any more."""
+        self._stop()
+        self._put(NodesState())
+
+    def _place(self, path: str) -> Place | None:
+        hierarchy = self._session.hierarchy
+        return None if hierarchy is None else Place(hierarchy, path, self._node_at(path))
+
+    def _stop(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+
+    def _plan(self) -> None:
+        self._stop()
+        state, place = self.state, self._place(self.state.path)
+        if place is None:
+            return
+        act, given = ACTS[state.act], values(state.fields)
+        blank = replace(state, ready=False, lines=(), undo="", final="")
+        refused = self._refused(act, place, state)
+        if refused:
+            self._put(replace(blank, planning=False, sentence=refused))
+            return
+        self._put(replace(blank, planning=True, sentence=strings.PLANNING))
+
+        def done(outcome: JobResult[Planned]) -> None:
+            self._ticket = None
+            if outcome.error is not None or outcome.value is None:
+                problem = strings.problem(outcome.error or RuntimeError())
+                self._put(replace(blank, planning=False, sentence=problem.headline))
+                return
+            made = outcome.value
+            said = {name: getattr(made, name) for name in ("lines", "sentence", "undo", "final")}
+            self._put(replace(blank, ready=True, planning=False, **said))
+
+        self._ticket = self._session.owner.fetch(lambda cancelled: act.plan(place, given, cancelled), done)
+
+    def _refused(self, act: Act, place: Place, state: NodesState) -> str:
+        if act.writes_here and not place.hierarchy.writable:
+            return strings.OPEN_FOR_WRITING
+        if place.path == "/" and not act.roots:
+            return strings.ROOT_STAYS
+        if act.saved_first and any(_lies_beneath(path, place.path) for path in self._session.edit.dirty_paths):
+            return strings.SAVE_FIRST
+        wrong = any(field.error for field in state.fields)
+        return words.SEE_FIELDS if wrong else act.refused(place, values(state.fields))
+
+    # ------------------------------------------------------------------ doing
+    def carry_out(self) -> None:
+        """Does what is planned, as a job; does nothing while the plan is not ready."""
+        state = self.state
+        if state.ready:
+            self.cancel()
+            self._run(state)
+
+    def rename(self, path: str, name: str) -> None:
+        """Gives the node another name in its group, without a plan on show: nothing can be lost."""
+        act, place = ACTS["rename"], self._place(path)
+        if place is None or not name or name == place.name:
+            return
+        to = join_path(path.rpartition("/")[0], name)
+        state = NodesState("rename", path, act.title(place), fields=(ActField("to", "", to),))
+        refused = self._refused(act, place, state)
+        if refused:
+            self._session.jobs.run(state.title, lambda report, cancelled: _fail(refused))
+        else:
+            self._run(state)
+
+    def _run(self, state: NodesState) -> None:
+        session, place = self._session, self._place(state.path)
+        if place is None:
+            return
+        act, given = ACTS[state.act], values(state.fields)
+
+        def work(report: Report, cancelled: Callable[[], bool]) -> Done:
+            made = act.do(place, given, report, cancelled)
+            if cancelled():  # a cancelled job calls nobody back, and something may have been done by then
+                session.owner.post(lambda: self._done(act, state, made))
+            return made
+
+        def done(outcome: JobResult[Done]) -> str:
+            if outcome.error is not None or outcome.value is None:
+                return ""
+            made = outcome.value
+            self._done(act, state, made)
+            return " ".join(part for part in (made.sentence, told(*made.notes)) if part)
+
+        session.jobs.run(state.title, work, done)
+
+    def _done(self, act: Act, state: NodesState, made: Done) -> None:
+        """Goes where the node went, and remembers how to undo it."""
+        if made.undo is not None:
+            self._undos.append(made.undo)
+        self._notify.soon()
+        if act.writes_here:
+            self._session.follow(state.path, made.to, moved=made.moved)
+
+    # ------------------------------------------------------------------ undoing
+    @property
+    def undo_label(self) -> str:
+        """ "Undo deleting nuclei"; "" where there is nothing to undo."""
+        return words.undo_title(self._undos[-1].name) if self._undos and not self._undoing else ""
+
+    def undo(self) -> None:
+        """Takes back what was done last, as a job. What cannot be taken back any more says why, and is forgotten."""
+        session, hierarchy = self._session, self._session.hierarchy
+        if not self.undo_label or hierarchy is None:
+            return
+        last = self._undos[-1]
+        self._undoing = True
+
+        def done(outcome: JobResult[str]) -> str:
+            self._undoing = False
+            if last in self._undos:
+                self._undos.remove(last)
+            self._notify.soon()
+            if outcome.error is not None or outcome.value is None:
+                return ""
+            session.follow(outcome.value, outcome.value, moved=False)
+            return words.undone(last.name)
+
+        session.jobs.run(words.undo_title(last.name), lambda report, cancelled: last.work(hierarchy), done)
+        self._notify.soon()
+
+    def _put(self, state: NodesState) -> None:
+        self.state = state
+        self._notify.soon()
+
+
+def _fail(sentence: str) -> Done:
+    raise Refused(sentence)
+
+
+def _lies_beneath(path: str, above: str) -> bool:
+    return f"{path}/".startswith(f"{above.rstrip('/')}/")

@@ -1,0 +1,28 @@
+"""All acts on nodes, in the order of menus. Adding one is one row here, its words, and a command of its id."""
+
+from __future__ import annotations
+
+from zarrscope_app.presenters.nodes.acts import Act
+from zarrscope_app.presenters.nodes.carrying import Copy, Move, Remove
+from zarrscope_app.presenters.nodes.creating import CreateArray, CreateGroup
+from zarrscope_app.presenters.nodes.images import AddLabels, BuildLevels
+from zarrscope_app.presenters.nodes.trash import EmptyTrash, Restore
+from zarrscope_app.presenters.nodes.whole import Consolidate, Convert
+
+ACTS: dict[str, Act] = {
+    act.id: act
+    for act in (
+        CreateGroup(),
+        CreateArray(),
+        AddLabels(),
+        BuildLevels(),
+        Move("rename"),
+        Move("move"),
+        Copy(),
+        Remove(),
+        Restore(),
+        EmptyTrash(),
+        Convert(),
+        Consolidate(),
+    )
+}

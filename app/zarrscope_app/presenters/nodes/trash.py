@@ -1,0 +1,69 @@
+"""The trash of the hierarchy: a node brought back, or what is in it erased for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from zarrscope.nodes import trash
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope_app.presenters.jobs import Report
+from zarrscope_app.presenters.nodes import words
+from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Undo
+
+
+class _OfTrash(Act):
+    roots = True
+    saved_first = False
+    looks = True
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return "" if "entry" in given else words.EMPTY_TRASH
+
+
+class Restore(_OfTrash):
+    """One node, to where it was or to another path."""
+
+    id = "restore"
+
+    def fields(self, place: Place) -> Fields:
+        found = _entries(place)
+        if not found:
+            return ()
+        return (
+            ActField("entry", words.ENTRY, found[0][0], "choice", found),
+            ActField("to", words.NEW_PLACE, hint=words.WHERE_IT_WAS),
+        )
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        back = trash.restore(place.hierarchy, given["entry"], given["to"] or None)
+
+        def again(hierarchy: Hierarchy) -> str:
+            trash.put(hierarchy, back.path)
+            return back.path.rpartition("/")[0] or "/"
+
+        return Done(back.path, undo=Undo(words.undoing(self.id, back.path.rpartition("/")[2]), again))
+
+
+class EmptyTrash(_OfTrash):
+    """All that is in it, or one node."""
+
+    id = "empty-trash"
+    danger = True
+
+    def fields(self, place: Place) -> Fields:
+        found = _entries(place)
+        return (ActField("entry", words.ENTRY, "", "choice", (("", words.ALL_ENTRIES), *found)),) if found else ()
+
+    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+        return "", words.FINAL_ERASE
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        trash.empty(place.hierarchy, [given["entry"]] if given["entry"] else None, cancelled=cancelled)
+        return Done(place.path)
+
+
+def _entries(place: Place) -> tuple[tuple[str, str], ...]:
+    """(id, what a person recognises) of each entry, the latest first."""
+    found = reversed(trash.entries(place.hierarchy))
+    return tuple((each.id, words.entry(each.path, datetime.fromisoformat(each.when))) for each in found)

@@ -1,0 +1,134 @@
+"""What concerns a whole hierarchy, or a part of it as one: consolidated metadata, a conversion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from zarrscope import convert
+from zarrscope.dialects import dialect_named, written_dialects
+from zarrscope.errors import Conflict
+from zarrscope.model.storage import ABSENT, Version
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.dry_run import Operation
+from zarrscope.stores.local.paths import path_of
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import Report
+from zarrscope_app.presenters.nodes import words
+from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Planned, Undo
+from zarrscope_app.presenters.nodes.images import progress_of
+
+
+class Consolidate(Act):
+    """A copy of all documents at the root, of the whole hierarchy whatever is selected."""
+
+    id = "consolidate"
+    roots = True
+    saved_first = False
+
+    def fields(self, place: Place) -> Fields:
+        return ()
+
+    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+        planned = super().plan(place, given, cancelled)
+        there = words.CONSOLIDATED if place.hierarchy.consolidated else ""
+        said = " ".join(part for part in (words.CONSOLIDATE, there, planned.sentence) if part)
+        return Planned(planned.lines, said, planned.undo, planned.final)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        hierarchy = place.hierarchy
+        log: list[Operation] = []
+        hierarchy.rehearse(log).consolidate(cancelled)
+        keys = [each.key for each in log if each.act == "set"]
+        before = {key: hierarchy.store.get_versioned(key) for key in keys}
+        if hierarchy.consolidate(cancelled) is None:
+            return Done(place.path)
+        after = {key: hierarchy.store.get_versioned(key) for key in keys}
+
+        def back(hierarchy: Hierarchy) -> str:
+            for key in keys:
+                _put_back(hierarchy, key, before[key], after[key])
+            return place.path
+
+        return Done(place.path, undo=Undo(words.undoing(self.id, ""), back))
+
+
+def _put_back(
+    hierarchy: Hierarchy, key: str, before: tuple[bytes, Version] | None, after: tuple[bytes, Version] | None
+) -> None:
+    """What was stored before, unless somebody has stored something else since."""
+    now = hierarchy.store.get_versioned(key)
+    if (None if now is None else now[0]) != (None if after is None else after[0]):
+        raise Conflict(words.CHANGED_SINCE, store=hierarchy.url, key=key)
+    if before is None:
+        hierarchy.store.erase(key)
+    else:
+        hierarchy.store.set(key, before[0], expect=ABSENT if now is None else now[1])
+
+
+class Convert(Act):
+    """The selected node, and all beneath it, written anew at another place."""
+
+    id = "convert"
+    writes_here = False
+    roots = True
+
+    def fields(self, place: Place) -> Fields:
+        names = [name for name in written_dialects() if name != place.hierarchy.dialect.name]
+        chosen = "v3" if "v3" in names else names[0]
+        named = tuple((name, dialect_named(name).title) for name in names)
+        return (
+            ActField("format", words.FORMAT, chosen, "choice", named),
+            ActField("to", words.TARGET, self._proposed(place, chosen), "folder"),
+        )
+
+    @staticmethod
+    def _proposed(place: Place, dialect: str) -> str:
+        url = place.hierarchy.url
+        here = os.path.split(path_of(url).rstrip(os.sep)) if url.startswith("file:") else None
+        folder, name = here if here is not None else (os.path.expanduser("~"), "converted")
+        stem = name.removesuffix(".zarr").removesuffix(".n5") + (f"-{place.name}" if place.name else "")
+        ending = ".n5" if dialect == "n5" else ".zarr"
+        for number in range(1, 1000):
+            target = os.path.join(folder, f"{stem}-{dialect}{f'-{number}' if number > 1 else ''}{ending}")
+            if not os.path.lexists(target):
+                break
+        return target
+
+    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+        return "" if given.get("to") else strings.NEW_PLACE
+
+    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+        return words.FINAL_CONVERT, ""
+
+    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+        made = self._plan(place, given)
+        lines = [
+            words.node_line(node.how, node.target, getattr(node.metadata, "shape", None), node.nbytes)
+            for node in made.nodes
+        ]
+        if made.losses:
+            raise _Losses(made)
+        said = words.converting(made.dialect.title, len(made.nodes), made.chunks, made.nbytes)
+        undo, final = self.mark(place, given)
+        return Planned(tuple(lines), said, undo, final)
+
+    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        made = self._plan(place, given)
+        result = convert.run(made, progress=progress_of(report), cancelled=cancelled)
+        if result.cancelled:
+            return Done(place.path, sentence=strings.STOPPED)
+        return Done(place.path, sentence=words.written(made.destination))
+
+    @staticmethod
+    def _plan(place: Place, given: Mapping[str, str]) -> convert.Plan:
+        target = os.path.expanduser(given["to"])
+        return convert.plan(place.hierarchy, target, given["format"], path=place.path)
+
+
+class _Losses(Conflict):
+    """What the format cannot hold, as an error: a plan that loses something is not carried out here."""
+
+    def __init__(self, plan: convert.Plan) -> None:
+        shown = " ".join(str(loss) for loss in plan.losses[:5])
+        super().__init__(f"{words.lost(len(plan.losses))} {shown}", store=plan.source.url)

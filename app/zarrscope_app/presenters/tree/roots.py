@@ -1,0 +1,210 @@
+"""Several hierarchies in one tree: a row for each that is open, and beneath it its own tree.
+
+It answers what a `TreePresenter` answers, so that a host paints either. Its root is a row that nobody sees; the rows
+beneath it are the roots of the hierarchies. A row's id holds the number of its hierarchy above its id in its own tree.
+Paths are those of the hierarchy in front: before a row of another one is gone to, `enter` brings that one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from psygnal import Signal
+
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+
+_SHIFT = 34
+_OWN = (1 << _SHIFT) - 1
+
+
+class RootsPresenter:
+    """The trees side by side. All methods on the host's thread; none waits."""
+
+    changed = Signal(int)
+
+    def __init__(self, bring: Callable[[TreePresenter], object]) -> None:
+        """`bring` puts the hierarchy of a tree in front."""
+        self._bring = bring
+        self._numbers: dict[int, TreePresenter] = {}
+        """By number, in the order in which they were opened."""
+        self._heard: dict[int, Callable[[int], None]] = {}
+        self._front: TreePresenter | None = None
+
+    # ------------------------------------------------------------------ which
+    def show(self, trees: Sequence[TreePresenter], front: TreePresenter) -> None:
+        """These are open, and this one is in front."""
+        self._front = front
+        if list(self._numbers.values()) == list(trees):
+            return
+        kept = {number: tree for number, tree in self._numbers.items() if tree in trees}
+        for number in self._numbers.keys() - kept.keys():
+            self._numbers[number].changed.disconnect(self._heard.pop(number))
+        for tree in trees:
+            if tree not in kept.values():
+                number = next(n for n in range(1, len(trees) + len(kept) + 2) if n not in kept)
+                kept[number] = tree
+                self._heard[number] = partial(self._changed, number)
+                tree.changed.connect(self._heard[number])
+        self._numbers = {number: tree for tree in trees for number in kept if kept[number] is tree}
+        self.changed.emit(ROOT)
+
+    def close(self) -> None:
+        """Hears no tree any more."""
+        for number, tree in self._numbers.items():
+            tree.changed.disconnect(self._heard.pop(number))
+        self._numbers = {}
+
+    def in_front(self, id: int) -> bool:
+        """Whether the row is of the hierarchy in front."""
+        return id != ROOT and self._numbers.get(id >> _SHIFT) is self._front
+
+    def enter(self, id: int) -> None:
+        """Brings the hierarchy of a row to the front."""
+        tree = self._numbers.get(id >> _SHIFT)
+        if tree is not None and tree is not self._front:
+            self._bring(tree)
+
+    def _changed(self, number: int, id: int) -> None:
+        self.changed.emit(_joined(number, id))
+        if id == ROOT:
+            self.changed.emit(ROOT)
+
+    def _of(self, id: int) -> tuple[TreePresenter, int]:
+        """The tree of a row, and its id there. Raises KeyError."""
+        return self._numbers[id >> _SHIFT], id & _OWN
+
+    # ------------------------------------------------------------------ reading
+    def row(self, id: int) -> Row:
+        """One row. Raises KeyError for an id that is gone."""
+        if id == ROOT:
+            return _HIDDEN
+        tree, own = self._of(id)
+        return self._row(id >> _SHIFT, tree.row(own))
+
+    @staticmethod
+    def _row(number: int, row: Row) -> Row:
+        above = ROOT if row.parent < 0 else _joined(number, row.parent)
+        return replace(row, id=_joined(number, row.id), parent=above)
+
+    def count(self, id: int) -> int:
+        if id == ROOT:
+            return len(self._numbers)
+        tree = self._numbers.get(id >> _SHIFT)
+        return tree.count(id & _OWN) if tree is not None else 0
+
+    def ids(self, id: int, start: int, stop: int) -> list[int]:
+        """The ids of children start … stop-1."""
+        if id == ROOT:
+            return [_joined(number, ROOT) for number in self._numbers][max(0, start) : stop]
+        tree = self._numbers.get(id >> _SHIFT)
+        return [_joined(id >> _SHIFT, own) for own in tree.ids(id & _OWN, start, stop)] if tree is not None else []
+
+    def rows(self, id: int, start: int, stop: int) -> list[Row]:
+        """Children start … stop-1."""
+        return [self.row(child) for child in self.ids(id, start, stop)]
+
+    def position(self, id: int) -> int:
+        """The place of a row among the children of its parent, -1 when the filter hides it."""
+        if id == ROOT:
+            return 0
+        tree, own = self._of(id)
+        return [*self._numbers].index(id >> _SHIFT) if own == ROOT else tree.position(own)
+
+    def path(self, id: int) -> str:
+        """The path of a row in its hierarchy, "" for an id that is gone."""
+        tree = self._numbers.get(id >> _SHIFT)
+        return tree.path(id & _OWN) if tree is not None else ""
+
+    def label(self, id: int) -> str:
+        """The name of a row."""
+        tree = self._numbers.get(id >> _SHIFT)
+        return tree.label(id & _OWN) if tree is not None else ""
+
+    def expandable(self, id: int) -> bool:
+        if id == ROOT:
+            return True
+        tree, own = self._of(id)
+        return tree.expandable(own)
+
+    def expanded_beneath(self, id: int) -> list[int]:
+        """The ids of children that are expanded."""
+        if id == ROOT:
+            return [_joined(number, ROOT) for number, tree in self._numbers.items() if tree.row(ROOT).expanded]
+        tree = self._numbers.get(id >> _SHIFT)
+        return [_joined(id >> _SHIFT, own) for own in tree.expanded_beneath(id & _OWN)] if tree is not None else []
+
+    def find(self, path: str) -> int | None:
+        """The row of a node of the hierarchy in front, if it has arrived."""
+        for number, tree in self._numbers.items():
+            if tree is self._front:
+                own = tree.find(path)
+                return None if own is None else _joined(number, own)
+        return None
+
+    @property
+    def finds(self) -> bool:
+        """Whether a name passes the filter, or may still turn out to."""
+        return any(tree.finds for tree in self._numbers.values())
+
+    # ------------------------------------------------------------------ gestures
+    def expand(self, id: int) -> None:
+        if id != ROOT:
+            tree, own = self._of(id)
+            tree.expand(own)
+
+    def collapse(self, id: int) -> None:
+        if id != ROOT:
+            tree, own = self._of(id)
+            tree.collapse(own)
+
+    def retry(self, id: int) -> None:
+        """After FAILED or a cancel: fetches again."""
+        tree, own = self._of(id)
+        tree.retry(own)
+
+    def cancel(self, id: int) -> None:
+        """Stops fetching the children; those that came stay."""
+        tree, own = self._of(id)
+        tree.cancel(own)
+
+    def cancel_around(self, id: int) -> bool:
+        """Stops what a row loads, or the nearest group above it that loads. False when nothing does."""
+        tree = self._numbers.get(id >> _SHIFT)
+        return tree is not None and tree.cancel_around(id & _OWN)
+
+    def filter(self, text: str) -> None:
+        """Shows only rows whose name contains `text`, in all hierarchies."""
+        for tree in self._numbers.values():
+            tree.filter(text)
+
+    def reveal(self, path: str) -> None:
+        """Expands what lies above a node of the hierarchy in front."""
+        if self._front is not None:
+            self._front.reveal(path)
+
+
+def _joined(number: int, id: int) -> int:
+    return number << _SHIFT | id
+
+
+_HIDDEN = Row(
+    id=ROOT,
+    parent=-1,
+    path="",
+    name="",
+    kind="group",
+    icon="group",
+    detail="",
+    badge="",
+    state=RowState.READY,
+    expandable=True,
+    expanded=True,
+    depth=-1,
+    sentence="",
+    retry=False,
+    dirty=False,
+    origin="",
+)

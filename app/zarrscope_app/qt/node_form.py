@@ -1,0 +1,214 @@
+"""The dialog of an act on a node: its form, what follows from it, the plan, and whether it can be undone.
+
+It paints whatever fields the presenter names, so that a new act needs nothing here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.nodes.acts import ActField
+from zarrscope_app.presenters.nodes.presenter import NodesPresenter
+
+from .text import Label, literal
+from .theme import Role, current_palette, fixed_font, quiet, warning
+
+_WIDTH, _PLAN_LINES = 640, 6
+
+
+class FieldRow(QWidget):
+    """One field: its editor, and beneath it what it means or what is wrong with it."""
+
+    def __init__(self, field: ActField, presenter: NodesPresenter) -> None:
+        super().__init__()
+        self._id, self._presenter = field.id, presenter
+        self.editor = self._made(field)
+        self.editor.setAccessibleName(field.label)
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.editor, 1)
+        if field.kind == "folder":
+            browse = QPushButton(LABELS["browse"])
+            browse.setAutoDefault(False)
+            browse.clicked.connect(self._browse)
+            line.addWidget(browse)
+        self.hint = Label()
+        self.hint.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 4)
+        column.setSpacing(2)
+        column.addLayout(line)
+        column.addWidget(self.hint)
+        self.paint(field)
+
+    def _made(self, field: ActField) -> QWidget:
+        put = self._presenter.set_field
+        if field.kind == "flag":
+            box = QCheckBox(literal(field.label))
+            box.setChecked(bool(field.text))
+            box.toggled.connect(lambda on: put(self._id, "yes" if on else ""))
+            return box
+        if field.kind == "choice":
+            choice = QComboBox()
+            for text, title in field.choices:
+                choice.addItem(title, text)
+            choice.setCurrentIndex(max(0, choice.findData(field.text)))
+            choice.activated.connect(lambda _: put(self._id, choice.currentData()))
+            return choice
+        edit = QLineEdit(field.text)
+        edit.textEdited.connect(lambda text: put(self._id, text))
+        return edit
+
+    def paint(self, field: ActField) -> None:
+        """Shows what was found out about the field; what is typed is the person's."""
+        self.hint.setText(field.error or field.hint)
+        self.hint.setVisible(bool(field.error or field.hint))
+        palette = self.palette()
+        color = warning(current_palette()) if field.error else quiet(current_palette())
+        palette.setColor(Role.WindowText, color)
+        self.hint.setPalette(palette)
+
+    def _browse(self) -> None:
+        assert isinstance(self.editor, QLineEdit)
+        folder, name = os.path.split(os.path.expanduser(self.editor.text()))
+        chosen = QFileDialog.getExistingDirectory(self, LABELS["export-target"], folder)
+        if chosen:
+            self.editor.setText(os.path.join(chosen, name))
+            self._presenter.set_field(self._id, self.editor.text())
+
+
+class NodeDialog(QDialog):
+    """The form and the plan of one act on one node. Return takes nothing away."""
+
+    def __init__(self, presenter: NodesPresenter, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter = presenter
+        state = presenter.state
+        self.setWindowTitle(state.title)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        self._form = QFormLayout()
+        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.rows: dict[str, FieldRow] = {}
+        self._add_rows()
+        column.addLayout(self._form)
+        self.sentence, self.mark = Label(), Label()
+        for label in (self.sentence, self.mark):
+            label.setWordWrap(True)
+        self.plan = QPlainTextEdit()
+        self.plan.setReadOnly(True)
+        self.plan.setFont(fixed_font())
+        self.plan.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.plan.setAccessibleName(LABELS["plan"])
+        self.plan.setMinimumHeight(self.plan.fontMetrics().lineSpacing() * _PLAN_LINES)
+        self.plan.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        column.addWidget(self.plan, 1)
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(inside)
+        outer = QVBoxLayout(self)
+        outer.addWidget(scroll, 1)
+        for label in (self.sentence, self.mark):  # never scrolled out of sight
+            outer.addWidget(label)
+        outer.addWidget(self._buttons(state.label, state.danger))
+        self._fit(inside)
+        self._start()
+        presenter.changed.connect(self._changed)
+        self.finished.connect(self._left)
+        self._changed()
+
+    def _add_rows(self) -> None:
+        """Fields that are looked up first come later than the dialog."""
+        for field in self._presenter.state.fields:
+            if field.id not in self.rows:
+                row = self.rows[field.id] = FieldRow(field, self._presenter)
+                if field.kind == "flag":
+                    self._form.addRow(row)
+                else:
+                    self._form.addRow(literal(field.label), row)
+
+    def _buttons(self, label: str, danger: bool) -> QDialogButtonBox:
+        buttons = QDialogButtonBox()
+        role = QDialogButtonBox.ButtonRole.DestructiveRole if danger else QDialogButtonBox.ButtonRole.AcceptRole
+        act, cancel = buttons.addButton(label, role), buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        assert act is not None
+        assert cancel is not None
+        cancel.setText(strings.CANCEL)
+        act.setAutoDefault(not danger)
+        act.setDefault(not danger)
+        cancel.setDefault(danger)
+        act.clicked.connect(self._carry_out)
+        cancel.clicked.connect(self.reject)
+        self.act = act
+        return buttons
+
+    def _fit(self, inside: QWidget) -> None:
+        """As high as the form needs, and no higher than the screen: then the form scrolls."""
+        screen = self.screen() or QGuiApplication.primaryScreen()
+        wanted = inside.sizeHint().height() + 144
+        if screen is not None:
+            room = screen.availableGeometry()
+            self.resize(min(_WIDTH, room.width() - 32), min(wanted, room.height() - 64))
+        else:
+            self.resize(_WIDTH, wanted)
+
+    def _start(self) -> None:
+        """The first text is ready to be typed over: of a path its last name."""
+        for row in self.rows.values():
+            if isinstance(row.editor, QLineEdit):
+                start = row.editor.text().rfind("/") + 1
+                row.editor.setSelection(start, len(row.editor.text()) - start)
+                row.editor.setFocus()
+                return
+
+    def _changed(self) -> None:
+        state = self._presenter.state
+        self._add_rows()
+        for field in state.fields:
+            self.rows[field.id].paint(field)
+        self.sentence.setText(state.sentence)
+        self.mark.setText(state.final or state.undo)
+        palette = self.palette()
+        color = warning(current_palette()) if state.final else quiet(current_palette())
+        palette.setColor(Role.WindowText, color)
+        self.mark.setPalette(palette)
+        font = self.font()
+        font.setBold(bool(state.final))
+        self.mark.setFont(font)
+        text = "\n".join(state.lines)
+        if text != self.plan.toPlainText():
+            self.plan.setPlainText(text)
+        self.act.setEnabled(state.ready)
+
+    def _carry_out(self) -> None:
+        self._presenter.carry_out()
+        self.accept()
+
+    def _left(self) -> None:
+        self._presenter.changed.disconnect(self._changed)
+        self._presenter.cancel()

@@ -1,0 +1,159 @@
+"""The Problems tab: what is wrong, what was looked at for it, what another place differs in; where it can be mended."""
+
+from __future__ import annotations
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.differences import COMPARED
+from zarrscope_app.qt.follow import follow
+
+from .text import Label, tip
+from .theme import icon
+
+
+class ProblemsPane(QWidget):
+    """`attach` a problems presenter, or None. `chosen(path)` on a double-click, `asked(path, command)` to mend."""
+
+    chosen = Signal(str)
+    asked = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._presenter: ProblemsPresenter | None = None
+        self._shown: tuple[Problem, ...] | None = None
+        self.sentence = Label()
+        self.sentence.setWordWrap(True)
+        self.check, self.again = QPushButton(), QPushButton(LABELS["check-again"])
+        self.check.clicked.connect(self._check)
+        self.again.clicked.connect(self._check_again)
+        top = QHBoxLayout()
+        top.addWidget(self.sentence, 1)
+        top.addWidget(self.check, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
+        self.list = QTreeWidget()
+        self.list.setHeaderHidden(True)
+        self.list.setWordWrap(True)
+        self.list.setAccessibleName(TITLES["problems"])
+        self.list.itemActivated.connect(self._activated)
+        self.list.currentItemChanged.connect(lambda *_: self._offer())
+        self.list.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 4)
+        column.addLayout(top)
+        column.addWidget(self.list, 1)
+        column.addStretch()
+        column.addLayout(self._comparison())
+
+    def _comparison(self) -> QHBoxLayout:
+        self.other = QLineEdit()
+        self.other.setPlaceholderText(LABELS["compare-with"])
+        self.other.setAccessibleName(LABELS["compare-with"])
+        self.other.setClearButtonEnabled(True)
+        self.other.returnPressed.connect(self._compare)
+        browse = QPushButton(LABELS["browse"])
+        browse.clicked.connect(self._browse)
+        self.values = QCheckBox(LABELS["compare-values"])
+        self.compare = QPushButton(LABELS["compare"])
+        self.compare.clicked.connect(self._compare)
+        self.mend = QPushButton(LABELS["mend"])
+        self.mend.clicked.connect(self._mend)
+        row = QHBoxLayout()
+        row.addWidget(self.mend)
+        row.addWidget(self.other, 1)
+        for widget in (browse, self.values, self.compare):
+            row.addWidget(widget)
+        return row
+
+    def attach(self, presenter: ProblemsPresenter | None) -> None:
+        """Show the problems of another session."""
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
+
+    def _changed(self) -> None:
+        assert self._presenter is not None
+        self.sentence.setText(self._presenter.sentence)
+        checking, stopped = self._presenter.checking, self._presenter.can_resume
+        self.check.setText(LABELS["check-stop" if checking else "check-resume" if stopped else "check-begin"])
+        self.again.setVisible(stopped)
+        self.compare.setText(LABELS["compare-stop" if self._presenter.comparing else "compare"])
+        items = self._presenter.items
+        if items == self._shown:
+            return
+        if self._shown is not None and items[: len(self._shown)] == self._shown:
+            for found in items[len(self._shown) :]:
+                self.list.addTopLevelItem(_item(found))
+        else:
+            self.list.clear()
+            for found in items:
+                self.list.addTopLevelItem(_item(found))
+        self._shown = items
+        self.list.setVisible(bool(items))
+        self._offer()
+
+    def _offer(self) -> None:
+        """Mending is offered where there is something to mend, for the problem that is chosen."""
+        self.mend.setVisible(any(found.mend for found in self._shown or ()))
+        self.mend.setEnabled(self._current() is not None)
+
+    def _current(self) -> tuple[str, str] | None:
+        item = self.list.currentItem()
+        command = item.data(0, Qt.ItemDataRole.UserRole + 1) if item is not None else ""
+        return (str(item.data(0, Qt.ItemDataRole.UserRole)), str(command)) if item is not None and command else None
+
+    def _mend(self) -> None:
+        found = self._current()
+        if found is not None:
+            self.asked.emit(*found)
+
+    def _check(self) -> None:
+        if self._presenter is not None and self._presenter.checking:
+            self._presenter.stop()
+        elif self._presenter is not None and self._presenter.can_resume:
+            self._presenter.resume()
+        else:
+            self._check_again()
+
+    def _check_again(self) -> None:
+        if self._presenter is not None:
+            self._presenter.check()
+
+    def _compare(self) -> None:
+        if self._presenter is not None and self._presenter.comparing:
+            self._presenter.stop_comparing()
+        elif self._presenter is not None:
+            self._presenter.compare(self.other.text(), values=self.values.isChecked())
+
+    def _browse(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, LABELS["compare-with"])
+        if path:
+            self.other.setText(path)
+
+    def _activated(self, item: QTreeWidgetItem) -> None:
+        path = item.data(0, Qt.ItemDataRole.UserRole)
+        if path:
+            self.chosen.emit(path)
+
+
+def _item(found: Problem) -> QTreeWidgetItem:
+    item = QTreeWidgetItem([found.headline])
+    item.setIcon(0, icon("review" if found.severity == COMPARED else "warning"))
+    item.setToolTip(0, tip(found.details or found.headline))
+    item.setData(0, Qt.ItemDataRole.UserRole, found.path)
+    item.setData(0, Qt.ItemDataRole.UserRole + 1, found.mend)
+    for text in (found.place, found.details):
+        if text and text != found.headline:
+            item.addChild(QTreeWidgetItem([text]))
+    return item

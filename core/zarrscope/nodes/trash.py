@@ -1,0 +1,478 @@
+"""A trash for nodes: erased, and yet to be had again, on stores that are folders.
+
+    thrown = trash.put(hierarchy, "/labels/old")          # renamed into the trash beside the store
+    trash.restore(hierarchy, thrown.id)                   # and back, chunks, attributes and all
+    trash.empty(hierarchy)                                # gone for good
+
+A node goes with all beneath it, at once however large: its folder is renamed, never copied. What is in the trash is an
+entry, a folder with a record (trash.json) of what was where, written first, and beneath `stored/` the files under the
+keys that they had: so a person can take them out by hand, too. Where a node is one folder (v2, v3, N5) a crash leaves
+it whole at one place or the other. Where documents lie apart from chunks (the drafts) the documents go first and come
+back last: a crash in between leaves the rest where it was, and `restore` brings both together again.
+
+The consolidated copies follow, second, as with every edit. Specification: reference.md A.6 "Delete".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from zarrscope.dialects import Dialect, NodeKind, dialect_named
+from zarrscope.errors import BadMetadata, Conflict, NotFound, Refused, Unsupported, ZarrscopeError
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.node_path import clean_path
+from zarrscope.model.storage import ABSENT, never
+from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies
+from zarrscope.nodes.context import HierarchyLike, NodeContext
+from zarrscope.nodes.edit import create_groups, key_of, need_node, need_place, vanished, vanishing
+from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.local.trash import remove_empty_trash, trash_store, writable_trash
+from zarrscope.stores.store import Store
+
+RECORD = "trash.json"
+STORED = "stored/"
+RECORD_LIMIT = 1 << 20
+_ID = re.compile(r"\d{8}-\d{6}-\d{6}")
+
+
+@dataclass(frozen=True)
+class Thrown:
+    """An entry of the trash. `when`: in UTC, as ISO 8601 has it. `place`: the address of its files."""
+
+    id: str
+    path: str
+    kind: NodeKind
+    when: str
+    dialect: str
+    place: str = ""
+    keys: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    implicit: tuple[str, ...] = ()
+    """Groups above that were there only because of what was in them: they come back by themselves."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def record(self) -> bytes:
+        told = {
+            "zarrscope": "a node in the trash",
+            "path": self.path,
+            "kind": self.kind,
+            "when": self.when,
+            "dialect": self.dialect,
+            "keys": [*self.keys],
+            "prefixes": [*self.prefixes],
+            "implicit": [*self.implicit],
+        }
+        return json.dumps(told, indent=2).encode()
+
+
+def available(hierarchy: HierarchyLike) -> bool:
+    """Whether the hierarchy's store has a trash, as far as looking tells: it is a folder, and beside it is room.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> available(zarrscope.open(MemoryStore(), "w-"))
+    False
+    """
+    return writable_trash(hierarchy.store)
+
+
+def place(hierarchy: HierarchyLike) -> str | None:
+    """The address of the trash of the hierarchy's store, whether or not anything is in it; None without one.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> place(zarrscope.open(MemoryStore(), "w-")) is None
+    True
+    """
+    trash = _trash(hierarchy.store)
+    return trash.url if trash is not None else None
+
+
+def put(hierarchy: HierarchyLike, path: str) -> Thrown:
+    """Moves a node, and all beneath it, into the trash of its store.
+
+    Parameters
+    ----------
+    hierarchy
+        Opened for writing.
+    path
+        The node; where no node is, what lies there.
+
+    Returns
+    -------
+    Thrown
+        The entry: its `id` is what `restore` wants.
+
+    Raises
+    ------
+    Unsupported
+        The store has no trash, or a part of the node lies on another disk. Nothing has changed.
+    NotFound, Refused, ReadOnly
+        Nothing is there; it is the root; it cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile, zarrscope
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     h = zarrscope.open(f"{folder}/cells.zarr", "w-")
+    ...     _ = h.create_group("/old", {"n": 1})
+    ...     thrown = put(h, "/old")
+    ...     gone = "/old" not in h
+    ...     _ = restore(h, thrown.id)
+    ...     gone, h["/old"].attributes["n"]
+    (True, 1)
+    """
+    nodes, path = hierarchy._nodes, clean_path(path)
+    nodes.need_writing(key_of(nodes, path))
+    if path == "/":
+        raise Refused("The root is the hierarchy itself", store=nodes.url, advice="Move the folder itself.")
+    trash = _need_trash(nodes.store)
+    with nodes.store.lock():
+        dialect, kind = need_node(nodes, path, remains=True)
+        above = vanishing(nodes, path)
+        moment = datetime.now(UTC)
+        erasure = dialect.erase(path, kind)
+        thrown = Thrown(
+            f"{moment:%Y%m%d-%H%M%S-%f}",
+            path,
+            kind,
+            moment.isoformat(timespec="seconds"),
+            dialect.name,
+            keys=tuple(sorted(erasure.keys, key=lambda key: key not in dialect.documents(path))),
+            prefixes=erasure.prefixes,
+            implicit=tuple(above),
+        )
+        _Carrier(nodes, trash, thrown, dialect, path).away()
+        _forget(nodes, path)
+        follow(nodes, {}, gone=((*thrown.keys, *dialect.documents(path)), thrown.prefixes))
+    return replace(thrown, place=_place(trash, thrown.id), notes=vanished(nodes, above))
+
+
+def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
+    """Lists what is in the trash of the hierarchy's store, the oldest first.
+
+    Parameters
+    ----------
+    hierarchy
+        Opened in any way.
+
+    Returns
+    -------
+    tuple of Thrown
+        Empty where the store has no trash.
+
+    Raises
+    ------
+    Unreadable
+        The folder cannot be read.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> entries(zarrscope.open(MemoryStore(), "w-"))
+    ()
+    """
+    trash = _trash(hierarchy.store)
+    if trash is None:
+        return ()
+    return tuple(each for each in _listed(trash) if _held(trash, f"{each.id}/{STORED}"))
+
+
+def identify(hierarchy: HierarchyLike, *names: str) -> str:
+    """The id of the entry that one of the names means, the first that means any: an id, or the path that a node had, of
+    which the latest counts. The first name where none does.
+
+    Examples
+    --------
+    >>> import tempfile, zarrscope
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     h = zarrscope.open(f"{folder}/cells.zarr", "w-")
+    ...     _ = h.create_group("/old")
+    ...     identify(h, "/old") == put(h, "/old").id, identify(h, "/old") == entries(h)[0].id
+    (False, True)
+    """
+    found = entries(hierarchy)
+    for name in names:
+        meant = [each.id for each in found if name in (each.id, each.path, each.path[1:])]
+        if meant:
+            return meant[-1]
+    return names[0]
+
+
+def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
+    """Moves a node from the trash to where it was.
+
+    Parameters
+    ----------
+    hierarchy
+        Opened for writing.
+    id
+        Of the entry.
+    to
+        Another path than the one it had.
+
+    Returns
+    -------
+    Thrown
+        The entry, which is in the trash no more; `path` is where the node is now.
+
+    Raises
+    ------
+    Conflict
+        Something is there. Nothing has changed.
+    NotFound, Unsupported, Refused, ReadOnly
+        There is no such entry; the store has no trash; a node may not be there; it cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile, zarrscope
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     h = zarrscope.open(f"{folder}/cells.zarr", "w-")
+    ...     _ = h.create_group("/old")
+    ...     restore(h, put(h, "/old").id, "/older").path
+    '/older'
+    """
+    nodes = hierarchy._nodes
+    trash = _need_trash(nodes.store)
+    thrown = _read(trash, id)
+    path = clean_path(to) if to is not None else thrown.path
+    nodes.need_writing(key_of(nodes, path))
+    if thrown.dialect not in {each.name for each in nodes.dialects}:
+        raise Refused(
+            f"What was {thrown.path} is {dialect_named(thrown.dialect).title}, and this is {nodes.dialect.title}",
+            store=nodes.url,
+            advice=f"Its files lie at {_place(trash, id)}.",
+        )
+    dialect = dialect_named(thrown.dialect)
+    with nodes.store.lock():
+        carrier = _Carrier(nodes, trash, thrown, dialect, path)
+        carrier.need_room()
+        above = need_place(nodes, path) if len(nodes.dialects) == 1 else []
+        create_groups(nodes, [each for each in above if each not in thrown.implicit])
+        carrier.back()
+        _forget(nodes, path)
+        if has_copies(nodes, path):
+            follow(nodes, {**documents_beneath(nodes, path)})
+    trash.erase_prefix(f"{id}/")
+    _tidy(nodes.store)
+    return replace(thrown, path=path)
+
+
+def empty(
+    hierarchy: HierarchyLike,
+    ids: Collection[str] | None = None,
+    *,
+    older_than: timedelta | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> tuple[Thrown, ...]:
+    """Erases what is in the trash, for good.
+
+    Parameters
+    ----------
+    hierarchy
+        Opened for writing.
+    ids
+        Of which entries; None: of all.
+    older_than
+        Only those that have been there longer.
+    cancelled
+        Asked between entries.
+
+    Returns
+    -------
+    tuple of Thrown
+        The entries that are gone.
+
+    Raises
+    ------
+    NotFound, ReadOnly
+        There is no such entry; it cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile, zarrscope
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     h = zarrscope.open(f"{folder}/cells.zarr", "w-")
+    ...     _ = h.create_group("/old")
+    ...     _ = put(h, "/old")
+    ...     len(empty(h)), entries(h)
+    (1, ())
+    """
+    nodes = hierarchy._nodes
+    nodes.need_writing("")
+    trash = _trash(nodes.store)
+    if trash is None:
+        return ()
+    found = _listed(trash) if ids is None else [_read(trash, id) for id in ids]
+    now = datetime.now(UTC)
+    gone = []
+    for thrown in found:
+        if cancelled():
+            break
+        if older_than is None or now - datetime.fromisoformat(thrown.when) >= older_than:
+            trash.erase_prefix(f"{thrown.id}/")
+            gone.append(thrown)
+    for entry in trash.list_dir("") if ids is None and older_than is None else ():
+        if _ID.fullmatch(entry.name) and next(trash.list_prefix(f"{entry.name}/"), None) is None:
+            trash.erase_prefix(f"{entry.name}/")  # somebody was killed before he had written a record
+    _tidy(nodes.store)
+    return tuple(gone)
+
+
+# ---------------------------------------------------------------------------------------------- carrying
+class _Carrier:
+    """Moves the files of one entry. `path`: where the node is, or will be, in the hierarchy."""
+
+    def __init__(self, nodes: NodeContext, trash: Store, thrown: Thrown, dialect: Dialect, path: str) -> None:
+        self.nodes, self.store, self.trash, self.thrown = nodes, nodes.store, trash, thrown
+        self.inside = f"{thrown.id}/{STORED}"
+        there = dialect.erase(path, thrown.kind)
+        was = dialect.erase(thrown.path, thrown.kind)
+        by_key = dict(zip(was.keys, there.keys, strict=True))
+        by_prefix = dict(zip(was.prefixes, there.prefixes, strict=True))
+        self.keys = [(by_key[key], self.inside + key) for key in thrown.keys]
+        """(key in the store, key in the trash); documents first."""
+        self.prefixes = [(by_prefix[prefix], self.inside + prefix) for prefix in thrown.prefixes]
+
+    def away(self) -> None:
+        held = [pair for pair in self.prefixes if _held(self.store, pair[0])]
+        if not all(self.trash.files.can_move_prefix(self.store, *pair) for pair in held):
+            raise _no_trash(self.store, "a part of it lies on another disk, or is a link")
+        self.trash.set(f"{self.thrown.id}/{RECORD}", self.thrown.record, expect=ABSENT)
+        try:
+            for key, to in self.keys:
+                value = self.store.get(key)
+                if value is not None:
+                    self.trash.set(to, value)
+                    self.store.erase(key)
+            for prefix, to in held:
+                self.trash.files.move_prefix(self.store, prefix, to)
+        except ZarrscopeError:
+            with suppress(ZarrscopeError):
+                self.back()
+                self.trash.erase_prefix(f"{self.thrown.id}/")
+            raise
+
+    def need_room(self) -> None:
+        """Raises Conflict where something is at a place that has to be free."""
+        for key, to in self.keys:
+            value = self.trash.get(to)
+            if value is not None and self.store.get(key) not in (None, value):
+                raise self._taken(key)
+        for prefix, to in self.prefixes:
+            if _held(self.trash, to) and _held(self.store, prefix):
+                raise self._taken(prefix)
+
+    def _taken(self, key: str) -> Conflict:
+        return Conflict(
+            f"Something is where {self.thrown.path} was",
+            store=self.store.url,
+            key=key,
+            advice="Restore it under another path, or move what is there.",
+        )
+
+    def back(self) -> None:
+        for prefix, to in self.prefixes:
+            if _held(self.trash, to):
+                self.store.files.move_prefix(self.trash, to, prefix)
+        for key, to in reversed(self.keys):
+            value = self.trash.get(to)
+            if value is not None:
+                self.store.set(key, value)
+                self.trash.erase(to)
+
+
+def _held(store: Store, prefix: str) -> bool:
+    return next(store.list_dir(prefix), None) is not None
+
+
+def _forget(nodes: NodeContext, path: str) -> None:
+    from zarrscope.chunkio.watchers import forget_beneath
+
+    nodes.forget()
+    forget_beneath(nodes.url, path)
+
+
+# ---------------------------------------------------------------------------------------------- the place
+def _trash(store: Store) -> Store | None:
+    """The trash as a store, rehearsed where the hierarchy's is."""
+    trash = trash_store(store)
+    if trash is not None and isinstance(store, Rehearsal):
+        return Rehearsal(trash, store.log)
+    return trash
+
+
+def _need_trash(store: Store) -> Store:
+    trash = _trash(store)
+    if trash is None:
+        raise _no_trash(store, "only a folder of this computer has one")
+    if not writable_trash(store):
+        raise _no_trash(store, "nothing can be written beside the folder")
+    return trash
+
+
+def _no_trash(store: Store, why: str) -> Unsupported:
+    return Unsupported(
+        f"There is no trash for this: {why}",
+        feature="a trash",
+        store=store.url,
+        advice="Nothing was changed. Erase it for good, or move it to another place.",
+    )
+
+
+def _tidy(store: Store) -> None:
+    if not isinstance(store, Rehearsal):
+        remove_empty_trash(store)
+
+
+def _place(trash: Store, id: str) -> str:
+    return f"{trash.url}/{id}"
+
+
+def _listed(trash: Store) -> list[Thrown]:
+    """All entries, with those that hold nothing: somebody was killed before or after he had moved the files."""
+    found = []
+    for id in sorted(entry.name for entry in trash.list_dir("") if entry.is_prefix):
+        with suppress(NotFound, BadMetadata):  # what others put there is theirs
+            found.append(_read(trash, id))
+    return found
+
+
+def _read(trash: Store, id: str) -> Thrown:
+    found = trash.get(f"{id}/{RECORD}", None, RECORD_LIMIT) if id and "/" not in id else None
+    if found is None:
+        raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
+    told: Any = parse_json(found, key=f"{id}/{RECORD}")
+    try:
+        texts = {name: str(told[name]) for name in ("path", "when", "dialect")}
+        lists = {name: tuple(map(str, told[name])) for name in ("keys", "prefixes", "implicit")}
+        kind: NodeKind = "array" if told["kind"] == "array" else "group"
+        thrown = Thrown(id=id, kind=kind, place=_place(trash, id), **texts, **lists)  # type: ignore[arg-type]  # texts and lists have those types
+        erasure = dialect_named(thrown.dialect).erase(clean_path(thrown.path), kind)
+        moment = datetime.fromisoformat(thrown.when)
+    except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
+        raise _bad(trash, id) from error
+    if moment.tzinfo is None or {*erasure.keys} != {*thrown.keys} or erasure.prefixes != thrown.prefixes:
+        raise _bad(trash, id)  # it would move something else
+    return thrown
+
+
+def _bad(trash: Store, id: str) -> BadMetadata:
+    return BadMetadata(
+        "The record of the trash cannot be understood",
+        store=trash.url,
+        key=f"{id}/{RECORD}",
+        advice=f"The files lie beneath {id}/{STORED}, under the keys that they had.",
+    )

@@ -1,0 +1,132 @@
+"""Several hierarchies in one tree: each has a root of its own, and going to a row brings its hierarchy to the front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qtpy.QtCore import QModelIndex, Qt
+
+from contracts.operations import example
+from qt_robot import QTest, QtRobot
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.local.store import LocalStore
+from zarrscope_app.presenters import ROOT, RootsPresenter, Session, SessionStatus, TreePresenter, Workspace
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[str]:
+    for name in ("one.zarr", "two.zarr", "three.zarr"):
+        example("v3", LocalStore(tmp_path / name, sync=False))
+    return [str(tmp_path / name) for name in ("one.zarr", "two.zarr", "three.zarr")]
+
+
+def settled(session: Session) -> Callable[[], bool]:
+    return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
+
+
+def names(tree: RootsPresenter, id: int) -> list[str]:
+    return [row.name for row in tree.rows(id, 0, 100)]
+
+
+def test_each_place_is_a_root_with_its_own_rows(places: list[str], workspace: Workspace, mailbox: Mailbox) -> None:
+    one = workspace.open(places[0])
+    mailbox.run_until(settled(one))
+    assert workspace.tree is one.tree, "one place is the tree itself"
+    two = workspace.open(places[1])
+    mailbox.run_until(settled(two))
+    tree = workspace.tree
+    assert isinstance(tree, RootsPresenter)
+    assert names(tree, ROOT) == ["one.zarr", "two.zarr"]
+    mailbox.run_until(lambda: all(tree.count(id) == 2 for id in tree.ids(ROOT, 0, 9)))
+    first, second = tree.ids(ROOT, 0, 9)
+    assert names(tree, first) == names(tree, second) == ["g", "other"]
+    assert len({row.id for id in (first, second) for row in tree.rows(id, 0, 9)}) == 4
+    g = tree.ids(second, 0, 1)[0]
+    assert (tree.path(g), tree.row(g).parent, tree.position(g)) == ("/g", second, 0)
+    heard: list[int] = []
+    tree.changed.connect(heard.append)
+    tree.expand(g)
+    mailbox.run_until(lambda: tree.count(g) == 3)
+    assert g in heard
+    assert not one.tree.row(1).expanded
+    assert tree.find("/g") == g, "paths are those of the one in front"
+    assert tree.in_front(g)
+    tree.enter(tree.ids(first, 0, 1)[0])
+    assert workspace.current is one
+    assert workspace.tree is tree
+    assert tree.find("/g") == tree.ids(first, 0, 1)[0]
+    tree.filter("oth")
+    assert names(tree, first) == names(tree, second) == ["other"]
+    tree.filter("")
+    workspace.close(one)
+    assert workspace.tree is two.tree
+    with pytest.raises(KeyError):
+        tree.row(first)
+
+
+def test_a_place_that_is_closed_leaves_the_others_as_they_are(
+    places: list[str], workspace: Workspace, mailbox: Mailbox
+) -> None:
+    sessions = [workspace.open(place) for place in places]
+    for session in sessions:
+        mailbox.run_until(settled(session))
+    tree = workspace.tree
+    assert isinstance(tree, RootsPresenter)
+    before = tree.ids(ROOT, 0, 9)
+    workspace.close(sessions[0])
+    assert workspace.tree is tree
+    assert tree.ids(ROOT, 0, 9) == before[1:]
+    again = workspace.open(places[0])
+    mailbox.run_until(settled(again))
+    assert workspace.tree is tree
+    assert names(tree, ROOT) == ["two.zarr", "three.zarr", "one.zarr"]
+
+
+@pytest.fixture
+def robot(qtbot: Any, places: list[str]) -> Iterator[QtRobot]:
+    robot = QtRobot(qtbot)
+    robot.open(places[0])
+    yield robot
+    robot.close()
+
+
+def shown(robot: QtRobot) -> list[tuple[str, list[str]]]:
+    """(root, its children) as the view shows them."""
+    view, model = robot.window.tree.view, robot.window.tree.model
+    assert model is not None
+
+    def texts(above: QModelIndex) -> list[QModelIndex]:
+        return [model.index(row, 0, above) for row in range(model.rowCount(above))]
+
+    return [(str(root.data()), [str(each.data()) for each in texts(root)]) for root in texts(view.rootIndex())]
+
+
+def test_the_window_shows_all_places_and_follows_into_another(robot: QtRobot, places: list[str]) -> None:
+    window = robot.window
+    first = robot.session
+    robot.wait(lambda: shown(robot) == [("one.zarr", ["g", "other"])], "one root")
+    assert isinstance(window.workspace.tree, TreePresenter)
+    window.open(places[1])
+    second = window.workspace.current
+    assert second is not None
+    assert second is not first
+    robot.wait(settled(second), "the second place")
+    both = [("one.zarr", ["g", "other"]), ("two.zarr", ["g", "other"])]
+    robot.wait(lambda: shown(robot) == both, "two roots")
+    row = window.tree.current_row
+    robot.wait(lambda: (found := row()) is not None and found.name == "two.zarr", "the root in front")
+    view = window.tree.view
+    other = view.model().index(1, 0, view.model().index(0, 0, view.rootIndex()))
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(other).center())
+    robot.wait(lambda: window.workspace.current is first, "the first place in front")
+    robot.wait(lambda: first.state.path == "/other", "its node")
+    robot.wait(settled(first), "the node")
+    assert second.state.path == "/"
+    assert window.tree.view.currentIndex() == other
+    assert "one.zarr" in window.windowTitle()
+    window.run("close")
+    robot.wait(lambda: shown(robot) == [("two.zarr", ["g", "other"])], "one root is left")
+    assert window.workspace.current is second
