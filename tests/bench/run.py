@@ -56,7 +56,12 @@ def groups() -> dict[str, Group]:
 
         yield from viewing.measure(settings)
 
-    return {"viewing": viewers, **GROUPS, "cluster": cluster}
+    def desktop(settings: Settings) -> Iterator[Row]:
+        from bench import window
+
+        yield from window.measure(settings)
+
+    return {"viewing": viewers, "window": desktop, **GROUPS, "cluster": cluster}
 
 
 def cluster(settings: Settings) -> Iterator[Row]:
