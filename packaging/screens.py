@@ -1,6 +1,6 @@
 """Pictures of the window: every tab of the places named, in the light or in the dark.
 
-    python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--dark] [--size 1200x800]
+    python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--run three-views] [--dark] [--size 1200x800]
 
 A file for each place and tab that fits it: `cells.ome.zarr-chunks-dark.png`. A place may be a view (`zarrscope:…`).
 `QT_SCALE_FACTOR=2` shows a screen of twice the dots. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
@@ -87,9 +87,13 @@ def main() -> int:
     parser.add_argument("url", nargs="+")
     parser.add_argument("--tabs", default="", help="ids of tabs, with commas between; all that fit")
     parser.add_argument("--dark", action="store_true")
+    parser.add_argument("--run", default="", help="ids of commands to give first, with commas between")
+    parser.add_argument("--keys", default="", help="keys to press after that, as Qt names them, with commas between")
     parser.add_argument("--size", default="1200x800")
     asked = parser.parse_args()
 
+    from qtpy import QtTest
+    from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
@@ -105,6 +109,7 @@ def main() -> int:
         window = Window(Forgetful())
         window.resize(int(wide), int(high))
         window.show()
+        window.activateWindow()
         window.open(url)
         rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # mypy does not type the default of a lambda
         session = window.workspace.current
@@ -114,6 +119,12 @@ def main() -> int:
             if not tab.enabled or (asked.tabs and tab.id not in asked.tabs.split(",")):
                 continue
             session.set_tab(tab.id)
+            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # mypy does not type the default of a lambda
+            for command in filter(None, asked.run.split(",")):
+                window.run(command)
+            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
+            for key in filter(None, asked.keys.split(",")):
+                QtTest.QTest.keyClick(application.focusWidget() or window, getattr(Qt.Key, f"Key_{key}"))
             rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
             picture(window, asked.folder / f"{name}-{tab.id}-{look}.png")
         window.close()

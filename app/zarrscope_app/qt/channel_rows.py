@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QSize, Qt
-from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPalette, QPixmap
+from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPixmap
 from qtpy.QtWidgets import (
     QCheckBox,
     QColorDialog,
@@ -25,7 +25,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 
 from .contrast import ContrastStrip
 from .text import Label, literal, tip
-from .theme import icon
+from .theme import current_palette, icon, quiet
 from .typed_field import TypedField
 
 _PALETTE = ((0, 255, 255), (255, 0, 255), (255, 255, 0), (0, 255, 0), (255, 0, 0), (0, 0, 255), (255, 255, 255))
@@ -214,8 +214,8 @@ class _Elided(Label):
     def paintEvent(self, event: Any) -> None:
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
         painter = QPainter(self)
-        group = QPalette.ColorGroup.Active if self.isEnabled() else QPalette.ColorGroup.Disabled
-        painter.setPen(self.palette().color(group, QPalette.ColorRole.WindowText))
+        palette = current_palette()  # one's own is that of what is disabled: in the dark it cannot be read
+        painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.45))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 

@@ -120,7 +120,7 @@ class Window(QMainWindow):
         for widget in (self.tree, self.tabs, self.channels):
             self.split.addWidget(widget)
         self.split.setStretchFactor(1, 1)
-        self.split.setSizes([284, 676, 240])
+        self.split.setSizes([236, 724, 240])
         self.split.setChildrenCollapsible(False)
         self.welcome = WelcomePane()
         self.welcome.asked.connect(self.run)
