@@ -22,6 +22,13 @@ def own_process() -> None:
     os.environ.setdefault(_OPENBLAS, "20")  # 2**20 cycles: 0.4 ms
 
 
+def few_threads(most: int) -> None:
+    """Keeps the libraries that numpy and the codecs call to so many threads, where nobody has said otherwise. Call it
+    before numpy is imported: OpenBLAS starts one for each core of a login node, which other people use."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLOSC_NTHREADS"):
+        os.environ.setdefault(name, str(most))
+
+
 def tune_interpreter() -> None:
     """For the main of a host, once all is imported: threads that compute give Python back after 1 ms instead of 5, so
     that a key or a mouse that moves is answered while they do; and what has been imported, which stays to the end, is

@@ -269,7 +269,7 @@ def test_in_the_terminal(install: Install, place: str) -> None:
     from zarrscope_app.tui.lines import FormLines
 
     install("example-field", POINT, "example_field")
-    app = Explorer(f"{place}/g", writable=True, grey=False)
+    app = Explorer(f"{place}/g", writable=True)
 
     def cursor_on(pointer: str) -> None:
         form = app.query_one("#attributes", FormLines)

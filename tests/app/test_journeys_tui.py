@@ -28,7 +28,7 @@ class TextualRobot(Robot):
         self.app: Explorer | None = None
 
     def open(self, url: str, *, writable: bool = False) -> None:
-        self.app = Explorer(url, writable=writable, grey=False)
+        self.app = Explorer(url, writable=writable)
         self.session = self.app.session
         self._test = self.app.run_test(size=SIZE)
         self.pilot = self._run(self._test.__aenter__())

@@ -141,11 +141,12 @@ def test_every_verb_that_takes_json_is_described() -> None:
     from zarrscope_app.cli import cli
 
     def verbs(group: click.Group, before: str) -> list[str]:
+        """All but another name of check."""
         found: list[str] = []
         for name, command in group.commands.items():
             if isinstance(command, click.Group):
                 found += verbs(command, f"{before}{name} ")
-            elif any("--json" in option.opts for option in command.params):
+            elif name != "validate" and any("--json" in option.opts for option in command.params):
                 found.append(before + name)
         return found
 

@@ -152,7 +152,7 @@ def test_in_the_terminal(install: Install, place: str, points: str, shown: str) 
     from zarrscope_app.tui.app import Explorer
 
     install("example-view", points, "example_view", "example_widgets")
-    app = Explorer(f"{place}/a", grey=False)
+    app = Explorer(f"{place}/a")
 
     def screen() -> str:
         return "\n".join("".join(part.text for part in line) for line in app.screen._compositor.render_strips())

@@ -351,7 +351,7 @@ def test_in_the_terminal(place: str) -> None:
     from zarrscope_app.tui.app import Explorer
     from zarrscope_app.tui.lines import FormLines
 
-    app = Explorer(place, writable=True, grey=False)
+    app = Explorer(place, writable=True)
 
     async def until(pilot: Any, happened: Callable[[], bool]) -> None:
         async with asyncio.timeout(SECONDS):

@@ -19,6 +19,7 @@ from zarrscope.stores import memory
 from zarrscope_app.presenters import SessionStatus
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.terminal import Terminal
 
 # syrupy 5 renamed this attribute, and pytest-textual-snapshot sets the old one: without both the files' names would
 # depend on its version.
@@ -90,8 +91,11 @@ def after(*keys: str) -> Before:
 
 CASES: list[tuple[str, Callable[[Shelf], object], Sequence[str], tuple[int, int], dict[str, Any]]] = [
     ("tree", tree_of_all_kinds, (), (80, 24), {}),
-    ("picture", two_channels, ("down", "enter"), (120, 36), {"grey": False}),
-    ("picture-grey", two_channels, ("down", "enter"), (80, 24), {"grey": True}),
+    ("picture", two_channels, ("down", "enter"), (120, 36), {}),
+    ("picture-256", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("256", note="256 colours")}),
+    ("picture-16", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("16")}),
+    ("picture-mono", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("mono", "braille")}),
+    ("picture-ascii", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("256", "ascii")}),
     ("attributes", two_channels, ("down", "enter", "right_square_bracket"), (80, 24), {}),
     ("information", labelled_image, ("down", "enter", *3 * ("right_square_bracket",)), (80, 24), {}),
     ("keys", labelled_image, ("question_mark",), (80, 24), {}),
@@ -104,12 +108,12 @@ def test_the_screen_looks_as_before(
     shelf: Sample, snap_compare: Any,
 ) -> None:  # fmt: skip
     make(shelf)
-    app = Explorer(shelf.address, **{"grey": False, **options})
+    app = Explorer(shelf.address, **options)
     assert snap_compare(app, run_before=after(*keys), terminal_size=size)
 
 
 def test_an_empty_store_says_so(shelf: Sample, snap_compare: Any) -> None:
-    assert snap_compare(Explorer(shelf.address, grey=False), run_before=after_failing, terminal_size=(80, 24))
+    assert snap_compare(Explorer(shelf.address), run_before=after_failing, terminal_size=(80, 24))
 
 
 async def after_failing(pilot: Pilot[Any]) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +16,9 @@ import pytest
 
 import zarrscope
 
-pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
-termios = pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
+pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
+from terminals import Terminal
 
-SECONDS = 30.0
 FAULTS = """
 import sys
 from zarrscope_app.tui import main
@@ -41,71 +37,6 @@ elif sys.argv[2] == "start":
     Explorer.on_mount = fail
 sys.exit(main(sys.argv[1], writable=True))
 """
-
-
-class Terminal:
-    """A command in a terminal of 80 x 24."""
-
-    def __init__(self, *arguments: str, **environment: str) -> None:
-        import fcntl
-        import struct
-
-        self._mine, self._its = pty.openpty()
-        fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.before = termios.tcgetattr(self._its)
-        given = {k: v for k, v in os.environ.items() if k not in ("COLORTERM", "NO_COLOR", "TEXTUAL_COLOR_SYSTEM")}
-        self.process = subprocess.Popen(
-            [sys.executable, *arguments],
-            stdin=self._its,
-            stdout=self._its,
-            stderr=self._its,
-            env={**given, "TERM": "screen-256color", **environment},
-            start_new_session=True,
-        )
-        self.written = ""
-        self._bytes = b""
-
-    def _read(self, seconds: float) -> bool:
-        if not select.select([self._mine], [], [], seconds)[0]:
-            return False
-        self._bytes += os.read(self._mine, 1 << 16)
-        self.written = self._bytes.decode(errors="replace")
-        return True
-
-    def wait(self, happened: Callable[[str], object], what: str) -> None:
-        end = time.monotonic() + SECONDS
-        while not happened(self.written):
-            if time.monotonic() > end:
-                pytest.fail(f"This did not happen: {what}; the last of the screen:\n{self.written[-2000:]!r}")
-            self._read(0.1)
-
-    def sees(self, text: str) -> None:
-        self.wait(lambda written: text in written, f"{text!r} is on the screen")
-
-    def press(self, keys: str) -> None:
-        self.written, self._bytes = "", b""
-        os.write(self._mine, keys.encode())
-
-    def ended(self) -> int:
-        """The exit status, everything written read."""
-        end = time.monotonic() + SECONDS
-        while self.process.poll() is None:
-            assert time.monotonic() < end, "it did not end"
-            self._read(0.05)
-        while self._read(0.05):
-            pass
-        return self.process.returncode
-
-    @property
-    def after(self) -> list[Any]:
-        found: list[Any] = termios.tcgetattr(self._its)
-        return found
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._mine)
-        os.close(self._its)
 
 
 @pytest.fixture
@@ -246,8 +177,9 @@ def test_on_a_terminal_that_cannot_place_a_cursor_it_says_so(
     assert "\x1b" not in terminal.written
 
 
-def test_without_true_colour_the_picture_is_grey_and_says_so(start: Callable[..., Terminal], volume: str) -> None:
+def test_without_true_colour_the_picture_is_dithered_and_says_so(start: Callable[..., Terminal], volume: str) -> None:
     terminal = explore(start, volume)
+    terminal.sees("256 colours")
     terminal.press("\x1b[B\r")
     terminal.wait(lambda written: re.search(r"\x1b\[[0-9;]*[34]8;5;2[345]\d", written), "greys of the palette")
     assert "38;2;" not in terminal.written

@@ -260,7 +260,7 @@ def tui_inside(path: str, told: Path) -> None:
     own_process()
     import_early()
     tune_interpreter()
-    app = Explorer(path, grey=False)
+    app = Explorer(path)
 
     async def measured(_: object) -> None:
         seen = watch(app.session)

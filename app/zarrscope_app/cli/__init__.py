@@ -13,6 +13,7 @@ Nothing but click is imported here and in the modules of the verbs until a verb 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -31,15 +32,18 @@ from zarrscope_app.cli import (
     convert,
     export,
     image,
+    info,
     labels,
     look,
     nodes,
     picture,
     serve,
+    show,
     trash,
 )
-from zarrscope_app.cli.console import DefaultGroup, Failed, following, say
-from zarrscope_app.cli.ending import end_process
+from zarrscope_app.cli.color import CHOICES, take_color
+from zarrscope_app.cli.console import DefaultGroup, Failed, also_known_as, following, say, with_common_options
+from zarrscope_app.cli.ending import end_process, take_timeout, timed_out
 from zarrscope_app.cli.streams import make_inert
 from zarrscope_app.process import own_process
 
@@ -63,9 +67,18 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 )
 @click.option(
     "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    help="Colour in the output; auto: on a terminal, unless NO_COLOR is set.",
+    type=click.Choice(CHOICES),
+    expose_value=False,
+    callback=take_color,
+    help="Colour in the output; auto: on a terminal, unless NO_COLOR is set. Of pictures, how many. After a verb, too.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.001),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=take_timeout,
+    help="End with exit code 1 where a verb has not ended by then. After a verb, too.",
 )
 @click.option(
     "--version",
@@ -76,7 +89,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     help="The version, and what else a bug report needs.",
 )
 @click.pass_context
-def cli(context: click.Context, color: str) -> None:
+def cli(context: click.Context) -> None:
     """Looks into Zarr hierarchies of every age, from anywhere.
 
     URL is a folder, a .zip or .ozx file, or an address such as https://…; NODE a path in it ("/", "labels/nuclei").
@@ -87,7 +100,8 @@ def cli(context: click.Context, color: str) -> None:
       zarrscope tree cells.zarr               what is inside
       zarrscope info cells.zarr 0             one array in words
       zarrscope check cells.zarr              what is wrong with it
-      zarrscope render cells.zarr -o a.png    a picture, without a display
+      zarrscope show cells.zarr               a picture on the terminal
+      zarrscope render cells.zarr -o a.png    a picture as a file, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
       zarrscope image cells.zarr --pixel-size z=0.5,y=0.108,x=0.108 --unit um --dry-run
       zarrscope move cells.zarr labels/0 labels/nuclei --dry-run
@@ -98,16 +112,17 @@ def cli(context: click.Context, color: str) -> None:
     Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted,
     143 terminated, 129 hung up.
     """
-    context.color = {"always": True, "never": False}.get(color, False if os.environ.get("NO_COLOR") else None)
     if context.invoked_subcommand is None:
         context.invoke(look.open_)
 
 
 for command in (
     *look.COMMANDS,
+    *info.COMMANDS,
     attributes.attrs,
     *image.COMMANDS,
     *picture.COMMANDS,
+    *show.COMMANDS,
     *nodes.COMMANDS,
     trash.trash,
     *labels.COMMANDS,
@@ -119,7 +134,8 @@ for command in (
     archive.repack,
     *serve.COMMANDS,
 ):
-    cli.add_command(following(command))
+    cli.add_command(with_common_options(following(command)))
+cli.add_command(also_known_as(check.check, "validate"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -146,6 +162,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return leaving.exit_code
     except click.UsageError as mistake:
         mistake.show()
+        if isinstance(mistake, click.NoSuchOption) and re.fullmatch(r"-\.?\d.*", mistake.option_name):
+            say(f"{mistake.option_name} was taken for an option. Write -- before a negative number: … -- -5")
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt) as error:
         return interrupted(error)
@@ -157,7 +175,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def interrupted(error: BaseException) -> int:
-    """Reports the interruption on stderr. Returns 128 plus the number of the signal."""
+    """Reports the interruption on stderr. Returns 128 plus the number of the signal, or 1 after --timeout."""
+    if (seconds := timed_out()) is not None:
+        with suppress(OSError):
+            say(f"Not done within {seconds:g} s (--timeout).")
+        return EXIT_FAILED
     number = getattr(error if isinstance(error, KeyboardInterrupt) else error.__cause__, "signal", signal.SIGINT)
     with suppress(OSError):  # the terminal may be gone
         say("Interrupted.")

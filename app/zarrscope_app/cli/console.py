@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope.runtime.interrupts import uninterrupted
+from zarrscope_app.cli.color import option as color_option
+from zarrscope_app.cli.ending import timeout_option
 from zarrscope_app.cli.streams import outlive_reader
 
 if TYPE_CHECKING:
@@ -112,6 +115,24 @@ def following(command: click.Command) -> click.Command:
         assert command.callback is not None
         command.callback = _with_options(command.callback)
     return command
+
+
+def with_common_options(command: click.Command) -> click.Command:
+    """Gives a verb, and those beneath it, the options that may stand before or after it: --color and --timeout."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            with_common_options(each)
+    else:
+        command.params += [color_option(), timeout_option()]
+    return command
+
+
+def also_known_as(command: click.Command, name: str) -> click.Command:
+    """The same verb by another name."""
+    found = copy(command)
+    found.name = name
+    found.short_help = f"Another name of {command.name}."
+    return found
 
 
 _PLACES = ("url", "urls", "source", "left", "places")

@@ -7,13 +7,17 @@ person should wait for neither.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
+import signal
 import sys
 import threading
 import time
 from contextlib import suppress
 from typing import NoReturn
+
+import click
 
 EXIT_SECONDS = 0.5
 """So long may take what is registered for the end of the process, and the output that nobody reads."""
@@ -35,3 +39,57 @@ def end_process(code: int) -> NoReturn:
         atexit._run_exitfuncs()
     finally:
         os._exit(code)
+
+
+# ---------------------------------------------------------------------- --timeout
+_timed_out: list[float] = []
+"""The seconds that were over, while a verb is being ended for it."""
+INSIST_SECONDS = 4.0
+"""What does not end by then is asked again, and then ended."""
+
+
+def timeout_option() -> click.Option:
+    """--timeout of a verb."""
+    return click.Option(
+        ["--timeout"],
+        type=click.FloatRange(0.001),
+        metavar="SECONDS",
+        expose_value=False,
+        callback=take_timeout,
+        help="End with exit code 1 where it has not ended by then.",
+    )
+
+
+def take_timeout(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
+    """Interrupts the main thread once so many seconds are over, as Ctrl-C does: what is under way cleans up."""
+    if seconds is None:
+        return
+    over = threading.Event()
+    del _timed_out[:]
+
+    def watch() -> None:
+        if over.wait(seconds):
+            return
+        _timed_out.append(seconds)
+        for _ in range(2):
+            _interrupt()
+            if over.wait(INSIST_SECONDS):
+                return
+        os._exit(1)
+
+    context.find_root().call_on_close(over.set)
+    threading.Thread(target=watch, name="zarrscope-timeout", daemon=True).start()
+
+
+def _interrupt() -> None:
+    """A real signal where there are some, for it ends waiting in the system, too."""
+    if hasattr(signal, "pthread_kill"):
+        with suppress(OSError):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+def timed_out() -> float | None:
+    """The seconds of --timeout, where they are over."""
+    return _timed_out[0] if _timed_out else None

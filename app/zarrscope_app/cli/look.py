@@ -1,4 +1,4 @@
-"""Verbs that show: open, tui, ls, tree, info."""
+"""Verbs that show: open, tui, ls, tree."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.color import chosen
 from zarrscope_app.cli.console import (
     MISSING_IS_FILL,
     Failed,
@@ -24,23 +25,27 @@ from zarrscope_app.cli.console import (
     show_json_items,
     summary,
 )
+from zarrscope_app.cli.info import JSON, told
+from zarrscope_app.cli.show import IMAGE
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Child
     from zarrscope.errors import ZarrscopeError
-    from zarrscope.model.metadata import ArrayMetadata, ExtensionReport, GroupMetadata
+    from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
-    from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.nodes.walk import Tree
-    from zarrscope.ome.collection import Collection
-    from zarrscope.view.image import Image
 
     Metadata = ArrayMetadata | GroupMetadata | None
     Listed = tuple[str, str | None, Metadata, ZarrscopeError | None]
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
+THREADS = click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="Threads that read files and decode: 2 over SSH, else as many as there are cores.",
+)
 
 
 @click.command("open", short_help="Opens URLs in the window (the default verb).")
@@ -122,10 +127,23 @@ def has_display() -> bool:
 @click.command("tui")
 @click.argument("url", required=False)
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
+@click.option("--read-only", is_flag=True, help="Never open for writing, not even when asked to while it runs.")
+@IMAGE
+@THREADS
 @STATE
 @MISSING_IS_FILL
-def tui(url: str | None, write: bool, view: dict[str, Any] | None, missing_is_fill: bool) -> int:
+def tui(
+    url: str | None,
+    write: bool,
+    read_only: bool,
+    drawing: str,
+    threads: int | None,
+    view: dict[str, Any] | None,
+    missing_is_fill: bool,
+) -> int:
     """Explores URL in the terminal. It may be left out where a view names the place.
+
+    Colours and pictures are as the terminal says that it can; --color and --image tell better.
 
     \b
     Examples:
@@ -135,17 +153,35 @@ def tui(url: str | None, write: bool, view: dict[str, Any] | None, missing_is_fi
     """
     if url is not None and view is None and is_state(url):
         view, url = decoded(url), None
-    return _terminal(place_of_view(view, url), write, missing_is_fill, view)
+    if write and read_only:
+        raise click.UsageError("--write and --read-only exclude each other.")
+    return _terminal(
+        place_of_view(view, url), write, missing_is_fill, view, drawing=drawing, threads=threads, read_only=read_only
+    )
 
 
-def _terminal(url: str, write: bool, missing_is_fill: bool, view: dict[str, Any] | None) -> int:
+def _terminal(
+    url: str,
+    write: bool,
+    missing_is_fill: bool,
+    view: dict[str, Any] | None,
+    *,
+    threads: int | None = None,
+    **how: Any,
+) -> int:
+    from zarrscope_app.process import few_threads
+
+    threads = threads or (2 if os.environ.get("SSH_CONNECTION") else None)
+    if threads is not None:
+        few_threads(threads)
     from zarrscope_app.presenters.installation import lacking
 
     if missing := lacking("terminal"):
         raise Failed(missing)
     from zarrscope_app.tui import main
 
-    return main(url, view=view, writable=write, follow_links=follow_links(), missing_is_fill=missing_is_fill)
+    how |= {"threads": threads, "follow_links": follow_links(), "missing_is_fill": missing_is_fill, "colors": chosen()}
+    return main(url, view=view, writable=write, **how)
 
 
 SORTED = 10_000
@@ -241,17 +277,12 @@ def _demand(metadata: Metadata) -> ZarrscopeError | None:
 def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": name, "kind": kind}
     if metadata is not None and metadata.kind == "array":
-        entry |= {"shape": _told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
+        entry |= {"shape": told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
     if error is None and metadata is not None and metadata.defects:
         error = metadata.problem
     if error is not None:
         entry["error"] = str(error)
     return entry
-
-
-def _told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
-    """The value that the document gives, or None if that part could not be understood and `value` is a stand-in."""
-    return None if part in metadata.unread else value
 
 
 @click.command("tree")
@@ -334,161 +365,4 @@ def _branch(node: Group | Array, tree: Any, depth: int) -> dict[str, Any]:
     return entry
 
 
-@click.command("info")
-@click.argument("url")
-@click.argument("node", required=False)
-@opening
-@JSON
-def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
-    """Says what a node is: shape, type, chunks, codecs, image.
-
-    \b
-    Examples:
-      zarrscope info cells.zarr
-      zarrscope info cells.zarr 0 --json
-    """
-    hierarchy, found = opened(url, node, **how)
-    image, collection, warnings = _meaning(hierarchy, found)
-    stored = _stored_bytes(hierarchy, found)
-    if as_json:
-        show_json(_facts(hierarchy, found, image, collection, warnings, stored))
-        return
-    from zarrscope_app.presenters import strings
-    from zarrscope_app.presenters.node_description import as_text, describe
-
-    show(as_text(describe(found, image, collection, hierarchy.extensions(found.path))).rstrip("\n"))
-    if stored is not None and found.nbytes:
-        share = strings.percent(stored / found.nbytes)
-        show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
-    for warning in warnings:
-        say(f"Warning: {warning}")
-
-
-def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:
-    """(image, collection, warnings) that the attributes describe."""
-    from zarrscope.errors import ZarrscopeError
-    from zarrscope.view.image import find_collection, find_images
-
-    if node.kind == "array":
-        misplaced = hierarchy.misplaced_chunks(node)
-        return None, None, [misplaced] if misplaced else []
-    images = find_images(node)
-    if images:
-        try:
-            _ = images[0].levels
-        except ZarrscopeError as error:
-            return None, find_collection(node), [f"The image cannot be opened: {error}"]
-    return (images[0] if images else None), find_collection(node), []
-
-
-def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
-    """The stored size of an array's chunks, for a local folder with not too many files; else None."""
-    root = getattr(hierarchy.store, "root", None)
-    if node.kind != "array" or root is None:
-        return None
-    follow = hierarchy.store.allow_outside
-    total, seen, folders = 0, 0, [os.path.join(root, *node.metadata.keys.prefix.split("/"))]
-    try:
-        while folders:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if seen > most:
-                        return None
-                    if entry.is_dir(follow_symlinks=follow):
-                        folders.append(entry.path)
-                    elif not entry.name.startswith(".") and entry.name not in ("zarr.json", "attributes.json"):
-                        total += entry.stat(follow_symlinks=follow).st_size
-    except OSError:
-        return None
-    return total
-
-
-def _extension(report: ExtensionReport) -> dict[str, Any]:
-    return {
-        "point": report.point,
-        "name": report.name,
-        "understood": report.understood,
-        "required": report.required,
-        "outcome": report.outcome.value,
-        "advice": report.advice,
-        "pointer": report.pointer,
-        "configuration": dict(report.configuration),
-        **({"fallback": report.fallback} if report.fallback else {}),
-    }
-
-
-def _facts(
-    hierarchy: Hierarchy,
-    node: Group | Array,
-    image: Image | None,
-    collection: Collection | None,
-    warnings: list[str],
-    stored: int | None,
-) -> dict[str, Any]:
-    metadata = node.metadata
-    facts: dict[str, Any] = {
-        "store": hierarchy.url,
-        "path": node.path,
-        "kind": node.kind,
-        "dialect": metadata.dialect,
-        "warnings": [*node.warnings, *warnings],
-        "also": list(hierarchy.other_dialects),
-        "extensions": [_extension(report) for report in node.extensions],
-        "extensions_declared": [
-            {
-                "origin": found.origin,
-                "form": found.form,
-                "target": found.target,
-                "resolved": [_extension(report) for report in found.resolved],
-                **_extension(found.report),
-            }
-            for found in hierarchy.extensions(node.path)
-        ],
-    }
-    if node.kind == "array":
-        metadata = node.metadata
-        facts |= {
-            "shape": _told(metadata, "shape", list(metadata.shape)),
-            "dtype": metadata.dtype.name,
-            "nbytes": node.nbytes,
-            "stored_nbytes": stored,
-            "chunks": _told(metadata, "grid", list(node.chunks)),
-            "shards": list(node.shards) if node.shards else None,
-            "codecs": _told(
-                metadata,
-                "codecs",
-                [{"name": c.name, "configuration": dict(c.configuration)} for c in metadata.codecs],
-            ),
-            "fill_value": metadata.fill.value if metadata.fill.defined else None,
-            "dimension_names": list(metadata.dimension_names) if metadata.dimension_names else None,
-            "problem": str(node.problem) if node.problem is not None else None,
-        }
-    if image is not None:
-        from zarrscope.view.image import WHITE
-
-        facts["warnings"] += image.warnings
-        facts["image"] = {
-            "name": image.name,
-            "version": image.version,
-            "axes": [{"name": a.name, "type": a.type, "unit": a.unit} for a in image.axes],
-            "levels": [
-                {"path": v.path, "shape": v.shape, "scale": v.scale, "translation": v.translation} for v in image.levels
-            ],
-            "channels": [
-                {"label": c.label, "color": "{:02X}{:02X}{:02X}".format(*(c.color or WHITE)), "window": c.window}
-                for c in image.channels
-            ],
-            "labels": list(image.labels),
-        }
-    if collection is not None:
-        listed = collection.members
-        facts["collection"] = {
-            "kind": collection.kind,
-            "name": collection.name,
-            "members": None if listed is None else [m.path for m in listed],
-        }
-    return facts
-
-
-COMMANDS = (open_, ls, tree, info, tui)
+COMMANDS = (open_, ls, tree, tui)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.presenters import strings
+
+FETCHES_A_THREAD = 4
+"""Threads that wait for a server, for each that works."""
+
+if TYPE_CHECKING:
+    from zarrscope_app.tui.terminal import Terminal
 
 
 def main(
@@ -17,6 +23,10 @@ def main(
     writable: bool = False,
     follow_links: bool = False,
     missing_is_fill: bool = False,
+    colors: str = "auto",
+    drawing: str = "auto",
+    threads: int | None = None,
+    read_only: bool = False,
 ) -> int:
     """Runs the application until the person quits; the exit status: 2 where there is no terminal to draw on, 1 where
     something failed inside. `view` is what is shown first (presenters/session/state_text.py). Raises ImportError
@@ -29,12 +39,17 @@ def main(
     from zarrscope_app.settings import FileSettings
 
     own_process()
+    found = look_at_terminal(colors, drawing)
     from zarrscope_app.tui.app import Explorer
     from zarrscope_app.tui.ending import Ending
 
     tune_interpreter()
-    how = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
-    app = Explorer(url, **how, settings=FileSettings())
+    how: dict[str, Any] = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
+    if threads is not None:
+        from zarrscope.runtime.threads import Background
+
+        how["background"] = Background(FETCHES_A_THREAD * threads, threads)
+    app = Explorer(url, **how, read_only=read_only, terminal=found, settings=FileSettings())
     if view is not None:
         app.session.show_view(view)
     stderr = sys.stderr  # Textual replaces it
@@ -47,6 +62,20 @@ def main(
         app.run()
         tell()
     return app.return_code or int(bool(app.faults))
+
+
+def look_at_terminal(colors: str, drawing: str) -> Terminal:
+    """What the terminal can; Textual is told of it by its own variable, which it reads when it is imported."""
+    from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, worth_asking
+
+    told = colors not in ("auto", "always") and drawing != "auto"
+    known = known_colors(os.environ) is not None and drawing != "auto"
+    answers = ask() if worth_asking(os.environ) and not told and not known else Answers()
+    encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+    found = terminal(os.environ, answers, encoding=encoding, colors=colors, drawing=drawing)
+    os.environ["TEXTUAL_COLOR_SYSTEM"] = {"16": "standard", "mono": "standard"}.get(found.colors, found.colors)
+    os.environ.pop("NO_COLOR", None)  # Textual would make greys of the colours; the driver leaves them out
+    return found
 
 
 def unfit() -> str:

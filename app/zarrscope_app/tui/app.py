@@ -13,22 +13,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
 from zarrscope.errors.visible import visible_lines
+from zarrscope.runtime.threads import Background
+from zarrscope.view import cache as caches
+from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import VIEWS, CoalescedCall, Session, Settings, strings
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.session.kept_views import LastLooks
-from zarrscope_app.tui.cells import STEP
+from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.signs import STEP, Look
+from zarrscope_app.tui.terminal import Terminal
 from zarrscope_app.tui.views import make_widget, pane_id, refresh
 
 if TYPE_CHECKING:
@@ -79,15 +85,25 @@ class Explorer(App[int]):
         writable: bool = False,
         follow_links: bool = False,
         missing_is_fill: bool = False,
-        grey: bool | None = None,
+        terminal: Terminal | None = None,
+        background: Background | None = None,
+        read_only: bool = False,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
-        """`grey` None: as the terminal can. `settings`: where edits outlive the application."""
+        """`settings`: where edits outlive the application."""
+        self.terminal = terminal or Terminal()
         super().__init__(**options)
-        self._grey = self.console.color_system not in ("truecolor", "windows") if grey is None else grey
+        self.read_only = read_only
+        """Nobody can open it for writing while it runs."""
         self.session = Session(
-            url, self.post, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill
+            url,
+            self.post,
+            writable=writable,
+            follow_links=follow_links,
+            missing_is_fill=missing_is_fill,
+            background=background,
+            loader=None if background is None else ChunkLoader(background, caches.default_limit()),
         )
         if settings is not None:
             self.session.keep_edits(settings)
@@ -109,6 +125,9 @@ class Explorer(App[int]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return (INERT, *super().get_line_filters())
+
+    def get_driver_class(self) -> type[Driver]:
+        return sparing(super().get_driver_class(), self.terminal)
 
     def _fatal_error(self) -> None:
         """A traceback without the values of variables, in which there may be passwords, and nothing that steers."""
@@ -148,7 +167,7 @@ class Explorer(App[int]):
         s = self.session
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
-        self.picture.grey = self._grey
+        self.picture.look = Look.of(self.terminal)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         heard = (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed)
@@ -268,7 +287,7 @@ class Explorer(App[int]):
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
         note = s.slice.note if not s.slice.probe.sentence else ""  # the readout itself shows a failure
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
-        return "   ".join(filter(None, said)) or (strings.GREY_ONLY if self._grey else "")
+        return "   ".join(filter(None, said)) or self.terminal.note
 
     def _foot(self) -> None:
         focused = self.focus_below

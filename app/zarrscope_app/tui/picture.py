@@ -1,7 +1,4 @@
-"""The picture in half blocks: two pixels a cell, the upper one as foreground. Zoom, pan and a cursor; nothing else.
-
-Without true colour it is grey, dithered into the 24 greys that 256-colour terminals have (see cells.py).
-"""
+"""The picture in half blocks, or what else the terminal has (see signs.py). Zoom, pan and a cursor; nothing else."""
 
 from __future__ import annotations
 
@@ -19,8 +16,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
-from zarrscope_app.tui.cells import Cells, Pairs, pairs
+from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.entry import Guarded
+from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 
 PERIOD = 1 / 30
 """Seconds from one drawing to the next, at least: a held key asks for more than anybody sees."""
@@ -36,14 +34,16 @@ class Picture(Guarded, Widget, can_focus=True):
     class Probed(Message):
         """The value under the cursor has changed."""
 
-    def __init__(self, session: Session, *, id: str, grey: bool = False) -> None:
+    def __init__(self, session: Session, *, id: str, look: Look | None = None) -> None:
         super().__init__(id=id)
         self.session = session
-        self.grey = grey
+        self.look = look or Look()
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is off."""
-        self._pairs: Pairs | None = None
+        self._grid: Grid | None = None
+        self._steady: Rgb | None = None
+        """The pixels that were shown last, where equal ones save bytes."""
         self._lines: list[Cells] = []
         """What was drawn last."""
         self._stale = False
@@ -55,7 +55,7 @@ class Picture(Guarded, Widget, can_focus=True):
 
     @property
     def pixels(self) -> tuple[int, int]:
-        return self.size.height * 2, self.size.width
+        return self.size.height * self.look.rows, self.size.width * self.look.columns
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
@@ -84,30 +84,33 @@ class Picture(Guarded, Widget, can_focus=True):
         began = time.monotonic()
         height, width = self.pixels
         if self.session.slice.state.kind != "image" or not height or not width:
-            self._pairs, self._lines = None, []
+            self._grid, self._lines = None, []
             self.refresh()
             return
         picture = self.session.slice.picture(height, width)
+        if self.look.tolerance:
+            picture = steadied(picture, self._steady, self.look.tolerance)
+            self._steady = picture.copy()
         if self.cursor is not None:
             y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
-        before, after = self._pairs, pairs(picture, self.grey)
-        self._pairs = after
+        before, after = self._grid, cells_of(picture, self.look)
+        self._grid = after
         if before is None or before.shape != after.shape:
-            self._lines = [Cells(row) for row in after]
+            self._lines = [Cells(row, self.look.colors) for row in after]
             self.refresh()
         else:
             changed = np.flatnonzero((before != after).any(axis=1)).tolist()
             for y in changed:
-                self._lines[y] = Cells(after[y])
+                self._lines[y] = Cells(after[y], self.look.colors)
             if changed:
-                self.refresh(*(Region(0, y, width, 1) for y in changed))
+                self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
         now = time.monotonic()
         self._free = now + max(PERIOD, SHARE * (now - began))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Past Textual's cache of styled lines: these have neither border nor background, and are kept already."""
-        if self._pairs is None or self._pairs.shape != self.size[::-1]:
+        if self._grid is None or self._grid.shape != self.size[::-1]:
             return super().render_lines(crop)
         lines: list[Strip] = [*self._lines[crop.y : crop.bottom]]
         for found in self.get_line_filters():
@@ -202,7 +205,7 @@ class Picture(Guarded, Widget, can_focus=True):
     # ------------------------------------------------------------------ mouse
     def on_mouse_move(self, event: events.MouseMove) -> None:
         if self.rect is not None and self.cursor is None:
-            self.session.slice.hover(*self._place(event.y * 2, event.x))
+            self.session.slice.hover(*self._place(event.y * self.look.rows, event.x * self.look.columns))
             self.post_message(self.Probed())
 
     def on_leave(self, _: events.Leave) -> None:
@@ -220,7 +223,7 @@ class Picture(Guarded, Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if self.rect is None:
             return
-        y, x = self._place(event.y * 2, event.x)
+        y, x = self._place(event.y * self.look.rows, event.x * self.look.columns)
         for tile in self.session.slice.frame.tiles:
             if tile.state.value == "failed" and tile.rect[0] <= y < tile.rect[2] and tile.rect[1] <= x < tile.rect[3]:
                 self.session.slice.retry(tile.key)

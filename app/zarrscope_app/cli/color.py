@@ -1,0 +1,79 @@
+"""Colour in the output: whether, by --color before or after the verb, and what is printed in it.
+
+Text that is printed stays inert (streams.py); only these sequences reach the terminal as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+import click
+
+from zarrscope_app.cli.streams import InertStream
+
+CHOICES = ("auto", "always", "never", "truecolor", "256", "16")
+_ROLES = {
+    "error": "31", "warning": "33", "information": "36", "group": "1;34", "quiet": "2", "added": "32", "removed": "31",
+}  # fmt: skip
+"""What a piece of text is → SGR parameters."""
+
+
+def take_color(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    """Of the option, wherever it stands: what comes later counts."""
+    root = context.find_root()
+    if value is not None:
+        root.meta[__name__] = value
+    told = chosen(context)
+    context.color = {"auto": False if os.environ.get("NO_COLOR") else None, "never": False}.get(told, True)
+
+
+def chosen(context: click.Context | None = None) -> str:
+    """What --color says: "auto" where it was not given."""
+    context = context or click.get_current_context(silent=True)
+    told: str = context.find_root().meta.get(__name__, "auto") if context is not None else "auto"
+    return told
+
+
+def option() -> click.Option:
+    """--color of a verb."""
+    return click.Option(
+        ["--color"],
+        type=click.Choice(CHOICES),
+        expose_value=False,
+        callback=take_color,
+        help="Colour: auto (on a terminal, unless NO_COLOR is set), always, never; of pictures, how many.",
+    )
+
+
+def colored() -> bool:
+    """Whether stdout gets colours."""
+    context = click.get_current_context(silent=True)
+    told = context.color if context is not None else None
+    return told if told is not None else sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def show_pieces(pieces: Iterable[tuple[str, str]]) -> None:
+    """One line on stdout made of (text, role); text from files is made inert."""
+    from zarrscope.errors.visible import visible_lines
+
+    if not colored():
+        click.echo(visible_lines("".join(text for text, _ in pieces)))
+        return
+    for text, role in pieces:
+        sequence = _ROLES.get(role, "")
+        if sequence:
+            steer_stdout(f"\x1b[{sequence}m")
+        sys.stdout.write(visible_lines(text))
+        if sequence:
+            steer_stdout("\x1b[m")
+    sys.stdout.write("\n")
+
+
+def steer_stdout(sequence: str) -> None:
+    """A control sequence of our own to stdout."""
+    if isinstance(sys.stdout, InertStream):
+        sys.stdout.steer(sequence)
+    else:
+        sys.stdout.write(sequence)

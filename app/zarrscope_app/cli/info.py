@@ -1,0 +1,185 @@
+"""`info`: what a node is, in words and as facts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zarrscope_app.cli.console import opened, opening, say, show, show_json
+
+if TYPE_CHECKING:
+    from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.ome.collection import Collection
+    from zarrscope.view.image import Image
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
+
+
+def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
+    """The value that the document gives, or None if that part could not be understood and `value` is a stand-in."""
+    return None if part in metadata.unread else value
+
+
+@click.command("info")
+@click.argument("url")
+@click.argument("node", required=False)
+@opening
+@JSON
+def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
+    """Says what a node is: shape, type, chunks, codecs, image.
+
+    \b
+    Examples:
+      zarrscope info cells.zarr
+      zarrscope info cells.zarr 0 --json
+    """
+    hierarchy, found = opened(url, node, **how)
+    image, collection, warnings = _meaning(hierarchy, found)
+    stored = _stored_bytes(hierarchy, found)
+    if as_json:
+        show_json(_facts(hierarchy, found, image, collection, warnings, stored))
+        return
+    from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters.node_description import as_text, describe
+
+    show(as_text(describe(found, image, collection, hierarchy.extensions(found.path))).rstrip("\n"))
+    if stored is not None and found.nbytes:
+        share = strings.percent(stored / found.nbytes)
+        show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
+    for warning in warnings:
+        say(f"Warning: {warning}")
+
+
+def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:
+    """(image, collection, warnings) that the attributes describe."""
+    from zarrscope.errors import ZarrscopeError
+    from zarrscope.view.image import find_collection, find_images
+
+    if node.kind == "array":
+        misplaced = hierarchy.misplaced_chunks(node)
+        return None, None, [misplaced] if misplaced else []
+    images = find_images(node)
+    if images:
+        try:
+            _ = images[0].levels
+        except ZarrscopeError as error:
+            return None, find_collection(node), [f"The image cannot be opened: {error}"]
+    return (images[0] if images else None), find_collection(node), []
+
+
+def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
+    """The stored size of an array's chunks, for a local folder with not too many files; else None."""
+    root = getattr(hierarchy.store, "root", None)
+    if node.kind != "array" or root is None:
+        return None
+    follow = hierarchy.store.allow_outside
+    total, seen, folders = 0, 0, [os.path.join(root, *node.metadata.keys.prefix.split("/"))]
+    try:
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > most:
+                        return None
+                    if entry.is_dir(follow_symlinks=follow):
+                        folders.append(entry.path)
+                    elif not entry.name.startswith(".") and entry.name not in ("zarr.json", "attributes.json"):
+                        total += entry.stat(follow_symlinks=follow).st_size
+    except OSError:
+        return None
+    return total
+
+
+def _extension(report: ExtensionReport) -> dict[str, Any]:
+    return {
+        "point": report.point,
+        "name": report.name,
+        "understood": report.understood,
+        "required": report.required,
+        "outcome": report.outcome.value,
+        "advice": report.advice,
+        "pointer": report.pointer,
+        "configuration": dict(report.configuration),
+        **({"fallback": report.fallback} if report.fallback else {}),
+    }
+
+
+def _facts(
+    hierarchy: Hierarchy,
+    node: Group | Array,
+    image: Image | None,
+    collection: Collection | None,
+    warnings: list[str],
+    stored: int | None,
+) -> dict[str, Any]:
+    metadata = node.metadata
+    facts: dict[str, Any] = {
+        "store": hierarchy.url,
+        "path": node.path,
+        "kind": node.kind,
+        "dialect": metadata.dialect,
+        "warnings": [*node.warnings, *warnings],
+        "also": list(hierarchy.other_dialects),
+        "extensions": [_extension(report) for report in node.extensions],
+        "extensions_declared": [
+            {
+                "origin": found.origin,
+                "form": found.form,
+                "target": found.target,
+                "resolved": [_extension(report) for report in found.resolved],
+                **_extension(found.report),
+            }
+            for found in hierarchy.extensions(node.path)
+        ],
+    }
+    if node.kind == "array":
+        metadata = node.metadata
+        facts |= {
+            "shape": told(metadata, "shape", list(metadata.shape)),
+            "dtype": metadata.dtype.name,
+            "nbytes": node.nbytes,
+            "stored_nbytes": stored,
+            "chunks": told(metadata, "grid", list(node.chunks)),
+            "shards": list(node.shards) if node.shards else None,
+            "codecs": told(
+                metadata,
+                "codecs",
+                [{"name": c.name, "configuration": dict(c.configuration)} for c in metadata.codecs],
+            ),
+            "fill_value": metadata.fill.value if metadata.fill.defined else None,
+            "dimension_names": list(metadata.dimension_names) if metadata.dimension_names else None,
+            "problem": str(node.problem) if node.problem is not None else None,
+        }
+    if image is not None:
+        from zarrscope.view.image import WHITE
+
+        facts["warnings"] += image.warnings
+        facts["image"] = {
+            "name": image.name,
+            "version": image.version,
+            "axes": [{"name": a.name, "type": a.type, "unit": a.unit} for a in image.axes],
+            "levels": [
+                {"path": v.path, "shape": v.shape, "scale": v.scale, "translation": v.translation} for v in image.levels
+            ],
+            "channels": [
+                {"label": c.label, "color": "{:02X}{:02X}{:02X}".format(*(c.color or WHITE)), "window": c.window}
+                for c in image.channels
+            ],
+            "labels": list(image.labels),
+        }
+    if collection is not None:
+        listed = collection.members
+        facts["collection"] = {
+            "kind": collection.kind,
+            "name": collection.name,
+            "members": None if listed is None else [m.path for m in listed],
+        }
+    return facts
+
+
+COMMANDS = (info,)

@@ -1,0 +1,171 @@
+"""`show`: one picture on the terminal, and back to the prompt."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zarrscope_app.cli.color import chosen, steer_stdout
+from zarrscope_app.cli.console import Failed, opened, opening
+from zarrscope_app.cli.picture import SELECT, parse_selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from zarrscope_app.tui.terminal import Terminal
+
+DRAWINGS = ("auto", "kitty", "iterm2", "sixel", "blocks", "braille", "ascii")
+IMAGE = click.option(
+    "--image",
+    "drawing",
+    type=click.Choice(DRAWINGS),
+    default="auto",
+    help="How pictures are drawn; auto asks the terminal.",
+)
+COLUMNS, LINES = 80, 24
+"""Where the output is no terminal."""
+LONGEST = 1024
+"""Pixels along the longer side of a picture that the terminal draws itself, at most."""
+
+MOST_OF_LINE = 1 << 26
+"""Values of one axis that are read to be drawn."""
+
+
+@click.command("show")
+@click.argument("url")
+@click.argument("node", required=False)
+@SELECT
+@IMAGE
+@click.option("--columns", type=click.IntRange(8, 1000), help="How wide; else as the terminal is.")
+@click.option("--lines", type=click.IntRange(2, 1000), help="How high at most; else as the terminal is.")
+@click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits.")
+@click.option("--labels", is_flag=True, help="Lay the first label image over it.")
+@opening
+def show(
+    url: str,
+    node: str | None,
+    selection: str | None,
+    drawing: str,
+    columns: int | None,
+    lines: int | None,
+    level: int | None,
+    labels: bool,
+    **how: Any,
+) -> None:
+    """Draws one plane on the terminal, and ends. An array of one axis is drawn as a line.
+
+    --select counts in the finest level: an index for each axis not shown, a range to crop or to choose channels.
+
+    \b
+    Examples:
+      zarrscope show cells.zarr
+      zarrscope show cells.zarr 0 --select "0,1,16"
+      zarrscope show cells.zarr --image ascii --columns 60 > cells.txt
+    """
+    part = parse_selection(selection)
+    _, found = opened(url, node, **how)
+    room = _room(columns, lines)
+    terminal = _terminal(drawing)
+    if found.kind == "array" and found.ndim == 1:
+        _show_line(found, part, room, terminal)
+        return
+    from zarrscope.view.image import default_image
+    from zarrscope_app.cli.drawing import Drawing
+
+    image = default_image(found)
+    if image is None:
+        raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
+    if image.levels[0].array.problem is not None:
+        raise image.levels[0].array.problem
+    own = terminal.drawing in ("kitty", "iterm2", "sixel")
+    most = max(room[0] * terminal.cell[0], room[1] * terminal.cell[1]) if own else max(room[0] * 4, room[1] * 2)
+    picture = Drawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()
+    _draw(picture, room, terminal)
+
+
+def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
+    """(lines, columns) for the picture: the prompt stays in sight."""
+    size = shutil.get_terminal_size((COLUMNS, LINES))
+    return lines or max(2, size.lines - 2), columns or max(8, size.columns)
+
+
+def _terminal(drawing: str) -> Terminal:
+    from zarrscope_app.tui.terminal import Answers, ask, terminal, worth_asking
+
+    environ, tty = os.environ, sys.stdout.isatty() and sys.stderr.isatty() and sys.stdin.isatty()
+    told = chosen()
+    answers = ask() if tty and worth_asking(environ) and (drawing == "auto" or told == "auto") else Answers()
+    if told == "auto" and not sys.stdout.isatty():
+        told = "never"
+    encoding = sys.stdout.encoding or "utf-8"
+    return terminal(environ, answers, encoding=encoding, colors=told, drawing=drawing)
+
+
+def _fitted(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[npt.NDArray[np.uint8], int, int]:
+    """The picture as large as it goes in so many square pixels; (it, its height, its width)."""
+    import numpy as np
+
+    scale = min(height / picture.shape[0], width / picture.shape[1])
+    h, w = max(1, round(picture.shape[0] * scale)), max(1, round(picture.shape[1] * scale))
+    rows, columns = np.arange(h) * picture.shape[0] // h, np.arange(w) * picture.shape[1] // w
+    return picture[rows][:, columns], h, w
+
+
+def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Terminal) -> None:
+    import numpy as np
+
+    lines, columns = room
+    if terminal.drawing in ("kitty", "iterm2", "sixel"):
+        _draw_own(picture, lines, columns, terminal)
+        return
+    from zarrscope_app.tui.signs import Look, cells_of, text_of
+
+    look = Look.of(terminal)
+    fitted, h, w = _fitted(picture, lines * look.rows, columns * look.columns)
+    canvas = np.zeros((-(-h // look.rows) * look.rows, -(-w // look.columns) * look.columns, 3), np.uint8)
+    canvas[:h, :w] = fitted
+    for row in cells_of(canvas, look):
+        steer_stdout(text_of(row, look.colors).rstrip(" ") if look.colors == "mono" else text_of(row, look.colors))
+        sys.stdout.write("\n")
+
+
+def _draw_own(picture: npt.NDArray[np.uint8], lines: int, columns: int, terminal: Terminal) -> None:
+    from zarrscope_app.tui.inline_pictures import iterm2, kitty, sixel, through_tmux
+
+    cell_height, cell_width = terminal.cell
+    fitted, h, w = _fitted(picture, lines * cell_height, columns * cell_width)
+    over = max(1, -(-h // cell_height)), max(1, -(-w // cell_width))
+    if terminal.drawing == "sixel":
+        told = sixel(fitted)
+    elif terminal.drawing == "kitty":
+        told = kitty(picture, *over)
+    else:
+        told = iterm2(picture, *over)
+    steer_stdout(through_tmux(told) if terminal.passthrough else told)
+    sys.stdout.write("\n" * over[0] if terminal.drawing == "kitty" else "\n")
+
+
+def _show_line(array: Any, part: tuple[Any, ...], room: tuple[int, int], terminal: Terminal) -> None:
+    import numpy as np
+
+    from zarrscope_app.tui.line_drawing import plotted
+
+    if array.problem is not None:
+        raise array.problem
+    if array.size > MOST_OF_LINE:
+        raise Failed(f"That are {array.size:,} values. Choose fewer with --select, such as 0:1000000.")
+    values = np.atleast_1d(np.asarray(array[part]))
+    if values.dtype.kind not in "buif":
+        raise Failed(f"{array.path} holds no numbers that make a line. Use zarrscope read.")
+    numbers = values.astype(np.float64)
+    signs = "ascii" if terminal.drawing == "ascii" else "braille"
+    for text in plotted(numbers, numbers, min(room[0], 20), room[1], signs):
+        sys.stdout.write(text.rstrip() + "\n")
+
+
+COMMANDS = (show,)

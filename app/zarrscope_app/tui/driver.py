@@ -1,0 +1,70 @@
+"""Textual's driver of this platform, which writes only the cells that changed, and no more often than the link takes.
+
+While frames come faster than they may be written, what is in between is never written (see screen_changes.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from textual.driver import Driver
+
+from zarrscope_app.tui.screen_changes import ScreenChanges
+from zarrscope_app.tui.terminal import Terminal
+
+SLOW_PERIOD = 0.1
+"""Seconds from one frame to the next on a slow link: ten a second."""
+PERIOD = 1 / 30
+"""On a fast one."""
+
+
+def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
+    """A driver as `base`, sparing with what it writes to such a terminal."""
+    period = SLOW_PERIOD if terminal.slow else PERIOD
+
+    class Sparing(base):  # type: ignore[misc, valid-type]  # the platform's class is known when it runs
+        def __init__(self, *arguments: object, **options: object) -> None:
+            super().__init__(*arguments, **options)
+            encoding = getattr(sys.__stderr__, "encoding", "utf-8")
+            self._changes = ScreenChanges(colored=terminal.colors != "mono", encoding=encoding)
+            self._waiting: asyncio.TimerHandle | None = None
+            self._free = 0.0
+
+        def write(self, data: str) -> None:
+            """Takes what shall be on the screen; what is no picture is written at once."""
+            passed = self._changes.feed(data)
+            if passed:
+                super().write(passed)
+            if self._waiting is None and self._changes.pending:
+                wait = max(0.0, self._free - time.monotonic())
+                self._waiting = self._loop.call_later(wait, self.show)
+
+        def show(self) -> None:
+            """Writes what has changed."""
+            self._waiting = None
+            told = self._changes.changes()
+            if told:
+                self._free = time.monotonic() + period
+                super().write(told)
+                super().flush()
+
+        def paint_anew(self) -> None:
+            """Nobody knows any more what the terminal shows."""
+            self._changes.paint_anew()
+            if self._waiting is None:
+                self._waiting = self._loop.call_later(0, self.show)
+
+        def forget(self) -> None:
+            """The terminal has another size: what it shows is not what was written."""
+            self._changes.forget()
+
+        def stop_application_mode(self) -> None:
+            """Nothing is written afterwards: the screen is somebody else's."""
+            if self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
+            super().stop_application_mode()
+
+    return Sparing

@@ -1,0 +1,56 @@
+"""A line plot as text: the lowest and highest value of each column, in braille dots, or in ASCII."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope_app.presenters import strings
+
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+GUTTER = 11
+"""Columns for the values at the left."""
+
+Values = npt.NDArray[np.float64]
+
+
+def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "braille") -> list[str]:
+    """So many lines of text, with the range of values at the left. NaN leaves a gap."""
+    wide = columns - GUTTER
+    if lines < 2 or wide < 4 or not np.isfinite(high).any():
+        return []
+    down, across = (4, 2) if signs != "ascii" else (1, 1)
+    bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
+    canvas = _canvas(low, high, (bottom, top), lines * down, wide * across)
+    if signs == "ascii":
+        rows = ["".join("*" if on else " " for on in row) for row in canvas]
+    else:
+        bits = (canvas.reshape(lines, 4, wide, 2) * _DOTS[None, :, None, :]).sum(axis=(1, 3))
+        rows = ["".join(chr(0x2800 + bit) if bit else " " for bit in row) for row in bits.tolist()]
+    edge = "|" if signs == "ascii" else "│"
+    labels = {0: strings.short(top), lines - 1: strings.short(bottom)}
+    return [f"{labels.get(y, '')[: GUTTER - 2]:>{GUTTER - 2}} {edge}{row}" for y, row in enumerate(rows)]
+
+
+def _canvas(low: Values, high: Values, limits: tuple[float, float], height: int, width: int) -> npt.NDArray[np.bool_]:
+    """(height, width): set from the lowest to the highest value of each column, joined to the column before."""
+    bottom, top = limits
+    starts = np.arange(width) * len(low) // width
+    ends = np.maximum((np.arange(width) + 1) * len(low) // width, starts + 1)
+    canvas = np.zeros((height, width), bool)
+    before: tuple[int, int] | None = None
+    for x, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        least, most = low[start:end], high[start:end]
+        if not np.isfinite(most).any():
+            before = None
+            continue
+        upper, lower = (
+            round((top - float(value)) / (top - bottom) * (height - 1)) if top > bottom else height // 2
+            for value in (np.nanmax(most), np.nanmin(least))
+        )
+        first, last = upper, lower
+        if before is not None:  # no gap between neighbours
+            first, last = min(upper, before[1]), max(lower, before[0])
+        canvas[max(0, first) : last + 1, x] = True
+        before = (upper, lower)
+    return canvas

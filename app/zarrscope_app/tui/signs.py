@@ -1,0 +1,273 @@
+"""Pixels as characters: from RGB to lines ready for a terminal, in as many colours and signs as it has.
+
+Half blocks show two pixels in a cell, the upper one as foreground; braille eight dots of one colour; ASCII one sign
+that is as light as its pixels. Without true colour they are dithered: into the cube of 6 × 6 × 6 colours and 24 greys,
+into 16 colours, or into light and dark.
+
+Colours by number are those of ECMA-48 and ITU-T T.416 as terminals write them: 38;2;r;g;b and 38;5;n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope_app.tui.terminal import Colors, Terminal
+
+STEP = 4
+"""Colours are rounded to this much: the eye does not see it in a cell, and equal neighbours need no sequence."""
+TOLERANCE = 20
+"""Of 255, over a slow link."""
+GROUND = 31
+"""What `SlicePresenter.picture` holds where there is no image."""
+_BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
+_STRENGTH = 0.6
+"""Of the dither into 256 colours: the whole of it would tell colours apart no better, and looks rough."""
+_DARK = 24
+"""Darker than this is background, or nearly: rounded, for dots in it would look like data."""
+_GREYISH = 10
+"""Channels that differ by less make a grey, of which 256 colours have more."""
+_RAMP = " .:-=+*#%@"
+"""ASCII from dark to light."""
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+"""Bits of the dots of a braille cell (Unicode, block U+2800)."""
+_UPPER, _BLANK, _BRAILLE = 0x2580, 0x20, 0x2800
+_LEVELS = np.array([0, 95, 135, 175, 215, 255])
+"""Of the cube of 256 colours."""
+_SIXTEEN = (
+    (0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229),
+    (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255),
+    (255, 255, 255),
+)  # fmt: skip
+"""The sixteen as xterm shows them; others are near."""
+
+Rgb = npt.NDArray[np.uint8]
+Grid = npt.NDArray[np.uint64]
+"""(lines, columns): code point << 48 | front << 24 | back, colours as 0xRRGGBB."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How pixels become cells: `rows` × `columns` of them in each."""
+
+    colors: Colors = "truecolor"
+    signs: str = "blocks"
+    tolerance: int = 0
+    """Of 255: colours that differ by no more from what is there, or beside it, are taken for the same."""
+
+    @classmethod
+    def of(cls, terminal: Terminal) -> Look:
+        """What a terminal can; one that shows pictures of its own shows blocks until they are sharp."""
+        signs = terminal.drawing if terminal.drawing in ("braille", "ascii") else "blocks"
+        return cls(terminal.colors, signs, TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0)
+
+    @property
+    def rows(self) -> int:
+        return 4 if self.signs == "braille" else 2
+
+    @property
+    def columns(self) -> int:
+        return 2 if self.signs == "braille" else 1
+
+
+def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
+    """The picture with fewer changes of colour: near enough to what is on the screen, or to the left, is the same.
+
+    No pixel is off by more than `tolerance`. A step through a volume then takes a third of the bytes.
+    """
+    wanted = rgb.astype(np.int16)
+    found = wanted.copy()
+    kept = np.zeros(rgb.shape[:2], bool)
+    if before is not None and before.shape == rgb.shape:
+        kept = (np.abs(wanted - before) <= tolerance).all(axis=2)
+        found[kept] = before[kept]
+    for x in range(1, rgb.shape[1]):
+        near = ~kept[:, x] & (np.abs(wanted[:, x] - found[:, x - 1]) <= tolerance).all(axis=1)
+        found[near, x] = found[near, x - 1]
+    steady: Rgb = found.astype(np.uint8)
+    return steady
+
+
+# ---------------------------------------------------------------------- colours
+def _thresholds(shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    h, w = shape[:2]
+    return np.tile(_BAYER, (h // 4 + 1, w // 4 + 1))[:h, :w]
+
+
+def _flat(rgb: Rgb) -> npt.NDArray[np.bool_]:
+    """What is not dithered: the ground, and what is dark."""
+    found: npt.NDArray[np.bool_] = (rgb.max(axis=2) < _DARK) | (rgb == GROUND).all(axis=2)
+    return found
+
+
+def dithered_256(rgb: Rgb) -> Rgb:
+    """Ordered dither into the cube of 6 × 6 × 6 colours, and into 24 greys what is grey."""
+    threshold, flat = _thresholds(rgb.shape), _flat(rgb)
+    threshold = np.where(flat, 0.5, 0.5 + (threshold - 0.5) * _STRENGTH)[..., None]
+    lower = np.clip(np.searchsorted(_LEVELS, rgb, side="right") - 1, 0, 4)
+    low, high = _LEVELS[lower], _LEVELS[lower + 1]
+    cube = np.where((rgb - low) / (high - low) > threshold, high, low)
+    light = rgb.astype(np.float64).mean(axis=2)
+    level = np.clip(np.floor((light - 8) / 10 + 1 + threshold[..., 0]), 0, 24).astype(int)
+    grey = np.where(level == 0, 0, level * 10 - 2)
+    greyish = (rgb.max(axis=2).astype(int) - rgb.min(axis=2) < _GREYISH) & (light < 243)
+    found: Rgb = np.where(greyish[..., None], grey[..., None], cube).astype(np.uint8)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _nearest_16() -> npt.NDArray[np.uint8]:
+    """(16, 16, 16) → the nearest of the sixteen colours, for four bits of each channel."""
+    at = np.arange(16) * 17
+    found = np.stack(np.meshgrid(at, at, at, indexing="ij"), axis=-1).reshape(-1, 1, 3).astype(int)
+    palette = np.array(_SIXTEEN)
+    numbers: npt.NDArray[np.uint8] = ((found - palette) ** 2).sum(axis=2).argmin(axis=1).astype(np.uint8)
+    return numbers.reshape(16, 16, 16)
+
+
+def dithered_16(rgb: Rgb) -> Rgb:
+    """Ordered dither into sixteen colours."""
+    threshold = np.where(_flat(rgb), 0.0, _thresholds(rgb.shape) - 0.5)[..., None]
+    moved = np.clip(rgb + threshold * 110, 0, 255).astype(int) >> 4
+    found: Rgb = np.array(_SIXTEEN, np.uint8)[_nearest_16()[moved[..., 0], moved[..., 1], moved[..., 2]]]
+    return found
+
+
+def dithered_mono(rgb: Rgb) -> npt.NDArray[np.bool_]:
+    """Light or dark; what is light in one channel alone is light."""
+    light = rgb.max(axis=2) / 255
+    threshold = np.where(_flat(rgb), 1.0, _thresholds(rgb.shape))
+    found: npt.NDArray[np.bool_] = light > threshold
+    return found
+
+
+def _rounded(rgb: Rgb) -> Rgb:
+    found: Rgb = (np.minimum(rgb, 255 - STEP) + STEP // 2) // STEP * STEP
+    return found
+
+
+def _mono(rgb: Rgb) -> Rgb:
+    found: Rgb = np.repeat(dithered_mono(rgb)[..., None].astype(np.uint8) * 255, 3, axis=2)
+    return found
+
+
+_COLORS: dict[str, Callable[[Rgb], Rgb]] = {
+    "truecolor": _rounded, "256": dithered_256, "16": dithered_16, "mono": _mono,
+}  # fmt: skip
+
+
+def _packed(rgb: npt.NDArray[np.uint8]) -> Grid:
+    wide = rgb.astype(np.uint64)
+    return (wide[..., 0] << np.uint64(16)) | (wide[..., 1] << np.uint64(8)) | wide[..., 2]
+
+
+# ---------------------------------------------------------------------- signs
+def cells_of(rgb: Rgb, look: Look) -> Grid:
+    """Turns (rows × h, columns × w, 3) pixels into (h, w) cells."""
+    if look.signs == "braille":
+        return _braille(rgb, look)
+    if look.signs == "ascii":
+        return _ascii(rgb, look)
+    packed = _packed(_COLORS[look.colors](rgb))
+    return (np.uint64(_UPPER) << np.uint64(48)) | (packed[0::2] << np.uint64(24)) | packed[1::2]
+
+
+def _tinted(rgb: Rgb, look: Look) -> Grid:
+    """The colour of each cell at its full lightness: the sign tells how light it is."""
+    if look.colors == "mono":
+        return np.full(rgb.shape[:2], 0xFFFFFF, np.uint64)
+    most = np.maximum(rgb.max(axis=2, keepdims=True).astype(np.float64), 1)
+    full = np.where(_flat(rgb)[..., None], 0, rgb / most * 255).astype(np.uint8)
+    nearest = (full.astype(int) + 25) // 51 * 51
+    if look.colors == "256":
+        return _packed(_LEVELS[nearest // 51].astype(np.uint8))
+    return _packed(dithered_16(full) if look.colors == "16" else nearest.astype(np.uint8))
+
+
+def _braille(rgb: Rgb, look: Look) -> Grid:
+    on = dithered_mono(rgb)
+    h, w = on.shape[0] // 4, on.shape[1] // 2
+    dots = (on.reshape(h, 4, w, 2) * _DOTS[None, :, None, :]).sum(axis=(1, 3)).astype(np.uint64)
+    sign = np.where(dots == 0, np.uint64(_BLANK), np.uint64(_BRAILLE) + dots)
+    tint = _tinted(rgb.reshape(h, 4, w, 2, 3).max(axis=(1, 3)), look)
+    return (sign << np.uint64(48)) | (np.where(dots == 0, np.uint64(0), tint) << np.uint64(24))
+
+
+def _ascii(rgb: Rgb, look: Look) -> Grid:
+    pairs = rgb.reshape(rgb.shape[0] // 2, 2, rgb.shape[1], 3).astype(np.uint16)
+    cells = (pairs.sum(axis=1) // 2).astype(np.uint8)
+    light = np.where(_flat(cells), 0, cells.max(axis=2) / 255 * (len(_RAMP) - 1))
+    signs = np.array([ord(c) for c in _RAMP], np.uint64)[np.round(light).astype(int)]
+    tint = np.where(signs == _BLANK, np.uint64(0), _tinted(cells, look))
+    found: Grid = (signs << np.uint64(48)) | (tint << np.uint64(24))
+    return found
+
+
+# ---------------------------------------------------------------------- sequences
+@lru_cache(maxsize=65536)
+def _rgb(color: int) -> tuple[str, str]:
+    told = f"2;{color >> 16};{color >> 8 & 255};{color & 255}"
+    return f"38;{told}", f"48;{told}"
+
+
+@lru_cache(maxsize=512)
+def _of_256(color: int) -> tuple[str, str]:
+    parts = (color >> 16, color >> 8 & 255, color & 255)
+    if parts[0] == parts[1] == parts[2] and parts[0] not in _LEVELS:
+        number = 232 + (parts[0] - 8) // 10
+    else:
+        r, g, b = (int(np.searchsorted(_LEVELS, part)) for part in parts)
+        number = 16 + 36 * r + 6 * g + b
+    return f"38;5;{number}", f"48;5;{number}"
+
+
+@lru_cache(maxsize=16)
+def _of_16(color: int) -> tuple[str, str]:
+    number = _SIXTEEN.index((color >> 16, color >> 8 & 255, color & 255))
+    return (f"{30 + number}", f"{40 + number}") if number < 8 else (f"{82 + number}", f"{92 + number}")
+
+
+SEQUENCES: dict[str, Callable[[int], tuple[str, str]]] = {"truecolor": _rgb, "256": _of_256, "16": _of_16}
+"""Colour as 0xRRGGBB → (as foreground, as background)."""
+
+
+def runs(line: npt.NDArray[np.uint64]) -> list[tuple[str, int, int]]:
+    """(text, front, back) of one row of a Grid; a half block of one colour is a blank, whose front is -1."""
+    starts = np.concatenate(([0], np.flatnonzero(line[1:] != line[:-1]) + 1))
+    lengths = np.diff(starts, append=len(line))
+    found = []
+    for cell, length in zip(line[starts].tolist(), lengths.tolist(), strict=True):
+        sign, front, back = cell >> 48, cell >> 24 & 0xFFFFFF, cell & 0xFFFFFF
+        blank = sign == _BLANK or (sign == _UPPER and front == back)
+        found.append(((" " if blank else chr(sign)) * length, -1 if blank else front, back))
+    return found
+
+
+def text_of(line: npt.NDArray[np.uint64], colors: Colors) -> str:
+    """One row of a Grid, ready for the terminal; the style is the terminal's own afterwards."""
+    if colors == "mono":
+        return "".join(
+            text.replace("▀", _HALVES[front > 0, back > 0]) if front >= 0 else ("█" if back else " ") * len(text)
+            for text, front, back in runs(line)
+        )
+    write = SEQUENCES[colors]
+    out: list[str] = []
+    front = back = -1
+    for text, upper, lower in runs(line):
+        codes = []
+        if upper >= 0 and front != upper:
+            codes.append(write(upper)[0])
+            front = upper
+        if back != lower:
+            codes.append(write(lower)[1])
+            back = lower
+        out.append(f"\x1b[{';'.join(codes)}m{text}" if codes else text)
+    out.append("\x1b[0m")
+    return "".join(out)
+
+
+_HALVES = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}

@@ -1,0 +1,181 @@
+"""What the terminal can: how many colours, which signs, pictures of its own; asked where the environment does not tell.
+
+Over SSH the environment says little: sshd does not hand COLORTERM on. So the terminal itself is asked, by control
+sequences that all of them answer or pass over, with a time-out; DA1, which every terminal answers, comes last and ends
+the waiting. See ECMA-48, XTerm Control Sequences (DA1, XTGETTCAP, XTVERSION), the kitty graphics protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from zarrscope_app.presenters import strings_terminal as words
+
+Colors = Literal["truecolor", "256", "16", "mono"]
+Drawing = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
+COLORS: tuple[str, ...] = get_args(Colors)
+DRAWINGS: tuple[str, ...] = get_args(Drawing)
+PROBE_SECONDS = 0.5
+"""So long is an answer waited for. Across the Atlantic one takes 0.15 s."""
+SLOW_SECONDS = 0.04
+"""A terminal that answers later is at the end of a slow link."""
+_QUESTIONS = (
+    "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
+    "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
+    "\x1b[>q",  # XTVERSION
+    "\x1b[16t",  # how large a cell is, in pixels
+    "\x1b[c",  # DA1
+)
+_MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
+"""Terminals of the last century, which have no colours."""
+_DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a terminal told. `attributes` are those of DA1, None where it told nothing in time."""
+
+    attributes: frozenset[int] | None = None
+    true_color: bool = False
+    kitty: bool = False
+    name: str = ""
+    cell: tuple[int, int] | None = None
+    """(height, width) of a cell in pixels."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What is drawn with. `note` says quietly what is not as good as it might be."""
+
+    colors: Colors = "truecolor"
+    drawing: Drawing = "blocks"
+    slow: bool = False
+    note: str = ""
+    cell: tuple[int, int] = (20, 10)
+    passthrough: bool = False
+    """Pictures are wrapped for tmux to hand on."""
+
+
+def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
+    """What the bytes say that a terminal sent."""
+    da1 = _DA1.search(told)
+    name = re.search(rb"\x1bP>\|([^\x1b]*)", told)
+    cell = re.search(rb"\x1b\[6;(\d+);(\d+)t", told)
+    return Answers(
+        attributes=frozenset(int(n) for n in da1[1].split(b";") if n) if da1 else None,
+        true_color=b"\x1bP1+r524742" in told,
+        kitty=re.search(rb"\x1b_G[^\x1b]*;OK", told) is not None,
+        name=name[1].decode("ascii", "replace") if name else "",
+        cell=(int(cell[1]), int(cell[2])) if cell and int(cell[1]) and int(cell[2]) else None,
+        seconds=seconds,
+    )
+
+
+def worth_asking(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal may tell more than TERM does: not on a console, in GNU screen, or from the last century."""
+    term = environ.get("TERM", "")
+    return not term.startswith(("linux", "vt", "dumb", "ansi")) and not (
+        term.startswith("screen") and "TMUX" not in environ
+    )
+
+
+def ask(seconds: float = PROBE_SECONDS) -> Answers:
+    """Asks the terminal of stdin and stderr. Nothing else may be reading from it. No answer is an answer, too."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows: the environment tells
+        return Answers()
+    try:
+        inward, outward = sys.__stdin__.fileno(), sys.__stderr__.fileno()  # type: ignore[union-attr]  # None is caught
+        before = termios.tcgetattr(inward)
+    except (AttributeError, OSError, ValueError, termios.error):
+        return Answers()
+    told, began = b"", time.monotonic()
+    try:
+        tty.setcbreak(inward, termios.TCSANOW)
+        os.write(outward, "".join(_QUESTIONS).encode())
+        while (left := began + seconds - time.monotonic()) > 0 and not _DA1.search(told):
+            if not select.select([inward], [], [], left)[0]:
+                break
+            read = os.read(inward, 4096)
+            if not read:
+                break
+            told += read
+    except OSError:
+        pass
+    finally:
+        termios.tcsetattr(inward, termios.TCSANOW, before)
+    return read_answers(told, time.monotonic() - began)
+
+
+def known_colors(environ: Mapping[str, str]) -> Colors | None:
+    """What the environment tells for certain; None where the terminal may have more than TERM says."""
+    if environ.get("NO_COLOR"):
+        return "mono"
+    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or environ.get("WT_SESSION"):
+        return "truecolor"
+    term = environ.get("TERM", "")
+    if term.endswith("-direct") or term in ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "iterm2"):
+        return "truecolor"
+    return None
+
+
+def colors_of_term(environ: Mapping[str, str]) -> Colors:
+    """What TERM says."""
+    term = environ.get("TERM", "")
+    if "256color" in term or sys.platform == "win32":
+        return "256"
+    return "mono" if _MONO.match(term) or term.endswith(("-m", "-mono")) else "16"
+
+
+def terminal(
+    environ: Mapping[str, str],
+    answers: Answers,
+    *,
+    encoding: str = "utf-8",
+    colors: str = "auto",
+    drawing: str = "auto",
+) -> Terminal:
+    """What to draw with: as told, else as the environment and the terminal say."""
+    known: Colors | None = next((c for c in get_args(Colors) if c == colors), None)
+    if colors == "never":
+        known = "mono"
+    elif colors == "always":
+        known = known_colors({k: v for k, v in environ.items() if k != "NO_COLOR"})
+    elif known is None:
+        known = known_colors(environ)
+    found: Colors = known or ("truecolor" if answers.true_color else colors_of_term(environ))
+    chosen: Drawing | None = next((d for d in get_args(Drawing) if d == drawing), None)
+    unicode = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "cp65001")
+    tmux = "TMUX" in environ or answers.name.startswith("tmux")
+    slow = bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY")) or answers.seconds > SLOW_SECONDS
+    note = words.colors_note(found) if chosen in (None, "blocks") else ""
+    best: Drawing = chosen or _best_drawing(environ, answers, found, unicode, tmux)
+    if not unicode and best in ("blocks", "braille", "ascii"):
+        best, note = "ascii", words.NO_UNICODE
+    told = Terminal(found, best, slow, note, answers.cell or (20, 10))
+    if tmux and best in ("kitty", "iterm2"):
+        return replace(told, passthrough=True, note=words.PASSTHROUGH)
+    return told
+
+
+def _best_drawing(environ: Mapping[str, str], answers: Answers, colors: Colors, unicode: bool, tmux: bool) -> Drawing:
+    if not tmux and colors != "mono":
+        if answers.kitty:
+            return "kitty"
+        if answers.name.startswith(("iTerm2", "WezTerm")) or environ.get("LC_TERMINAL") == "iTerm2":
+            return "iterm2"
+    if colors != "mono" and 4 in (answers.attributes or ()):
+        return "sixel"
+    if not unicode:
+        return "ascii"
+    return "braille" if colors == "mono" and not environ.get("TERM", "").startswith("linux") else "blocks"

@@ -1,0 +1,132 @@
+"""What reaches the terminal: only what changed, and the same screen as Textual meant."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zarrscope_app.tui.screen_changes import ScreenChanges
+
+SIGNS = ["a", "b", " ", "  ", "▀", "▀▀", "▄", "│ ", "word", "漢", "é", "e\u0301", "😀x"]
+COLORS = ["", "38;5;1", "38;2;1;2;3;48;2;4;5;6", "1;38;5;9", "7", "48;5;16", "31;42", "4;48;5;3", "38;5;2;48;5;16"]
+COLORS += [f"38;5;{front};48;5;{back}" for front in (16, 17, 18) for back in (16, 17, 18)]
+
+
+def screen(read: ScreenChanges) -> list[list[tuple[str, tuple[str, str, str]]]]:
+    """What shall be on it, with half blocks turned one way and blanks without a foreground."""
+    rows = []
+    for row in read._rows:
+        cells = []
+        for text, style in zip(row.text, row.styles, strict=True):
+            front, back, rest = read._styles[style]
+            if text == "▄" and front.startswith("38") and back.startswith("48"):
+                text, front, back = "▀", f"38{back[2:]}", f"48{front[2:]}"
+            if text == " " and not {"4", "7"} & {*rest.split(";")}:
+                front = rest = ""
+            cells.append((text, (front, back, rest)))
+        while cells and cells[-1] == (" ", ("", "", "")):
+            cells.pop()
+        rows.append(cells)
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_written_makes_the_same_screen(seed: int) -> None:
+    """A terminal that gets the changes shows what one shows that gets all that Textual writes."""
+    chance = random.Random(seed)
+    meant, shown = ScreenChanges(), ScreenChanges()
+    for _ in range(12):
+        for _ in range(chance.randrange(1, 8)):
+            written = f"\x1b[{chance.randrange(1, 6)};{chance.randrange(1, 30)}H"
+            for _ in range(chance.randrange(1, 5)):
+                style, text = chance.choice(COLORS), chance.choice(SIGNS)
+                written += f"\x1b[{style}m{text}\x1b[0m" if style else text
+            assert meant.feed(written) == ""
+        shown.feed(meant.changes())
+        assert screen(shown) == screen(meant)
+        assert meant.changes() == ""
+
+
+# ---------------------------------------------------------------------- a real pseudo-terminal
+if sys.platform != "win32":
+    from terminals import Terminal
+
+pty_only = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+
+
+@pytest.fixture(scope="module")
+def volume(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from zarrscope_resources.demo import make
+
+    return str(make(str(tmp_path_factory.mktemp("demo") / "demo.zarr"), "small"))
+
+
+def explored(volume: str, size: tuple[int, int], colors: str) -> Terminal:
+    terminal = Terminal(
+        "-m", "zarrscope_app", "tui", "--color", colors, volume, size=size, TERM="xterm-256color", SSH_CONNECTION="x"
+    )
+    terminal.sees("q quit")
+    terminal.sees("OME-Zarr 0.5")
+    terminal.sees("nuclei")
+    terminal.written_until_quiet(1.5)
+    return terminal
+
+
+@pytest.fixture(params=["256", "truecolor"])
+def small(volume: str, request: pytest.FixtureRequest) -> Iterator[Terminal]:
+    terminal = explored(volume, (24, 80), request.param)
+    yield terminal
+    terminal.close()
+
+
+def bytes_of(terminal: Terminal, *keys: str) -> int:
+    """All that is written for some keys. What is still missing when it stops for a while makes it too small, never too
+    large: a limit holds however busy the machine is."""
+    terminal.written_until_quiet(1.0)
+    written = 0
+    for key in keys:
+        terminal.press(key)
+        terminal.wait(len, f"something is written for {key!r}")
+        written += terminal.written_until_quiet(0.3)
+    return written
+
+
+@pty_only
+def test_keys_send_what_changes_alone(small: Terminal) -> None:
+    """Limits for a slow link: a step of the cursor 400 bytes, Tab 1 kB, a step through the volume 6 kB."""
+    assert bytes_of(small, "\x1b[B", "\x1b[B", "\x1b[A") <= 3 * 400
+    assert bytes_of(small, "\t") <= 1000
+    assert bytes_of(small, *3 * ["\x1b[C"]) <= 3 * 6144
+    bytes_of(small, "v")
+    assert bytes_of(small, *3 * ["\x1b[D"]) <= 3 * 400
+
+
+@pty_only
+def test_a_step_through_the_volume_on_a_large_terminal(volume: str) -> None:
+    terminal = explored(volume, (60, 200), "truecolor")
+    try:
+        bytes_of(terminal, "\t")
+        assert bytes_of(terminal, *3 * ["\x1b[C"]) <= 3 * 60_000
+    finally:
+        terminal.close()
+
+
+@pty_only
+def test_a_large_group_that_is_being_listed_sends_little(tmp_path: Path) -> None:
+    """Rows that arrive out of sight cost nothing."""
+    for number in range(5000):
+        folder = tmp_path / "many.zarr" / f"n{number:05}"
+        folder.mkdir(parents=True)
+        (folder / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    (tmp_path / "many.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    command = ("-m", "zarrscope_app", "tui", "--color", "256", str(tmp_path / "many.zarr"))
+    terminal = Terminal(*command, TERM="xterm-256color", SSH_CONNECTION="x")
+    try:
+        terminal.sees("n00010")
+        assert terminal.written_until_quiet(2.0) <= 50_000
+    finally:
+        terminal.close()

@@ -1,0 +1,225 @@
+"""What a terminal can, from its answers and its environment; pictures in few colours; `zarrscope show`."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import zarrscope
+from zarrscope_app.cli import cli
+from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
+from zarrscope_app.tui.line_drawing import plotted
+from zarrscope_app.tui.signs import Look, cells_of, dithered_16, dithered_256, steadied, text_of
+from zarrscope_app.tui.terminal import Answers, read_answers, terminal, worth_asking
+
+XTERM = {"TERM": "xterm-256color"}
+RAMP = np.stack(np.broadcast_arrays(*np.ogrid[0:256:4, 0:256:4], 128), axis=-1).astype(np.uint8)
+
+
+# ---------------------------------------------------------------------- what it can
+@pytest.mark.parametrize(
+    ("environ", "told", "colors"),
+    [
+        (XTERM, b"\x1b[?62;22c", "256"),
+        (XTERM, b"\x1bP1+r524742\x1b\\\x1b[?62;22c", "truecolor"),
+        (XTERM, b"\x1bP0+r524742\x1b\\\x1b[?62c", "256"),
+        ({**XTERM, "COLORTERM": "truecolor"}, b"", "truecolor"),
+        ({**XTERM, "NO_COLOR": "1", "COLORTERM": "truecolor"}, b"", "mono"),
+        ({"TERM": "linux"}, b"", "16"),
+        ({"TERM": "screen"}, b"", "16"),
+        ({"TERM": "screen-256color"}, b"", "256"),
+        ({"TERM": "tmux-256color", "TMUX": "x"}, b"", "256"),
+        ({"TERM": "xterm-kitty"}, b"", "truecolor"),
+        ({"TERM": "vt100"}, b"", "mono"),
+    ],
+)
+def test_how_many_colours(environ: dict[str, str], told: bytes, colors: str) -> None:
+    assert terminal(environ, read_answers(told)).colors == colors
+
+
+@pytest.mark.parametrize(
+    ("environ", "told", "drawing"),
+    [
+        (XTERM, b"\x1b[?62;22c", "blocks"),
+        (XTERM, b"\x1b[?62;4;22c", "sixel"),
+        (XTERM, b"\x1b_Gi=31;OK\x1b\\\x1b[?62c", "kitty"),
+        (XTERM, b"\x1b_Gi=31;ENOTSUPPORTED\x1b\\\x1b[?62c", "blocks"),
+        (XTERM, b"\x1bP>|iTerm2 3.5.1\x1b\\\x1b[?62;4c", "iterm2"),
+        ({**XTERM, "TMUX": "x"}, b"\x1b_Gi=31;OK\x1b\\\x1b[?1;2c", "blocks"),
+        ({**XTERM, "NO_COLOR": "1"}, b"\x1b[?62;4c", "braille"),
+        ({"TERM": "linux", "NO_COLOR": "1"}, b"", "blocks"),
+        (XTERM, b"", "blocks"),
+    ],
+)
+def test_how_pictures_are_drawn(environ: dict[str, str], told: bytes, drawing: str) -> None:
+    assert terminal(environ, read_answers(told)).drawing == drawing
+
+
+def test_what_is_told_counts_more() -> None:
+    assert terminal(XTERM, Answers(), colors="truecolor").colors == "truecolor"
+    assert terminal({"NO_COLOR": "1", **XTERM}, Answers(), colors="always").colors == "256"
+    assert terminal(XTERM, Answers(true_color=True), colors="never").colors == "mono"
+    asked = terminal({**XTERM, "TMUX": "x"}, Answers(), drawing="kitty")
+    assert (asked.drawing, asked.passthrough) == ("kitty", True)
+    assert "allow-passthrough" in asked.note
+
+
+def test_without_unicode_pictures_are_ascii() -> None:
+    found = terminal(XTERM, Answers(), encoding="ISO-8859-1")
+    assert found.drawing == "ascii"
+    assert "Unicode" in found.note
+
+
+def test_a_link_is_slow_over_ssh_or_where_answers_take_long() -> None:
+    assert terminal({**XTERM, "SSH_CONNECTION": "x"}, Answers()).slow
+    assert terminal(XTERM, Answers(seconds=0.2)).slow
+    assert not terminal(XTERM, Answers(seconds=0.001)).slow
+
+
+@pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "screen"}, {"TERM": "vt100"}])
+def test_who_knows_nothing_is_not_asked(environ: dict[str, str]) -> None:
+    assert not worth_asking(environ)
+    assert worth_asking({**environ, "TERM": "xterm"})
+
+
+# ---------------------------------------------------------------------- few colours
+def test_256_colours_are_those_of_the_palette() -> None:
+    found = dithered_256(RAMP).reshape(-1, 3)
+    cube = {0, 95, 135, 175, 215, 255}
+    assert all({*pixel} <= cube or len({*pixel}) == 1 for pixel in found.tolist())
+    near = np.abs(dithered_256(np.full((64, 64, 3), (150, 40, 200), np.uint8)).mean(axis=(0, 1)) - (150, 40, 200))
+    assert (near < 20).all()  # on the whole it is the colour that was meant
+
+
+def test_greys_have_more_levels_than_the_cube() -> None:
+    greys = np.repeat(np.arange(256, dtype=np.uint8)[None, :, None], 3, axis=2)
+    assert len(np.unique(dithered_256(np.repeat(greys, 8, axis=0))[..., 0])) > 20
+
+
+def test_sixteen_colours_are_sixteen() -> None:
+    assert len(np.unique(dithered_16(RAMP).reshape(-1, 3), axis=0)) <= 16
+
+
+@pytest.mark.parametrize("colors", ["truecolor", "256", "16", "mono"])
+@pytest.mark.parametrize("signs", ["blocks", "braille", "ascii"])
+def test_each_line_is_as_wide_as_its_cells(colors: Any, signs: str) -> None:
+    look = Look(colors, signs)
+    picture = RAMP[: 8 * look.rows, : 20 * look.columns]
+    for row in cells_of(picture, look):
+        told = text_of(row, colors)
+        assert len(re.sub(r"\x1b\[[0-9;]*m", "", told)) == 20
+        assert (colors == "mono") == ("\x1b" not in told)
+        assert signs != "ascii" or re.sub(r"\x1b\[[0-9;]*m", "", told).isascii()
+
+
+def test_the_numbers_of_colours_are_right() -> None:
+    """Of a pixel of the palette: its own number."""
+    red = np.full((2, 1, 3), (255, 0, 0), np.uint8)
+    assert text_of(cells_of(red, Look("256"))[0], "256") == "\x1b[48;5;196m \x1b[0m"
+    grey = np.full((2, 1, 3), 118, np.uint8)
+    assert text_of(cells_of(grey, Look("256"))[0], "256") == "\x1b[48;5;243m \x1b[0m"
+    assert text_of(cells_of(red // 255, Look("16"))[0], "16") == "\x1b[40m \x1b[0m"
+
+
+def test_a_steadied_picture_is_near_and_changes_less() -> None:
+    chance = np.random.default_rng(7)
+    first = chance.integers(0, 255, (40, 60, 3), np.uint8)
+    second = np.clip(first.astype(int) + chance.integers(-6, 7, first.shape), 0, 255).astype(np.uint8)
+    before = steadied(first, None, 8)
+    after = steadied(second, before, 8)
+    assert np.abs(after.astype(int) - second).max() <= 8
+    assert (after == before).all(axis=2).mean() > (second == first).all(axis=2).mean() + 0.1
+
+
+# ---------------------------------------------------------------------- pictures of the terminal's own
+def test_kitty_gets_the_pixels() -> None:
+    told = kitty(RAMP, 4, 10)
+    parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", told)
+    assert "s=64,v=64,c=10,r=4" in parts[0][0]
+    assert [head[-3:] for head, _ in parts[:-1]] == ["m=1"] * (len(parts) - 1)
+    assert zlib.decompress(base64.b64decode("".join(text for _, text in parts))) == RAMP.tobytes()
+
+
+def test_sixels_make_the_picture() -> None:
+    picture = np.repeat(np.repeat(RAMP[::16, ::16], 5, axis=0), 3, axis=1)
+    told = sixel(picture)
+    colors = {
+        int(n): tuple(round(int(v) * 2.55) for v in (r, g, b))
+        for n, r, g, b in re.findall(r"#(\d+);2;(\d+);(\d+);(\d+)", told)
+    }
+    drawn = np.full(picture.shape, -99)
+    body = re.sub(r"#\d+;2;\d+;\d+;\d+", "", told.partition('"')[2])
+    body = body[re.match(r"[\d;]*", body).end() : -2]  # type: ignore[union-attr]  # it matches nothing, too
+    for band, text in enumerate(body.split("-")[:-1]):
+        for line in text.split("$"):
+            number, x = int(re.match(r"#(\d+)", line)[1]), 0  # type: ignore[index]  # each begins with its colour
+            for count, sign in re.findall(r"(?:!(\d+))?([?-~])", line.partition(str(number))[2]):
+                for _ in range(int(count or 1)):
+                    for bit in range(6):
+                        if ord(sign) - 63 >> bit & 1:
+                            drawn[band * 6 + bit, x] = colors[number]
+                    x += 1
+    assert np.abs(drawn - dithered_256(picture)).max() <= 2
+
+
+def test_tmux_gets_it_wrapped() -> None:
+    assert through_tmux("\x1b]1337;x\x07") == "\x1bPtmux;\x1b\x1b]1337;x\x07\x1b\\"
+
+
+# ---------------------------------------------------------------------- lines
+def test_a_line_reaches_from_its_lowest_to_its_highest() -> None:
+    values = np.linspace(0, 10, 200)
+    for signs in ("braille", "ascii"):
+        lines = plotted(values, values, 6, 40, signs)
+        assert len(lines) == 6
+        assert all(len(line) == 40 for line in lines)
+        assert lines[0].split()[0] == "10"
+        assert lines[-1].split()[0] == "0"
+        assert lines[0].rstrip()[-1] not in " │|"
+    assert plotted(np.array([np.nan]), np.array([np.nan]), 6, 40) == []
+
+
+# ---------------------------------------------------------------------- zarrscope show
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    with zarrscope.open(str(tmp_path / "p.zarr"), mode="w-") as h:
+        h.create_array("/plane", shape=(64, 64), dtype="uint8", chunks=(32, 32))[...] = RAMP[..., 0]
+        h.create_array("/line", shape=(100,), dtype="float32", chunks=(50,))[...] = np.sin(np.arange(100) / 9)
+    return str(tmp_path / "p.zarr")
+
+
+def shown(*arguments: str) -> str:
+    done = CliRunner().invoke(cli, [*arguments], catch_exceptions=False, standalone_mode=False)
+    return done.stdout
+
+
+def test_show_draws_a_picture(place: str) -> None:
+    how = ("show", place, "plane", "--image", "blocks", "--columns", "20", "--lines", "10")
+    told = shown(*how, "--color", "256")
+    lines = told.rstrip("\n").split("\n")
+    assert len(lines) == 10
+    assert all(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) == 20 for line in lines)
+    assert "48;5;" in told
+    assert told == shown(
+        "--color", "256", "show", place, "plane", "--image", "blocks", "--columns", "20", "--lines", "10"
+    )
+
+
+def test_show_into_a_file_has_no_escapes(place: str) -> None:
+    told = shown("show", place, "plane", "--image", "ascii", "--columns", "20", "--lines", "10")
+    assert told.isascii()
+    assert told.isprintable() or "\x1b" not in told
+    assert "%" in told
+
+
+def test_show_draws_a_line(place: str) -> None:
+    told = shown("show", place, "line", "--image", "ascii", "--columns", "60", "--lines", "12")
+    assert told.count("*") > 40
+    assert shown("show", place, "line", "--select", "0:10", "--image", "braille", "--columns", "60")

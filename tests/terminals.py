@@ -1,0 +1,100 @@
+"""A pseudo-terminal with a program in it, for tests. POSIX only."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+SECONDS = 30.0
+
+
+class Terminal:
+    """A command in a terminal of its own."""
+
+    def __init__(
+        self, *arguments: str, size: tuple[int, int] = (24, 80), answers: bytes | None = None, **environment: str
+    ) -> None:
+        """`size`: lines and columns. `answers`: what it says where it is asked what it can (DA1)."""
+        self._mine, self._its = pty.openpty()
+        fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+        self.before = termios.tcgetattr(self._its)
+        given = {k: v for k, v in os.environ.items() if k not in ("COLORTERM", "NO_COLOR", "TEXTUAL_COLOR_SYSTEM")}
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=self._its,
+            stdout=self._its,
+            stderr=self._its,
+            env={**given, "TERM": "screen-256color", **environment},
+            start_new_session=True,
+        )
+        self.written = ""
+        self._bytes = b""
+        self.answers = b"\x1b[?62;22c" if answers is None else answers
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._mine], [], [], seconds)[0]:
+            return False
+        read = os.read(self._mine, 1 << 16)
+        if b"\x1b[c" in read and self.answers:
+            os.write(self._mine, self.answers)
+        self._bytes += read
+        self.written = self._bytes.decode(errors="replace")
+        return True
+
+    def wait(self, happened: Callable[[str], object], what: str) -> None:
+        end = time.monotonic() + SECONDS
+        while not happened(self.written):
+            if time.monotonic() > end:
+                pytest.fail(f"This did not happen: {what}; the last of the screen:\n{self.written[-2000:]!r}")
+            self._read(0.1)
+
+    def sees(self, text: str) -> None:
+        self.wait(lambda written: text in written, f"{text!r} is on the screen")
+
+    def press(self, keys: str) -> None:
+        self.written, self._bytes = "", b""
+        os.write(self._mine, keys.encode())
+
+    def written_until_quiet(self, seconds: float = 0.4) -> int:
+        """How many bytes came, once nothing has come for so long."""
+        while self._read(seconds):
+            pass
+        return len(self._bytes)
+
+    def resize(self, lines: int, columns: int) -> None:
+        """Gives it another size, as a window manager does."""
+        fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        os.killpg(self.process.pid, signal.SIGWINCH)
+
+    def ended(self) -> int:
+        """The exit status, everything written read."""
+        end = time.monotonic() + SECONDS
+        while self.process.poll() is None:
+            assert time.monotonic() < end, "it did not end"
+            self._read(0.05)
+        while self._read(0.05):
+            pass
+        return self.process.returncode
+
+    @property
+    def after(self) -> list[Any]:
+        found: list[Any] = termios.tcgetattr(self._its)
+        return found
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._mine)
+        os.close(self._its)
