@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from zarrscope.chunkio.source import ArraySource
     from zarrscope.codecs import CodecPipeline
     from zarrscope.codecs.sharding import Shard
+    from zarrscope.stores.puts import Puts
 
 ATTEMPTS = 100
 """How often a write at a border is tried again when others keep changing the same chunk."""
@@ -58,13 +59,15 @@ def write(
     alone = selection.size <= prod(pipeline.spec.shape) and shard_of(pipeline) is None
     scratch = _ArenaPool(array)
 
-    def work() -> Iterator[Callable[[], None]]:
-        for piece in selection.chunk_selections(edges):
-            values = given[piece.target] if piece.target else given
-            chunk = _ChunkWriter(array, array.grid_chunk_pipeline(grid.shape_at(piece.chunk)), piece, values, scratch)
-            yield from chunk.steps()
+    with array.store.bulk.puts() as puts:
 
-    shared().share(work(), lambda step: step(), threads=1 if alone else None)
+        def work() -> Iterator[Callable[[], None]]:
+            for piece in selection.chunk_selections(edges):
+                values = given[piece.target] if piece.target else given
+                pipeline = array.grid_chunk_pipeline(grid.shape_at(piece.chunk))
+                yield from _ChunkWriter(array, pipeline, piece, values, scratch, puts).steps()
+
+        shared().share(work(), lambda step: step(), threads=1 if alone else None)
 
 
 def keys_outside(array: ArraySource, shape: tuple[int, ...]) -> Iterator[str]:
@@ -175,6 +178,7 @@ class _ChunkWriter:
     piece: ChunkSelection | ScatteredChunkSelection
     values: NDArray[Any]
     scratch: _ArenaPool
+    puts: Puts
 
     @property
     def key(self) -> str:
@@ -203,12 +207,12 @@ class _ChunkWriter:
                 chunk[...] = self.array.fill_value
             _gather(self.values, chunk[self.piece.source or ...])
         if self.is_blank(chunk):
-            self.array.store.erase(self.key)
+            self.puts.add(partial(self.array.store.erase, self.key))
         else:
             with self.scratch.arena() as arena:
                 with self.named():
                     encoded = self.pipeline.encode_view(chunk, arena)
-                self.array.store.bulk.put(self.key, encoded)
+                self.puts.put(self.key, [encoded])
 
     def memory(self, shape: ChunkIndex) -> NDArray[Any]:
         """Memory of this thread, of undefined content, valid until the next call."""
@@ -418,11 +422,10 @@ class _ShardWriter:
             self._left -= 1
             last = not self._left
         if last:
-            store = chunk.array.store
             if self.encoded:
-                store.bulk.put(chunk.key, *shard.parts(self.encoded))
+                chunk.puts.put(chunk.key, [*shard.parts(self.encoded)])
             else:
-                store.erase(chunk.key)
+                chunk.puts.add(partial(chunk.array.store.erase, chunk.key))
             self.encoded = {}
             for arena in self._arenas:
                 chunk.scratch.give(arena)

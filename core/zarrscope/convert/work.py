@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice, product
 from math import prod
 from typing import Any, TypeVar
@@ -176,16 +176,17 @@ class ArrayWork:
         wanted = [index for index in batch if not self._stored(keys.key(index))]
         copied = blank = 0
         store, max_size = self.source.store, self.source._stored.locator.max_stored_size
-        for i, answer in store.get_many([(before.keys.key(index), None) for index in wanted], limit=max_size):
-            for where in before.alternative_keys if answer is None else ():
-                answer = answer if answer is not None else store.get(where.key(wanted[i]), None, max_size)
-            if isinstance(answer, ZarrscopeError):
-                raise answer
-            if answer is None:
-                blank += 1
-            else:
-                self._put(keys.key(wanted[i]), answer)
-                copied += 1
+        with self.target.store.bulk.puts() as puts:
+            for i, answer in store.get_many([(before.keys.key(index), None) for index in wanted], limit=max_size):
+                for where in before.alternative_keys if answer is None else ():
+                    answer = answer if answer is not None else store.get(where.key(wanted[i]), None, max_size)
+                if isinstance(answer, ZarrscopeError):
+                    raise answer
+                if answer is None:
+                    blank += 1
+                else:
+                    puts.add(partial(self._put, keys.key(wanted[i]), answer), len(answer))
+                    copied += 1
         return WorkCount(copied=copied, blank=blank, kept=len(batch) - len(wanted))
 
     @_counted
@@ -200,24 +201,25 @@ class ArrayWork:
         spans = spans_of(metadata, region)
         values = self.values(spans)
         encoded = blank = 0
-        for index in wanted:
-            shape = metadata.grid.shape_at(index)
-            part = values[inside(spans_of(metadata, tuple(range(i, i + 1) for i in index)), spans)]
-            if part.shape == shape:
-                chunk = np.ascontiguousarray(part).reshape(shape)
-            else:
-                chunk = np.full(shape, self.target.fill_value, self.target.dtype)
-                chunk[tuple(map(slice, part.shape))] = part
-            if self._is_blank(chunk):
-                blank += 1
-                continue
-            key = metadata.keys.key(index)
-            try:
-                value = self.target._stored.grid_chunk_pipeline(shape).encode(chunk)
-            except ZarrscopeError as error:
-                raise self.target._stored.located(error, key)  # noqa: B904 - it is that error
-            self._put(key, value)
-            encoded += 1
+        with self.target.store.bulk.puts() as puts:
+            for index in wanted:
+                shape = metadata.grid.shape_at(index)
+                part = values[inside(spans_of(metadata, tuple(range(i, i + 1) for i in index)), spans)]
+                if part.shape == shape:
+                    chunk = np.ascontiguousarray(part).reshape(shape)
+                else:
+                    chunk = np.full(shape, self.target.fill_value, self.target.dtype)
+                    chunk[tuple(map(slice, part.shape))] = part
+                if self._is_blank(chunk):
+                    blank += 1
+                    continue
+                key = metadata.keys.key(index)
+                try:
+                    value = self.target._stored.grid_chunk_pipeline(shape).encode(chunk)
+                except ZarrscopeError as error:
+                    raise self.target._stored.located(error, key)  # noqa: B904 - it is that error
+                puts.add(partial(self._put, key, value), len(value))
+                encoded += 1
         return WorkCount(encoded=encoded, blank=blank, kept=kept)
 
     @_counted

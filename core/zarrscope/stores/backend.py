@@ -20,6 +20,7 @@ from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Re
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.puts import Puts
 from zarrscope.stores.value_reader import Reader
 
 _locks = KeyedLocks()
@@ -209,12 +210,15 @@ class Backend:
     def _copy_many(
         self, source: Backend, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
     ) -> Iterator[tuple[str, int | None]]:
-        for i, answer in source._get_many([(key, None) for key, _ in pairs], cancelled):
-            if isinstance(answer, ZarrscopeError):
-                raise answer
-            if answer is not None:
-                self._put(pairs[i][1], (answer,))
-                yield pairs[i][1], len(answer)
+        copied = []
+        with Puts(self) as puts:
+            for i, answer in source._get_many([(key, None) for key, _ in pairs], cancelled):
+                if isinstance(answer, ZarrscopeError):
+                    raise answer
+                if answer is not None:
+                    puts.put(pairs[i][1], (answer,))
+                    copied.append((pairs[i][1], len(answer)))
+        yield from copied
 
     def _compare_many(self, source: Backend, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
         for i, answer in source._get_many([(key, None) for key, _ in pairs], never):

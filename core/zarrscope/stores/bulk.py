@@ -16,6 +16,7 @@ from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
 from zarrscope.runtime.tuning import VALUES_AT_ONCE
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.keys import check_key, check_prefix
+from zarrscope.stores.puts import Puts
 from zarrscope.stores.value_reader import Reader
 
 
@@ -170,6 +171,31 @@ class BulkOperations:
         """
         self._store._need_writing(key)
         self._store._put(check_key(key), parts)
+
+    def puts(self) -> Puts:
+        """Stores many values as `put` does, side by side where each takes a round trip.
+
+        Returns
+        -------
+        Puts
+            A context; when its block ends all is stored, or what failed first is raised.
+
+        Raises
+        ------
+        ReadOnly
+            The store is not to be written to.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> store = MemoryStore()
+        >>> with store.bulk.puts() as puts:
+        ...     puts.put("a", [b"value"])
+        >>> store.get("a")
+        b'value'
+        """
+        self._store._need_writing("")
+        return Puts(self._store)
 
     @uninterrupted
     def size_of(self, key: str) -> int | None:

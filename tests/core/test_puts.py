@@ -1,0 +1,140 @@
+"""Values that are stored side by side where each takes a round trip: bounded, whole, and over when the block ends."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope import convert
+from zarrscope.errors import ReadOnly, Unreadable
+from zarrscope.runtime.tuning import PUTS_AT_ONCE
+from zarrscope.stores import puts as module
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, ReadOnlyStore, Wrapper
+
+MANY = 3 * PUTS_AT_ONCE
+
+
+def far(store: Wrapper) -> Wrapper:
+    store.remote = True
+    return store
+
+
+def writing(store: Wrapper, count: int, size: int = 1) -> threading.Thread:
+    """A thread that stores values in `store`, and ends when they are stored."""
+
+    def work() -> None:
+        with store.bulk.puts() as puts:
+            for i in range(count):
+                puts.put(f"c/{i}", [bytes([i % 256]) * size])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_so_many_are_under_way_and_no_more() -> None:
+    inner = MemoryStore()
+    gate = Gate(inner)
+    thread = writing(far(gate), MANY)
+    assert gate.waiting(PUTS_AT_ONCE)
+    assert len(gate.arrived) == PUTS_AT_ONCE
+    assert list(inner.list()) == []
+    gate.release()
+    thread.join(60)
+    assert {key: inner.get(key) for key in inner.list()} == {f"c/{i}": bytes([i]) for i in range(MANY)}
+
+
+def test_their_bytes_are_bounded_and_a_larger_value_goes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PUT_BYTES", 10)
+    for size, together in ((4, 2), (50, 1)):
+        gate = Gate(MemoryStore())
+        thread = writing(far(gate), 5, size)
+        assert gate.waiting(together)
+        assert len(gate.arrived) == together
+        gate.release()
+        thread.join(60)
+        assert len(list(gate.store.list())) == 5
+
+
+def test_what_may_change_afterwards_was_stored_as_it_was() -> None:
+    gate = Gate(MemoryStore())
+    value = bytearray(b"before")
+    with far(gate).bulk.puts() as puts:
+        puts.put("a", [value])
+        value[:] = b"after!"
+        gate.release()
+    assert gate.store.get("a") == b"before"
+
+
+def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
+    inner = MemoryStore()
+    counted = Counting(inner)
+    store = far(Faults(counted, Fault(matches=lambda operation, key: key == "c/5")))
+
+    def work() -> None:
+        with store.bulk.puts() as puts:
+            for i in range(10_000):
+                puts.put(f"c/{i}", [b"x"])
+
+    with pytest.raises(Unreadable, match="network failed") as caught:
+        work()
+    assert caught.value.key == "c/5"
+    stored = counted.requests["set"]
+    assert stored < 10_000
+    assert len(list(inner.list())) == stored
+
+
+def test_a_failure_of_the_last_one_is_raised_at_the_end() -> None:
+    store = far(Faults(MemoryStore(), Fault()))
+    with pytest.raises(Unreadable), store.bulk.puts() as puts:
+        puts.put("a", [b"x"])
+
+
+def test_a_block_that_fails_waits_for_what_is_under_way() -> None:
+    gate = Gate(MemoryStore())
+    held, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with suppress(KeyError), far(gate).bulk.puts() as puts:
+            puts.put("a", [b"x"])
+            held.wait(60)
+            raise KeyError
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert gate.waiting()
+    held.set()
+    assert not ended.wait(0.1)
+    gate.release()
+    assert ended.wait(60)
+    thread.join(60)
+    assert gate.store.get("a") == b"x"
+
+
+def test_what_is_not_to_be_written_is_not() -> None:
+    with pytest.raises(ReadOnly):
+        ReadOnlyStore(MemoryStore()).bulk.puts()
+
+
+@pytest.mark.parametrize("shards", [None, (16, 16)])
+def test_an_array_elsewhere_is_written_side_by_side(shards: tuple[int, int] | None) -> None:
+    gate = Gate(MemoryStore(), lambda operation, key: operation == "set" and "/c/" in key)
+    values = np.arange(64 * 64, dtype="u2").reshape(64, 64)
+    values[:16, :16] = 0  # erased rather than stored
+    h = zarrscope.open(far(gate), "w-")
+    array = h.create_array("/a", shape=(64, 64), dtype="u2", chunks=(8, 8), shards=shards)
+    thread = threading.Thread(target=lambda: array.__setitem__(..., values))
+    thread.start()
+    assert gate.waiting(8), "more than there are cores"
+    gate.release()
+    thread.join(60)
+    assert np.array_equal(array[...], values)
+    other = far(Gate(MemoryStore(), lambda operation, key: False))
+    convert.run(convert.plan(h, other, "v3"))
+    assert np.array_equal(zarrscope.open(other)["/a"][...], values)
