@@ -156,7 +156,7 @@ def test_the_public_names_of_a_store_are_few() -> None:
         *("tells_absence", "assumes", "taken_as_missing", "bulk", "files"),
     }
     assert public(BulkOperations) == {
-        *("filter_existing", "reader", "scan_children", "scans_children", "put", "size_of", "copy_many"),
+        *("filter_existing", "reader", "scan_children", "scans_children", "put", "puts", "size_of", "copy_many"),
         "compare_many",
     }
     assert public(FileOperations) == {

@@ -5,8 +5,14 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from zarrscope.errors import Unreadable
+
+T = TypeVar("T")
 
 
 class Wire:
@@ -89,6 +95,18 @@ def _reset(end: socket.socket) -> None:
     with suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         end.shutdown(socket.SHUT_RDWR)  # who reads from it wakes, and closes it
+
+
+def eventually(ask: Callable[[], T]) -> T:
+    """What `ask` gives once the store answers again: what is impatient on purpose may give up on a busy machine."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return ask()
+        except Unreadable:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 @contextmanager

@@ -5,14 +5,10 @@ Of Google's there is none that speaks the XML interface which obstore asks: fake
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import os
 import pickle
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from email.utils import formatdate
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -85,7 +81,7 @@ class TestS3(InBuckets):
 class TestAzure(InBuckets):
     def bucket(self) -> str:
         name = f"bucket-{next(_numbers)}"
-        _create_container(self.url, name)
+        servers.create_container(self.url, name)
         return name
 
     def address(self, bucket: str) -> str:
@@ -227,22 +223,6 @@ def test_no_secret_is_in_what_is_shown(nobody: Path) -> None:
     assert "do-not-tell" not in repr(login)
     store = ObjectStore("s3://bucket/x", key="AKIAEXAMPLE", secret="do-not-tell")
     assert b"do-not-tell" not in pickle.dumps(store)
-
-
-def _create_container(url: str, name: str) -> None:
-    """By the one signed request that it takes (https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key)."""
-    now, version = formatdate(usegmt=True), "2021-08-06"
-    account = url.rpartition("/")[2]
-    headers = f"x-ms-date:{now}\nx-ms-version:{version}\n"
-    text = "PUT" + "\n" * 12 + f"{headers}/{account}/{account}/{name}\nrestype:container"
-    signature = hmac.new(base64.b64decode(servers.AZURE_KEY), text.encode(), hashlib.sha256).digest()
-    request = Request(f"{url}/{name}?restype=container", method="PUT", data=b"")
-    request.add_header("Authorization", f"SharedKey {account}:{base64.b64encode(signature).decode()}")
-    request.add_header("x-ms-date", now)
-    request.add_header("x-ms-version", version)
-    request.add_header("Content-Type", "")
-    with urlopen(request):
-        pass
 
 
 @pytest.fixture

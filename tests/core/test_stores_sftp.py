@@ -22,7 +22,7 @@ from hypothesis import settings
 import servers
 import zarrscope
 from contracts.store import VALUES, Writing, machine
-from contracts.wire import Wire, wire
+from contracts.wire import Wire, eventually, wire
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable
 from zarrscope.model.storage import ABSENT, ByteRange
 from zarrscope.stores.address import open_store
@@ -324,13 +324,13 @@ def test_a_host_that_is_gone_is_an_error_that_names_it(sshd: list[str], values: 
 
 def test_a_silent_host_is_given_up(sshd: list[str], values: Path, cable: Wire) -> None:
     store = opened(sshd, values, port=cable.port, timeout=1)
-    assert store.get("a/b") == VALUES["a/b"]
+    assert eventually(lambda: store.get("a/b")) == VALUES["a/b"]
     cable.hold()
     with pytest.raises(Unreadable):
         store.get("a/b")
     cable.release()
     cable.cut()
-    assert store.get("a/b") == VALUES["a/b"]
+    assert eventually(lambda: store.get("a/b")) == VALUES["a/b"]
     store.close()
 
 

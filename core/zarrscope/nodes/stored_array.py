@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.opened import Opened
 
+_DAMAGED = (
+    "The rest of the array can be read. Copy this chunk again from where it came; zarrscope check finds all such."
+)
+
 
 class StoredArray:
     """The store, the metadata and the codecs of one array; an ArraySource (chunkio/source.py)."""
@@ -230,6 +234,7 @@ class StoredArray:
             made.__cause__ = error
             return self.failure(made, chunk)
         if isinstance(error, BadChunk):
+            error.advice = error.advice or _DAMAGED
             error.index = chunk if error.index is None else error.index
             if not error.message.startswith("Chunk "):
                 error.message = f"Chunk {chunk}: {error.message}"

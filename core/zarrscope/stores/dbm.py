@@ -159,7 +159,12 @@ class DbmStore(MappingStore):
         self._file.sync()
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
-        return Unreadable(f"The file cannot be used: {error}", store=self.url, key=key)
+        return Unreadable(
+            f"The file cannot be used: {error}",
+            store=self.url,
+            key=key,
+            advice="It may be damaged, locked by another program, or its disk full.",
+        )
 
     def close(self) -> None:
         self._file.close()
@@ -175,7 +180,12 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
     if kind is None and mode in ("r", "r+"):
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
     if kind == "":
-        raise Unsupported(f"{path} is no file of dbm", feature="dbm", store=url)
+        raise Unsupported(
+            f"{path} is no file of dbm",
+            feature="dbm",
+            store=url,
+            advice="Open it by its path alone.",
+        )
     if kind is not None:
         try:
             __import__(kind)

@@ -86,9 +86,19 @@ class LMDBStore(Store):
         except ZarrscopeError:
             raise
         except lmdb.Error as error:
-            raise Unreadable(f"LMDB does not answer: {error}", store=self.url, key=key) from error
+            raise Unreadable(
+                f"LMDB does not answer: {error}",
+                store=self.url,
+                key=key,
+                advice="It may be damaged, or its disk full. What was stored before is still there.",
+            ) from error
         except OSError as error:
-            raise Unreadable(f"LMDB cannot be opened: {error}", store=self.url, key=key) from error
+            raise Unreadable(
+                f"LMDB cannot be opened: {error}",
+                store=self.url,
+                key=key,
+                advice="Check that the disk is connected, and whether you may read it.",
+            ) from error
 
     def _encoded(self, key: str) -> bytes | None:
         """The key in the form in which LMDB stores it; None for one that cannot be stored."""
@@ -159,7 +169,12 @@ class LMDBStore(Store):
         with self._transaction(key, write=True) as transaction:
             stored = self._encoded(key)
             if stored is None:
-                raise Refused(f"LMDB cannot hold the key {key[:60]!r}", store=self.url, key=key)
+                raise Refused(
+                    f"LMDB cannot hold the key {key[:60]!r}",
+                    store=self.url,
+                    key=key,
+                    advice="Choose a shorter name: its keys have 511 bytes at most.",
+                )
             if expect is not None:
                 there = transaction.get(stored)
                 found = None if there is None else bytes(there)

@@ -36,10 +36,20 @@ class MappingStore(Store):
         try:
             return bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
         except TypeError:
-            raise Unreadable(f"The mapping holds {type(value).__name__} where bytes are wanted", key=key) from None
+            raise Unreadable(
+                f"The mapping holds {type(value).__name__} where bytes are wanted",
+                store=self.url,
+                key=key,
+                advice="Store bytes there.",
+            ) from None
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
-        return Unreadable(f"The mapping failed: {type(error).__name__}: {error}", store=self.url, key=key)
+        return Unreadable(
+            f"The mapping failed: {type(error).__name__}: {error}",
+            store=self.url,
+            key=key,
+            advice="Look at what it reads from or writes to, then try again.",
+        )
 
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         value = self._read(key)

@@ -1,0 +1,240 @@
+"""One place for each kind of store in the registry, as the tests of faults and races use them.
+
+A place holds VALUES (contracts.faults); `opened()` gives a store of its own over it, as another program would have one.
+Services run on loopback, started when a test first needs one and ended with the module.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+import servers
+from contracts.http_server import web_server
+from contracts.wire import Wire, wire
+from zarrscope.stores.address import open_store
+from zarrscope.stores.mapping import MappingStore
+from zarrscope.stores.network import SETTINGS
+from zarrscope.stores.redis import RedisStore
+from zarrscope.stores.ssh.client import SSHStore
+from zarrscope.stores.store import Store
+
+NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
+"""In place of ssh: runs the command here."""
+COMMAND = f"exec {sys.executable} -m zarrscope_app serve --stdio"
+_numbers = count()
+
+
+@dataclass
+class Place:
+    """Where a store's values lie."""
+
+    opened: Callable[..., Store]
+    """A store over it; takes `mode` and the settings of network.Network."""
+    wire: Wire | None = None
+    """What lies between it and its server, where that is a network."""
+    address: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Services:
+    """The servers of a module, each started once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stack = ExitStack()
+        self._running: dict[str, Any] = {}
+
+    def get(self, name: str, context: Callable[[], Any]) -> Any:
+        if name not in self._running:
+            self._running[name] = self._stack.enter_context(context())
+        return self._running[name]
+
+    @property
+    def sshd(self) -> list[str]:
+        found: list[str] = self.get("sshd", lambda: servers.sshd(self._folder))
+        return found
+
+    @property
+    def s3(self) -> str:
+        found: str = self.get("s3", servers.s3)
+        return found
+
+    @property
+    def azure(self) -> str:
+        found: str = self.get("azure", servers.azure)
+        return found
+
+    def end(self) -> None:
+        self._stack.close()
+
+
+def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str, Any] | None = None) -> Place:
+    """A place that anybody opens by its address."""
+    options = dict(options or {})
+
+    def opened(mode: str = "a", **settings: Any) -> Store:
+        return open_store(address, mode, {**options, **settings})  # type: ignore[arg-type]  # a mode, as a word
+
+    place = Place(opened, address=address, options=options)
+    store = opened()
+    for key, value in values.items():
+        store.set(key, value)
+    store.close()
+    return place
+
+
+@contextmanager
+def folder(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    yield _of_address(str(where / "x.zarr"), values)
+
+
+@contextmanager
+def archive(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    with zipfile.ZipFile(where / "x.zip", "w"):
+        pass
+    yield _of_address(str(where / "x.zip"), values)
+
+
+@contextmanager
+def memory(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    yield _of_address(f"memory://places-{next(_numbers)}", values)
+
+
+@contextmanager
+def given(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    held = dict(values)
+    yield Place(lambda mode="a", **settings: MappingStore(held))
+
+
+@contextmanager
+def sqlite(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    yield _of_address(f"sqlite://{where}/x.sqlite", values)
+
+
+@contextmanager
+def lmdb(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    pytest.importorskip("lmdb")
+    yield _of_address(f"lmdb://{where}/x.lmdb", values)
+
+
+@contextmanager
+def dbm(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    yield _of_address(f"dbm://{where}/x.dbm", values)
+
+
+@contextmanager
+def redis(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    """A Redis server where one is installed, else one that plays it in this process, without a wire."""
+    pytest.importorskip("redis")
+    if servers.missing("redis") is None:
+        url = services.get("redis", servers.redis)
+        with wire(int(url.rpartition(":")[2])) as cable:
+            address = f"redis://127.0.0.1:{cable.port}/0/p{next(_numbers)}"
+            place = _of_address(address, values)
+            place.wire = cable
+            yield place
+        return
+    fakeredis = pytest.importorskip("fakeredis")
+    address = f"redis://fake-places-{next(_numbers)}:6379/0/p"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("redis.Redis.from_url", fakeredis.FakeRedis.from_url)
+        store = RedisStore(address, writable=True)
+        for key, value in values.items():
+            store.set(key, value)
+        yield Place(lambda mode="a", **settings: RedisStore(address, writable=True, **settings))
+
+
+@contextmanager
+def web(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    served = {f"x/{key}": value for key, value in values.items()}
+    with web_server(served) as server, wire(int(server.url.rpartition(":")[2])) as cable:
+        address = f"http://127.0.0.1:{cable.port}/x"
+        yield Place(lambda mode="r", **settings: open_store(address, "r", settings), cable, address)
+
+
+@contextmanager
+def references(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    refs = {key: "base64:" + base64.b64encode(value).decode() for key, value in values.items()}
+    file = where / "x.json"
+    file.write_text(json.dumps({"version": 1, "refs": refs}))
+    address = f"reference://::{file.as_uri()}"
+    yield Place(lambda mode="r", **settings: open_store(address, "r", settings), address=address)
+
+
+@contextmanager
+def s3(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    name = f"place-{next(_numbers)}"
+    with urlopen(Request(f"{services.s3}/{name}", method="PUT", headers={"Authorization": "AWS k:s"})):
+        pass
+    with wire(int(services.s3.rpartition(":")[2])) as cable:
+        options = {"key": "k", "secret": "s", "endpoint": f"http://127.0.0.1:{cable.port}", "region": "us-east-1"}
+        place = _of_address(f"s3://{name}/x", values, options)
+        place.wire = cable
+        yield place
+
+
+@contextmanager
+def azure(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    if (why := servers.missing("azure")) is not None:
+        pytest.skip(why)
+    name = f"place-{next(_numbers)}"
+    servers.create_container(services.azure, name)
+    server, _, account = services.azure.removeprefix("http://").partition("/")
+    with wire(int(server.rpartition(":")[2])) as cable:
+        options = {
+            "account_name": "devstoreaccount1", "account_key": servers.AZURE_KEY,
+            "endpoint": f"http://127.0.0.1:{cable.port}/{account}",
+        }  # fmt: skip
+        place = _of_address(f"az://{name}/x", values, options)
+        place.wire = cable
+        yield place
+
+
+@contextmanager
+def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    for key, value in values.items():
+        (where / key).parent.mkdir(parents=True, exist_ok=True)
+        (where / key).write_bytes(value)
+    name = f"# place {next(_numbers)}"
+
+    def opened(mode: str = "a", **settings: Any) -> Store:
+        times = {"timeout": settings["timeout"]} if "timeout" in settings else {}
+        return SSHStore(f"ssh://host{where}", mode, ssh=NEAR, command=f"{COMMAND} {name}", **times)
+
+    held = opened()  # a far side takes long to start
+    yield Place(opened)
+    held.close()
+
+
+@contextmanager
+def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    if (why := servers.missing("sshd")) is not None:
+        pytest.skip(why)
+    pytest.importorskip("paramiko")
+    with wire(servers.port_of(services.sshd)) as cable:
+        options = servers.sftp_options(services.sshd, cable.port)
+        place = _of_address(f"sftp://127.0.0.1:{cable.port}{where}/x.zarr", values, options)
+        place.wire = cable
+        yield place
+
+
+PLACES: dict[str, Callable[[Path, Services, Mapping[str, bytes]], Any]] = {
+    "file": folder, "zip": archive, "memory": memory, "object": given, "sqlite": sqlite, "lmdb": lmdb, "dbm": dbm,
+    "redis": redis, "http": web, "reference": references, "s3": s3, "abfs": azure, "ssh": ssh, "sftp": sftp,
+}  # fmt: skip
+WITHOUT = {"gs": "no server that can be had speaks the interface that obstore asks"}
+"""Kinds of stores that have no place here, and why."""
+
+__all__ = ["PLACES", "SETTINGS", "WITHOUT", "Place", "Services"]

@@ -1,0 +1,474 @@
+"""What breaks on the way to a store comes out as an error that says so, never as a wrong value and never as absence.
+
+Each kind of store in the registry is tried with the faults that can happen to it: a network that is cut, refused or
+silent; a service that is busy, denies, cuts short or answers something else; a disk that is full; somebody else who
+writes or erases meanwhile. When the fault is over, the same store goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, Reset, hostile
+from contracts.places import PLACES, WITHOUT, Place, Services
+from contracts.wire import eventually
+from zarrscope.errors import Conflict, Denied, Unreadable, ZarrscopeError
+from zarrscope.model.storage import ABSENT, ByteRange, Version
+from zarrscope.stores.address import open_store
+from zarrscope.stores.registry import STORES
+from zarrscope.stores.ssh import client
+
+VALUES = {"zarr.json": b'{"zarr_format":3,"node_type":"group"}', "a/b": b"0123456789", "a/c": bytes(range(256)) * 40}
+WIRED = ["http", "s3", "abfs", "sftp", "redis"]
+WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities and name not in WITHOUT]
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    found = Services(tmp_path_factory.mktemp("services"))
+    assert found.s3  # its thread lives as long as this module
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, services: Services, tmp_path: Path) -> Iterator[Place]:
+    make: AbstractContextManager[Place] = PLACES[request.param](tmp_path, services, VALUES)
+    with make as found:
+        yield found
+
+
+def of(*kinds: str) -> Any:
+    return pytest.mark.parametrize("place", kinds, indirect=True)
+
+
+def cable(place: Place) -> Any:
+    if place.wire is None:
+        pytest.skip("no server is installed that a wire could lead to: packaging/check --servers installs it")
+    return place.wire
+
+
+def test_every_kind_of_store_has_a_place() -> None:
+    assert {*PLACES, *WITHOUT} == {*STORES}
+
+
+# ---------------------------------------------------------------------- the network
+@of(*WIRED)
+def test_a_connection_that_was_cut_is_made_anew(place: Place) -> None:
+    store = place.opened("r", pause=0)
+    for _ in range(3):
+        assert dict(store.get_many([(key, None) for key in VALUES])) == dict(enumerate(VALUES.values()))
+        cable(place).cut()
+    assert store.get("a/b", ByteRange(2, 3)) == b"234"
+    store.close()
+
+
+@of(*WIRED)
+def test_a_server_that_is_gone_is_an_error_until_it_is_back(place: Place) -> None:
+    store = place.opened("r", attempts=2, pause=0, timeout=20)
+    assert store.get("a/b") == VALUES["a/b"]
+    cable(place).refuse()
+    cable(place).cut()
+    for key in ("a/b", "no"):
+        with pytest.raises(Unreadable) as caught:
+            store.get(key)
+        assert (caught.value.store, caught.value.key) == (store.url, key)
+        assert caught.value.advice
+    answers = dict(store.get_many([("a/b", None), ("no", None)]) if place.address[:5] != "redis" else ())
+    assert all(isinstance(each, Unreadable) for each in answers.values())
+    cable(place).refuse(False)
+    assert store.get("a/b") == VALUES["a/b"]
+    assert store.get("no") is None
+    store.close()
+
+
+@of(*WIRED)
+def test_a_silent_server_is_given_up_and_asked_again_later(place: Place) -> None:
+    store = place.opened("r", attempts=1, timeout=1, patience=1)
+    assert eventually(lambda: store.get("a/b")) == VALUES["a/b"]
+    cable(place).hold()
+    with pytest.raises(Unreadable) as caught:
+        store.get("a/b")
+    assert caught.value.key == "a/b"
+    cable(place).release()
+    cable(place).cut()
+    assert eventually(lambda: store.get("a/b")) == VALUES["a/b"]
+    store.close()
+
+
+@of(*WIRED[:-1])
+def test_a_stall_can_be_cancelled(place: Place) -> None:
+    store = place.opened("r")
+    assert store.get("a/b") == VALUES["a/b"]
+    cable(place).hold()
+    stop = threading.Event()
+    timer = threading.Timer(0.1, stop.set)
+    timer.start()
+    assert list(store.get_many([("a/b", None)] * 20, stop.is_set)) == []
+    timer.join()
+    cable(place).release()
+    assert store.get("a/b") == VALUES["a/b"]
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command of the far side is a POSIX shell's")
+class TestFarSide:
+    """ssh://, whose wire is a process."""
+
+    @pytest.fixture
+    def place(self, services: Services, tmp_path: Path) -> Iterator[Place]:
+        with PLACES["ssh"](tmp_path, services, VALUES) as found:
+            yield found
+
+    @staticmethod
+    def process(store: Any) -> subprocess.Popen[bytes]:
+        found: subprocess.Popen[bytes] = client._connections[store._arguments]._process
+        return found
+
+    def test_what_is_read_is_asked_for_once_more(self, place: Place) -> None:
+        store: Any = place.opened("a")
+        for act in (
+            lambda: store.get("a/b"),
+            lambda: dict(store.get_many([("a/b", None)] * 3))[2],
+        ):
+            self.process(store).kill()
+            self.process(store).wait(60)
+            assert act() == VALUES["a/b"]
+        store.close()
+
+    def test_a_lock_that_was_lost_is_an_error(self, place: Place) -> None:
+        store: Any = place.opened("a")
+        with pytest.raises(Unreadable, match="lock"), store.lock("a/b"):  # noqa: PT012 - within the lock
+            self.process(store).kill()
+            self.process(store).wait(60)
+            store.set("a/b", b"unlocked")
+        assert store.get("a/b") == VALUES["a/b"]
+        store.close()
+
+    def test_a_silent_far_side_is_given_up(self, place: Place) -> None:
+        store: Any = place.opened("r")
+        assert store.get("a/b") == VALUES["a/b"]
+        stopped = self.process(store)
+        connection = client._connections[store._arguments]
+        connection._timeout = 2.0
+        os.kill(stopped.pid, signal.SIGSTOP)
+        assert store.get("a/b") == VALUES["a/b"]
+        assert stopped.wait(60) == -signal.SIGKILL
+        assert "said nothing for 2 seconds" in str(connection.ended())
+        store.close()
+
+    def test_one_that_is_busy_is_not(self, place: Place) -> None:
+        """While one waits for a lock for longer than the time-out, the far side still gives signs of life."""
+        holder: Any = place.opened("a")
+        store: Any = place.opened("a")
+        connection = client._connections[store._arguments]
+        connection._timeout = 6.0
+        connection.lived = time.monotonic()
+        got = threading.Event()
+
+        def wait_for_it() -> None:
+            with store.lock("a/b"):
+                got.set()
+
+        with holder.lock("a/b"):
+            waiting = threading.Thread(target=wait_for_it)
+            waiting.start()
+            assert not got.wait(8)
+            process = self.process(store)
+        assert got.wait(60)
+        waiting.join(60)
+        assert process.poll() is None
+        store.close()
+        holder.close()
+
+
+def test_a_program_ends_though_its_servers_are_silent(services: Services, tmp_path: Path) -> None:
+    script = (
+        "import sys, threading\n"
+        "from zarrscope.stores.address import open_store\n"
+        "stores = [open_store(address, 'r', options) for address, options in eval(sys.argv[1])]\n"
+        "assert all(store.get('a/b') for store in stores)\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "for store in stores:\n"
+        "    threading.Thread(target=store.get, args=('a/b',), daemon=True).start()\n"
+        "    next(iter(store.get_many([('a/b', None)] * 20, lambda: True)), None)\n"
+    )
+    with PLACES["http"](tmp_path / "1", services, VALUES) as one, PLACES["s3"](tmp_path / "2", services, VALUES) as two:
+        places = [one, two]
+        told = repr([(place.address, place.options) for place in places])
+        command = [sys.executable, "-c", script, told]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout.readline() == "held\n"
+            for place in places:
+                cable(place).hold()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.wait(60) == 0
+
+
+# ---------------------------------------------------------------------- what services answer
+def _headers(value: bytes) -> tuple[str, ...]:
+    return ('ETag: "1"', "Last-Modified: Sun, 01 Jan 2023 00:00:00 GMT", "Content-Type: application/octet-stream")
+
+
+async def well(ask: Ask) -> None:
+    """As buckets answer: with a tag and a time."""
+    if ask.value is None:
+        await ask.answer("404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>", "Content-Type: application/xml")
+    elif ask.span is None:
+        await ask.answer("200 OK", ask.value, *_headers(ask.value))
+    else:
+        first, last = ask.part()
+        told = f"Content-Range: bytes {first}-{last}/{len(ask.value)}"
+        await ask.answer("206 Partial Content", ask.value[first : last + 1], told, *_headers(ask.value))
+
+
+def answered(line: str, body: bytes, *headers: str, times: int = 1 << 30) -> Any:
+    async def act(ask: Ask) -> None:
+        if ask.count <= times:
+            await ask.answer(line, body, *headers)
+        else:
+            await well(ask)
+
+    return act
+
+
+async def cut(ask: Ask) -> None:
+    value = ask.value or b""
+    await ask.answer("200 OK", value[:5], f"Content-Length: {len(value)}", *_headers(value), length=False)
+    raise Hangup
+
+
+async def cut_once(ask: Ask) -> None:
+    await (cut if ask.count == 1 else well)(ask)
+
+
+async def reset_once(ask: Ask) -> None:
+    if ask.count == 1:
+        raise Reset
+    await well(ask)
+
+
+async def slow(ask: Ask) -> None:
+    value = ask.value or b""
+    await ask.answer("200 OK", b"", "Content-Length: 1000000", *_headers(value), length=False)
+    await ask.forever(b"x", 0.05)
+    raise Hangup
+
+
+async def another_part(ask: Ask) -> None:
+    if ask.span is None:
+        await well(ask)
+    else:
+        await ask.answer("206 Partial Content", b"678", "Content-Range: bytes 6-8/10", *_headers(b""))
+
+
+async def no_parts(ask: Ask) -> None:
+    ask.span = None
+    await well(ask)
+
+
+def _code(code: str) -> bytes:
+    return f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+
+
+XML = "Content-Type: application/xml"
+PAGE = b"<!DOCTYPE html>\n<html><body>Log in</body></html>"
+SAME = "what is there"
+ABSENT_ANSWER = "absent"
+ANSWERS: dict[str, tuple[Any, str]] = {
+    "401": (answered("401 Unauthorized", _code("AuthenticationFailed"), XML), "Denied"),
+    "403": (answered("403 Forbidden", _code("AccessDenied"), XML), "Denied"),
+    "404": (answered("404 Not Found", _code("NoSuchKey"), XML), ABSENT_ANSWER),
+    "expired": (answered("403 Forbidden", _code("ExpiredToken"), XML), "Denied"),
+    "429 once": (answered("429 Too Many Requests", b"", "Retry-After: 0", times=2), SAME),
+    "500 once": (answered("500 Internal Server Error", b"", times=1), SAME),
+    "500": (answered("500 Internal Server Error", b""), "500"),
+    "503 once": (answered("503 Slow Down", b"", "Retry-After: 1", times=2), SAME),
+    "503": (answered("503 Slow Down", b"", "Retry-After: 0"), "503"),
+    "503 for a day": (answered("503 Slow Down", b"", "Retry-After: 86400"), "asks to wait 86,4?00 seconds"),
+    "cut short": (cut, "request failed|connection failed"),
+    "cut short once": (cut_once, SAME),
+    "reset once": (reset_once, SAME),
+    "silent": (BEHAVIOURS["never an answer"], "time|too long|timed out|failed"),
+    "slow": (slow, "time|too long|less than|too large"),
+    "another part": (another_part, "got 6|sent bytes from 6"),
+    "no parts": (no_parts, SAME),
+    "a page": (answered("200 OK", PAGE, "Content-Type: text/html", *_headers(b"")[:2]), "web page|a page"),
+}
+
+
+def _asking(kind: str, url: str, **settings: Any) -> Any:
+    """A store over an HTTP server that plays the service."""
+    options: dict[str, Any] = {
+        "http": {},
+        "s3": {"key": "k", "secret": "s", "endpoint": url, "region": "us-east-1"},
+        "abfs": {"account_name": "account", "account_key": "a2V5", "endpoint": url},
+    }[kind]
+    address = {"http": f"{url}/bucket/x", "s3": "s3://bucket/x", "abfs": "az://bucket/x"}[kind]
+    return open_store(address, "r", {**options, **settings})
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("kind", ["http", "s3", "abfs"])
+def test_what_a_service_answers(kind: str, answer: str) -> None:
+    act, outcome = ANSWERS[answer]
+    impatient = answer in ("silent", "slow")
+    settings: dict[str, Any] = {"attempts": 3, "pause": 0, "patience": 5, "timeout": 20}
+    if impatient:
+        settings.update(attempts=1, timeout=0.5, min_speed=5000)
+    part = ByteRange(2, 3) if "part" in answer else None
+    values = {f"bucket/x/{key}": value for key, value in VALUES.items()}
+    with hostile(act, values, lambda key: key.endswith("a/b")) as server:
+        store = _asking(kind, server.url, **settings)
+        try:
+            got: bytes | ZarrscopeError | None = store.get("a/b", part, 1000)
+        except ZarrscopeError as error:
+            got = error
+        if outcome is SAME:
+            assert got == (VALUES["a/b"] if part is None else part.of(VALUES["a/b"]))
+        elif outcome is ABSENT_ANSWER:
+            assert got is None
+        else:
+            assert isinstance(got, Denied if outcome == "Denied" else Unreadable), got
+            assert (got.store, got.key) == (store.url, "a/b")
+            assert got.advice
+            assert outcome == "Denied" or re.search(outcome, str(got)), str(got)
+            server.act = well  # when the fault is over, the same store goes on
+            if kind == "http" and answer == "a page":
+                return  # it asked what the server says of nothing, and knows by now
+            found = eventually(lambda: store.get("a/b", part, 1000))
+            assert found == (VALUES["a/b"] if part is None else part.of(VALUES["a/b"]))
+
+
+# ---------------------------------------------------------------------- somebody else, and the disk
+@of(*WRITABLE)
+def test_of_eight_who_write_one_document_one_wins_each_time(place: Place) -> None:
+    """Stores of their own, as eight programs have them. What a database of dbm does not promise to other processes it
+    promises within one."""
+    stores = [place.opened("a") for _ in range(8)]
+    version = stores[0].set("n", b"0", ABSENT)
+    for round_ in range(3):
+        start = threading.Barrier(8)
+
+        def attempt(number: int) -> Version | None:
+            start.wait(60)  # noqa: B023 - called within the round
+            try:
+                return stores[number].set("n", f"{round_}-{number}".encode(), version)  # noqa: B023 - the same
+            except Conflict:
+                return None
+
+        with ThreadPoolExecutor(8) as pool:
+            results = [*pool.map(attempt, range(8))]
+        won = [number for number, found in enumerate(results) if found is not None]
+        assert len(won) == 1
+        found = stores[0].get_versioned("n")
+        assert found is not None
+        assert found[0] == f"{round_}-{won[0]}".encode(), "nothing is lost"
+        version = found[1]
+    for store in stores:
+        store.close()
+
+
+@of(*WRITABLE)
+def test_what_somebody_else_stores_or_erases_is_seen(place: Place) -> None:
+    here, there = place.opened("a"), place.opened("a")
+    version = here.get_versioned("a/b")
+    there.set("a/b", b"theirs")
+    there.bulk.put("new/x", b"1")
+    there.flush()
+    assert here.get("a/b") in (b"theirs", VALUES["a/b"])
+    with pytest.raises(Conflict):
+        here.set("a/b", b"mine", version[1])
+    there.close()
+    again = place.opened("a")
+    assert again.get("a/b") == b"theirs"
+    again.erase_prefix("")
+    again.flush()
+    again.close()
+    here.close()
+    assert here.get("a/c") is None
+    assert list(here.list()) == []
+    here.close()
+
+
+FULL = """
+import resource, sys
+from zarrscope.errors import ZarrscopeError
+from zarrscope.stores.address import open_store
+store = open_store(sys.argv[1], "a")
+version = store.get_versioned("a/b")[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))  # no file may grow further: as on a full disk
+for act in (
+    lambda: store.set("a/b", bytes(1 << 20), version),
+    lambda: store.set("large", bytes(1 << 20)),
+    lambda: (store.bulk.put("large", bytes(1 << 20)), store.flush()),
+):
+    try:
+        act()
+    except ZarrscopeError as error:
+        assert error.advice, repr(error)
+        print(type(error).__name__, error.message)
+    else:
+        print("stored")
+try:
+    store.close()
+except ZarrscopeError:  # what an archive holds back until then
+    pass
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file's size is limited by POSIX")
+@of("file", "zip", "sqlite", "dbm")
+def test_a_full_disk_leaves_the_old_value(place: Place) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, place.address], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = done.stdout.splitlines()
+    assert len(said) == 3
+    assert all(line.startswith(("Unreadable", "ReadOnly")) for line in said), said
+    store = place.opened("r")
+    assert {key: store.get(key) for key in VALUES} == VALUES
+    assert store.get("large") is None
+    store.close()
+
+
+def test_a_home_that_cannot_be_written_keeps_nobody_from_working(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_bytes(b"a file")  # no folder, for root too
+    script = (
+        "import sys, zarrscope\n"
+        "with zarrscope.open(sys.argv[1], 'a') as h:\n"
+        "    h.create_array('/a', shape=(4,), dtype='u1')[...] = 3\n"
+        "    h['/a'].attrs['unit'] = 'nm'\n"
+        "print(int(zarrscope.open(sys.argv[1])['/a'][...].sum()))\n"
+    )
+    places = {name: str(home / name) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "x.zarr")], capture_output=True, text=True, timeout=100,
+        check=False, env={**os.environ, **places},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "12\n"), done.stderr[-2000:]
+    listed = subprocess.run(
+        [sys.executable, "-m", "zarrscope_app", "ls", str(tmp_path / "x.zarr")], capture_output=True, text=True,
+        timeout=100, check=False, env={**os.environ, **places},
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stderr[-2000:]
+    assert "a" in listed.stdout
