@@ -70,6 +70,7 @@ ALLOWED = {
     ("size", "info"): "fsspec's",
     ("_get", "info"): "fsspec's",
     ("_get", "span"): "it computes",
+    ("_cat", "_limits"): "it computes",
     ("_need_bucket", "info"): "fsspec's",
     ("read", "_read"): SYSTEM,
     ("read", "take"): "memory that there is not is a MemoryError",

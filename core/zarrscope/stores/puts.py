@@ -12,24 +12,29 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from zarrscope.model.storage import Buffer
 from zarrscope.runtime.interrupts import LOOK_SECONDS, adopt, check, current
 from zarrscope.runtime.pool import Pool, Priority
 from zarrscope.runtime.tuning import PUT_BYTES, PUTS_AT_ONCE
 from zarrscope.stores.keys import check_key
 
-if TYPE_CHECKING:
-    from zarrscope.model.storage import Buffer
-    from zarrscope.stores.backend import Backend
-
 _pool = Pool("puts", PUTS_AT_ONCE, 0)
+
+
+class Target(Protocol):
+    """A store, as far as putting values goes."""
+
+    remote: bool
+
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None: ...
 
 
 class Puts:
     """`with Puts(store) as puts: puts.put(key, value) …`: all is stored when the block ends, or its error is raised."""
 
-    def __init__(self, store: Backend) -> None:
+    def __init__(self, store: Target) -> None:
         self._store = store
         self._beside = store.remote
         self._changed = threading.Condition()
