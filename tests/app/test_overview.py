@@ -19,6 +19,7 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import Session, SessionStatus
 from zarrscope_app.presenters.image import overview
 from zarrscope_app.presenters.image.overview import OverviewPresenter
+from zarrscope_app.presenters.session.actions import perform
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 WELLS = {"A/1": (0, 0, 100), "A/3": (0, 2, 200), "B/2": (1, 1, 50)}
@@ -239,3 +240,24 @@ def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
     robot.wait(lambda: robot.session.state.path == "/plate/A/3/1" and robot.session.state.tab == "image", "the field")
     number = list(robot.window.tabs.pages).index("overview")
     robot.wait(lambda: not robot.window.tabs.isTabVisible(number), "the tab to go")
+
+
+def test_one_walks_on_without_going_back_to_the_plate(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate")
+
+    def go(command: str, path: str) -> None:
+        perform(viewer.session, command)
+        viewer.until(lambda: viewer.session.state.path == path and not viewer.session.state.selecting)
+
+    viewer.session.select("/plate/A/1")
+    viewer.until(lambda: viewer.session.node is not None and viewer.session.node.path == "/plate/A/1")
+    go("next-image", "/plate/A/3")
+    go("previous-image", "/plate/A/1")
+    viewer.session.select("/plate/A/1/0")
+    viewer.until(lambda: viewer.session.node is not None and viewer.session.node.path == "/plate/A/1/0")
+    go("next-image", "/plate/A/1/1")
+    go("next-image", "/plate/A/3/1")
+    go("next-image", "/plate/B/2/1")
+    go("next-image", "/plate/B/2/1")
+    go("previous-image", "/plate/A/3/1")

@@ -106,6 +106,8 @@ class OverviewPresenter:
         self._tickets: dict[str, Ticket] = {}
         self._waiting: deque[_Place] = deque()
         self._hierarchy: Hierarchy | None = None
+        self._walks: dict[str, tuple[str, ...]] = {}
+        """Of the collections that were on show: their places, row by row."""
         self._places: list[_Place] = []
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()
@@ -136,6 +138,10 @@ class OverviewPresenter:
         )
         self._limits = ()
         hierarchy = details.hierarchy
+        if hierarchy is not self._hierarchy:
+            self._walks.clear()
+        by_row = sorted(self._places, key=lambda p: (p.row, p.column))
+        self._walks[collection.path] = tuple(p.path for p in by_row)
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
         self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
         self._hierarchy = hierarchy
@@ -189,6 +195,16 @@ class OverviewPresenter:
         for each in anew:
             if each.thumbnail is not None:
                 each.rgb = _picture(each.thumbnail, self._limits)
+
+    def beside(self, path: str, by: int) -> str:
+        """The node so many places on from one in a collection that was on show: the next field, after the last one the
+        same field of the next well. "" where there is none."""
+        for above in sorted(self._walks, key=len, reverse=True):
+            walk = self._walks[above]
+            at = next((i for i, place in enumerate(walk) if f"{path}/".startswith(f"{place}/")), -1)
+            if at >= 0 and 0 <= at + by < len(walk):
+                return walk[at + by] + path[len(walk[at]) :]
+        return ""
 
     # ------------------------------------------------------------------ the snapshot
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.tree.matching import is_pattern
@@ -50,6 +51,13 @@ def _turn_to(session: Session, by: int) -> None:
     tabs = [tab.id for tab in session.state.tabs if tab.enabled]
     if session.state.tab in tabs:
         session.set_tab(tabs[(tabs.index(session.state.tab) + by) % len(tabs)])
+
+
+def _walk(session: Session, by: int) -> None:
+    """To the next place of a plate, a well or a series, without going back to it."""
+    overview = session.tabs.presenters["overview"]
+    if isinstance(overview, OverviewPresenter) and (path := overview.beside(session.state.path, by)):
+        session.select(path)
 
 
 def check_or_stop(session: Session) -> None:
@@ -115,6 +123,8 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "last": lambda s: _to_end(s.slice, last=True),
     "next-axis": lambda s: s.slice.choose_axis(1),
     "previous-axis": lambda s: s.slice.choose_axis(-1),
+    "next-image": lambda s: _walk(s, 1),
+    "previous-image": lambda s: _walk(s, -1),
     "next-tab": lambda s: _turn_to(s, 1),
     "previous-tab": lambda s: _turn_to(s, -1),
     "back": lambda s: s.back(),
