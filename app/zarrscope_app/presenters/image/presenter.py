@@ -79,6 +79,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._pixels = (0, 0)
         self._state: SliceState | None = None
         self._frame: Frame | None = None
+        self._costs: tuple[Image, tuple[object, ...], tuple[str, str]] | None = None
+        """Of a projection: for which image and view it was reckoned, and what came of it."""
         self.clear()
 
     # ------------------------------------------------------------------ for the session
@@ -316,7 +318,16 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     def _cost(self, projection: Projection) -> tuple[str, str]:
         view = self._view(self._index)
-        return cost_text(replace(view, projection=projection), self._channels, self._labels) if view else ("", "")
+        if view is None:
+            return "", ""
+        # Told with every state: reckoned anew only where something else would be read.
+        others = tuple(i for axis, i in enumerate(self._index) if axis != projection.axis)
+        shown = tuple(c.visible for c in self._channels), tuple((v.path, v.visible) for v in self._labels)
+        key = (projection, others, view.y, view.x, view.rect, view.pixels, view.level, shown)
+        if self._costs is None or self._costs[0] is not view.image or self._costs[1] != key:
+            told = cost_text(replace(view, projection=projection), self._channels, self._labels)
+            self._costs = view.image, key, told
+        return self._costs[2]
 
     def _plan_soon(self) -> None:
         """Asks for what is missing at the end of the pass; until then the picture counts as not whole."""
