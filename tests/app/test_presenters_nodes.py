@@ -469,3 +469,25 @@ def test_a_cancelled_copy_leaves_nothing(
     mailbox.run_until(settled(session))
     assert session.state.path == "/g"
     assert not session.nodes.undo_label
+
+
+def test_where_there_is_no_trash_it_is_said_before(
+    place: Path, workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trash, "writable_trash", lambda store: False)
+    session = opened(workspace, mailbox, place, "/g")
+    for act, said in (("remove", words.FINAL_ERASE), ("copy", words.FINAL_COPY)):
+        session.nodes.begin(act, "/g")
+        mailbox.run_until(lambda: session.nodes.state.ready)
+        assert said in session.nodes.state.final
+        assert not session.nodes.state.undo
+        assert all(field.kind != "flag" for field in session.nodes.state.fields)
+    filled(session, mailbox, "create-group", "/g", to="/g/new")
+    undone(session, mailbox)
+    assert "/g/new" not in zarrscope.open(place), "an empty group can be erased: nothing is lost"
+    filled(session, mailbox, "create-array", "/g", to="/g/new", shape="4, 4")
+    zarrscope.open(place, "r+")["/g/new"][...] = 1
+    session.nodes.undo()
+    mailbox.run_until(lambda: not session.jobs.running)
+    assert words.HOLDS_DATA in session.jobs.items[-1].sentence
+    assert (zarrscope.open(place)["/g/new"][...] == 1).all()

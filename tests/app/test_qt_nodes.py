@@ -14,7 +14,7 @@ import zarrscope
 from contracts.operations import contents, example, is_whole
 from qt_robot import QTest, QtRobot
 from zarrscope.stores.local.store import LocalStore
-from zarrscope_app.presenters.commands import NODE_COMMANDS
+from zarrscope_app.presenters.commands import COMMANDS, NODE_COMMANDS
 from zarrscope_app.qt.node_form import NodeDialog
 
 
@@ -155,3 +155,26 @@ def test_nothing_is_offered_where_nothing_may_be_changed(robot: QtRobot) -> None
     assert {id for id in NODE_COMMANDS if actions[id].isEnabled()} == {"convert-node"}
     robot.window.run("rename-node")
     assert not robot.window.tree.view.findChildren(QLineEdit)
+
+
+def test_no_bare_key_takes_anything_away(robot: QtRobot, place: Path) -> None:
+    on(robot, "/other")
+    for key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+        QTest.keyClick(robot.window.tree.view, key)
+    assert not [found for found in COMMANDS if {"Del", "Delete", "Backspace"} & {*found.keys}]
+    assert robot.window.nodes.dialog is None
+    assert is_whole(zarrscope.open(place), "/other", "/other")
+
+
+def test_a_job_says_how_it_ended(robot: QtRobot, place: Path) -> None:
+    bar = robot.window.jobs_bar
+    on(robot, "/g")
+    robot.session.nodes.rename("/g", "other")
+    robot.wait(lambda: bar.isVisible() and "already" in bar.text.text(), "why it failed")
+    assert not bar.undo.isVisible()
+    QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: not bar.isVisible(), "read, and put away")
+    robot.session.nodes.rename("/g", "h")
+    robot.wait(lambda: bar.isVisible() and "Rename g: Done." in bar.text.text(), "that it is done")
+    assert bar.undo.text() == "Undo renaming g"
+    assert "/h" in zarrscope.open(place)

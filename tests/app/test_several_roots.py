@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qtpy.QtCore import QModelIndex, Qt
+from qtpy.QtCore import QMimeData, QModelIndex, QPointF, Qt, QUrl
+from qtpy.QtGui import QDropEvent
 
 from contracts.operations import example
 from qt_robot import QTest, QtRobot
@@ -130,3 +131,18 @@ def test_the_window_shows_all_places_and_follows_into_another(robot: QtRobot, pl
     window.run("close")
     robot.wait(lambda: shown(robot) == [("two.zarr", ["g", "other"])], "one root is left")
     assert window.workspace.current is second
+
+
+def test_what_is_dropped_is_a_root_each(robot: QtRobot, places: list[str]) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(place) for place in places[1:]])
+    event = QDropEvent(
+        QPointF(100, 100),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    robot.window.dropEvent(event)
+    names = ["one.zarr", "two.zarr", "three.zarr"]
+    robot.wait(lambda: shown(robot) == [(name, ["g", "other"]) for name in names], "three roots")
