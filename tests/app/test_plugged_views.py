@@ -211,11 +211,12 @@ def test_in_naparis_dock(
     qtbot.addWidget(dock)
     dock.open(place, "/a")
     qtbot.waitUntil(lambda: "sizes" in dock.tabs.pages, timeout=SECONDS * 1000)
-    assert dock.tabs.tabText(2) == "Sizes"
-    dock.tabs.setCurrentIndex(2)
+    number = list(dock.tabs.pages).index("sizes")
+    assert dock.tabs.tabText(number) == "Sizes"
+    dock.tabs.setCurrentIndex(number)
     page = dock.tabs.pages["sizes"]
     qtbot.waitUntil(lambda: shown in (page.text() if points == PAINTED else page.text.toPlainText()), timeout=10_000)
-    assert list(dock.tabs.pages) == ["attributes", "info", "sizes"]
+    assert list(dock.tabs.pages) == ["attributes", "chunks", "info", "problems", "sizes"]
     dock.stop()
 
 

@@ -127,7 +127,7 @@ class FsspecStore(RemoteStore):
         value: bytes | None = None
         if asked.length != 0 and (asked.start is not None or not self._asks_sizes):
             try:
-                value = bytes(await cat(path, **_limits(asked)))
+                value = bytes(await cat(path, **_bounds_of(asked)))
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
             except Exception:  # the range begins beyond the end, or counts from the end, which some do not support
@@ -304,7 +304,7 @@ def _code(error: BaseException | None) -> str:
     return ""
 
 
-def _limits(part: ByteRange) -> dict[str, int | None]:
+def _bounds_of(part: ByteRange) -> dict[str, int | None]:
     if part.start is None:
         return {"start": -(part.length or 0)}
     return {"start": part.start, "end": None if part.length is None else part.start + part.length}

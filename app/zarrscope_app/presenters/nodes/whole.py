@@ -18,6 +18,9 @@ from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Planned, Undo
 from zarrscope_app.presenters.nodes.images import progress_of
 
+ENDINGS = {"n5": ".n5"}
+"""How folders of a dialect are called; ".zarr" for all others."""
+
 
 class Consolidate(Act):
     """A copy of all documents at the root, of the whole hierarchy whatever is selected."""
@@ -75,7 +78,7 @@ class Convert(Act):
 
     def fields(self, place: Place) -> Fields:
         names = [name for name in written_dialects() if name != place.hierarchy.dialect.name]
-        chosen = "v3" if "v3" in names else names[0]
+        chosen = names[0]
         named = tuple((name, dialect_named(name).title) for name in names)
         return (
             ActField("format", words.FORMAT, chosen, "choice", named),
@@ -88,7 +91,7 @@ class Convert(Act):
         here = os.path.split(path_of(url).rstrip(os.sep)) if url.startswith("file:") else None
         folder, name = here if here is not None else (os.path.expanduser("~"), "converted")
         stem = name.removesuffix(".zarr").removesuffix(".n5") + (f"-{place.name}" if place.name else "")
-        ending = ".n5" if dialect == "n5" else ".zarr"
+        ending = ENDINGS.get(dialect, ".zarr")
         for number in range(1, 1000):
             target = os.path.join(folder, f"{stem}-{dialect}{f'-{number}' if number > 1 else ''}{ending}")
             if not os.path.lexists(target):
