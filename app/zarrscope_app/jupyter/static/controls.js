@@ -47,6 +47,8 @@ function makeSliders(ui) {
   return { node, paint };
 }
 
+const INK = "#8a8a8a";  // is seen on light and on dark paper, which may change under a drawing
+
 // The histogram of a channel, with a handle for each limit.
 function strip(ui, c, i) {
   const canvas = el("canvas", { class: "zs-strip", title: ui.words["limit-lo"] + " · " + ui.words["limit-hi"], "data-strip": i });
@@ -57,13 +59,13 @@ function strip(ui, c, i) {
     const g = canvas.getContext("2d"), x = (v) => ((v - c.low) / span) * w;
     if (c.histogram.length) {
       const most = Math.log1p(Math.max(...c.histogram));
-      g.fillStyle = getComputedStyle(canvas).color; g.globalAlpha = 0.45;
+      g.fillStyle = INK; g.globalAlpha = 0.6;
       c.histogram.forEach((n, k) => { const tall = (Math.log1p(n) / most) * (h - 2); g.fillRect((k / c.histogram.length) * w, h - tall, w / c.histogram.length + 0.5, tall); });
     }
     const fade = g.createLinearGradient(x(lo), 0, Math.max(x(hi), x(lo) + 1), 0), ramp = c.ramp.length ? c.ramp : ["#000", hex(c.color)];
     ramp.forEach((color, k) => fade.addColorStop(c.inverted ? 1 - k / (ramp.length - 1) : k / (ramp.length - 1), color));
     g.globalAlpha = 1; g.fillStyle = fade; g.fillRect(0, h - 4 * dense, w, 4 * dense);
-    g.fillStyle = getComputedStyle(canvas).color;
+    g.fillStyle = INK;
     for (const v of [lo, hi]) g.fillRect(Math.min(w - 2 * dense, Math.max(0, x(v) - dense)), 0, 2 * dense, h);
   }
   const value = (e) => { const b = canvas.getBoundingClientRect(); return c.low + Math.min(1, Math.max(0, (e.clientX - b.left) / b.width)) * span; };

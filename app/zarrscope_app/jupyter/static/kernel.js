@@ -58,7 +58,8 @@ function runAgain(node) {
   const cell = node.closest(".jp-Cell"), editor = cell?.querySelector(".cm-content");
   if (!editor) return false;
   editor.focus();
-  editor.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true }));
+  // The notebook learns of the focus a moment later; before, the key would be one of its command mode.
+  setTimeout(() => editor.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true })), 300);
   return true;
 }
 

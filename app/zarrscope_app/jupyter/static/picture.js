@@ -159,12 +159,12 @@ function makeStage(ui, id) {
 }
 
 // A 1-D array: the lowest and the highest value of each column.
-function drawLine(canvas, line, box) {
+function drawLine(canvas, line) {
   const dense = window.devicePixelRatio || 1, w = (canvas.width = Math.max(1, canvas.clientWidth * dense)), h = (canvas.height = Math.max(1, canvas.clientHeight * dense));
   const values = [...line.low, ...line.high].filter((v) => v != null);
   const low = Math.min(...values), high = Math.max(...values), span = high - low || 1;
   const c = canvas.getContext("2d"), y = (v) => h - 8 * dense - ((v - low) / span) * (h - 16 * dense);
-  c.strokeStyle = getComputedStyle(box).color; c.lineWidth = dense; c.beginPath();
+  c.strokeStyle = INK; c.lineWidth = dense; c.beginPath();
   line.low.forEach((v, i) => {
     if (v == null) return;
     const x = ((i + 0.5) / line.low.length) * w;

@@ -49,7 +49,7 @@ function render({ model, el: root }) {
       if (lineCanvas.parentNode !== other) refill(other, lineCanvas, sentence);
       show(other);
       sentence.textContent = s.line.sentence;
-      requestAnimationFrame(() => drawLine(lineCanvas, s.line, box));
+      requestAnimationFrame(() => drawLine(lineCanvas, s.line));
       return;
     }
     if (s.kind !== "image") { refill(other, el("pre", {}, s.sentence || ui.words["no-image"])); show(other); return; }
