@@ -20,6 +20,7 @@ from zarrscope.view.loader import shared
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.session.state_text import decode_view
 
 
 class NapariRobot(QtRobot):
@@ -143,7 +144,9 @@ class TestNapari(Journeys):
         assert image.visible
         assert type(labels).__name__ == "Labels"
         assert not labels.visible
-        assert image.metadata["zarrscope"] == {
+        source = dict(image.metadata["zarrscope"])
+        assert decode_view(source.pop("state"))["path"] == "/image"
+        assert source == {
             "url": shelf.address,
             "path": "/image",
             "contrast_range": (0, 255),

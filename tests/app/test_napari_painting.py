@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from qtpy.QtWidgets import QApplication
 
 import zarrscope
-from contracts.journeys import SECONDS, Shelf, labelled_image
+from contracts.journeys import Shelf, labelled_image
+from napari_hand import Hand
 from zarrscope.convert.downsampling import downsample
-from zarrscope_app.napari.dock import Explorer
-from zarrscope_app.presenters import Forgetful, label_edits, strings
-from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS
+from zarrscope_app.presenters import label_edits, strings
 
 VALUES = np.zeros((3, 96, 128), "u2")
 VALUES[:, 10:40, 10:50] = 3
@@ -33,39 +31,6 @@ def labelled(path: Path) -> Path:
         for k, values in enumerate((VALUES, downsample(VALUES, (1, 2, 2), "nearest"))):
             h.create_array(f"/{k}", shape=values.shape, dtype="u2", chunks=(1, 32, 32))[...] = values
     return path
-
-
-class Hand:
-    """A person at the dock."""
-
-    def __init__(self, qtbot: Any, viewer: Any) -> None:
-        self.qtbot, self.viewer = qtbot, viewer
-        self.dock = Explorer(viewer, settings=Forgetful())
-        viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
-
-    def wait(self, happened: Callable[[], object]) -> None:
-        self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(SECONDS * 1000))
-
-    def add(self, place: str, path: str | None = None) -> Any:
-        self.dock.open(place, path)
-        self.wait(lambda: self.dock.session is not None and self.dock.session.node is not None)
-        self.dock.add()
-        self.wait(lambda: self.viewer.layers and not self.dock._waiting)
-        QApplication.processEvents()
-        return self.viewer.layers[-1]
-
-    def menu(self, id: str) -> None:
-        label = next(command.label for command in LAYER_COMMANDS if command.id == id)
-        menu = self.dock.menu.menu()
-        assert menu is not None
-        next(action for action in menu.actions() if action.text() == label).trigger()
-
-    def preview(self) -> Any:
-        """The dialog that comes after the menu entry."""
-        self.dock.painting.dialog = None
-        self.menu("write-labels")
-        self.wait(lambda: self.dock.painting.dialog is not None)
-        return self.dock.painting.dialog
 
 
 @pytest.fixture
@@ -116,7 +81,7 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
         np.testing.assert_array_equal(np.asarray(h["/0"]), expected)
         np.testing.assert_array_equal(np.asarray(h["/1"]), downsample(expected, (1, 2, 2), "nearest"))
     np.testing.assert_array_equal(np.asarray(painted.data), expected)
-    assert not hand.dock.painting.unsaved
+    assert not hand.dock.layer_menu.painting.unsaved
     hand.menu("write-labels")
     assert hand.dock.facts.text() == label_edits.NO_EDITS
 
@@ -132,7 +97,7 @@ def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> N
         h["/0"][1, 60, 70] = 99
     dialog.act.click()
     hand.wait(lambda: "was changed meanwhile" in hand.dock.facts.text())
-    assert hand.dock.painting.unsaved == [painted]
+    assert hand.dock.layer_menu.painting.unsaved == [painted]
     with zarrscope.open(str(path)) as h:
         assert np.asarray(h["/0"])[1, 60, 70] == 99
 

@@ -262,6 +262,67 @@ def test_through_the_notebook(text: str) -> None:
         widget.close()
 
 
+def seen(text: str) -> dict[str, Any]:
+    """Node, indices, axes, level, contrast and colours of a view; where a host has its cursor is its own affair."""
+    view = told(text)
+    view["slice"].pop("crosshair", None)
+    return view
+
+
+@pytest.mark.needs("qt", "display")
+def test_one_text_goes_through_every_host(
+    place: str, text: str, qtbot: Any, make_napari_viewer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the window to napari, the terminal, a notebook and a picture without any of them."""
+    pytest.importorskip("textual")
+    pytest.importorskip("anywidget")
+    from napari_hand import Hand
+    from zarrscope_app.jupyter import Explorer
+    from zarrscope_app.qt.window import Window
+
+    view = decode_view(text)
+    view["slice"]["show"], view["slice"]["index"] = ["z", "x"], {"c": 0, "y": 30}
+    view["slice"].pop("crosshair")
+    view["slice"].pop("rect")
+    start = encode_view(view)
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window)
+    window.show()
+    window.open(start)
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: settled(session)() and session.slice.state.locked, timeout=60_000)
+    from_window = window.workspace.view_text()
+    assert seen(from_window) == seen(start)
+
+    hand = Hand(qtbot, make_napari_viewer())
+    hand.dock.open(from_window)
+    hand.wait(lambda: len(hand.viewer.layers) == 2 and not hand.dock.adding)
+    first, second = hand.viewer.layers
+    assert tuple(hand.viewer.dims.order[-2:]) == (0, 2)
+    assert hand.viewer.dims.current_step[1] == 30
+    assert (list(first.contrast_limits), list(second.contrast_limits)) == ([100, 3000], [7, 4000.5])
+    assert (first.locked_data_level, first.gamma) == (1, 1.5)
+    from_napari = hand.dock.layer_menu.view_text()
+    hand.dock.stop()
+    assert seen(from_napari) == seen(start)
+
+    from_terminal = asyncio.run(copied_in_the_terminal(from_napari, monkeypatch))
+    assert seen(from_terminal) == seen(start)
+    mailbox, view = Mailbox(), decode_view(from_terminal)
+    widget = Explorer(view["url"], view=view, post=mailbox)
+    try:
+        mailbox.run_until(lambda: settled(widget.session)() and widget.session.slice.state.locked)
+        mailbox.run_until(lambda: seen(widget.state) == seen(start))
+        from_notebook = widget.state
+    finally:
+        widget.close()
+    view = decode_view(from_notebook)
+    view["slice"].pop("rect", None)
+    assert np.array_equal(drawn(place, encode_view(view)), drawn(place, start))
+
+
 BOMB = SIGN + base64.urlsafe_b64encode(zlib.compress(b" " * (1 << 24))).decode()
 
 

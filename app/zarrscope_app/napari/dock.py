@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QEvent, QSize, QTimer
-from qtpy.QtGui import QCloseEvent, QColor, QDragEnterEvent, QDropEvent, QPalette
+from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from qtpy.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -21,26 +21,32 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.chooser import Chooser
-from zarrscope_app.napari.layers import as_napari, insert
-from zarrscope_app.napari.painting import Painting
-from zarrscope_app.napari.planes import source_of, views_of, watch
+from zarrscope_app.napari.closing import AsksBeforeClosing
+from zarrscope_app.napari.dropping import TakesNodes
+from zarrscope_app.napari.layer_menu import LayerMenu
+from zarrscope_app.napari.layers import as_napari, insert, source_of, views_of
+from zarrscope_app.napari.part_panel import PartPanel
+from zarrscope_app.napari.planes import watch
+from zarrscope_app.napari.shown import asked_view, go_to, palette_of, room_of
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
-from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS, MENU
+from zarrscope_app.presenters.layer_part import cut
 from zarrscope_app.presenters.layers import NO_LAYER, Layer, Layers, foreign_layer, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
+from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.jobs_bar import JobsBar
-from zarrscope_app.qt.text import Label, tip
+from zarrscope_app.qt.text import Label
 from zarrscope_app.qt.theme import follow
 from zarrscope_app.qt.tree import TreePane
 from zarrscope_app.qt.views import ViewTabs
@@ -105,20 +111,22 @@ class Explorer(QWidget):
         self.info = self.tabs.pages["info"]
         self.chooser = Chooser()
         self.chooser.chosen.connect(self._chosen)
+        self.part = PartPanel()
         self._adds_once_open = False
         self._opened_as: object = None
         self.button = QPushButton(LABELS["add-to-viewer"])
-        self.button.clicked.connect(self.add)
+        self.button.clicked.connect(self._add_or_cancel)
         self.button.setEnabled(False)
         split = QSplitter()
         split.setOrientation(split.orientation().Vertical)
         split.addWidget(self.tree)
         split.addWidget(self.tabs)
         self._owner = shared().owner(self.bridge.post)
-        self.painting = Painting(napari_viewer, self._owner, self.tell, self)
+        self.layer_menu = LayerMenu(self, self._owner, self)
         self.jobs_bar = JobsBar()
-        self.jobs_bar.attach(self.painting.edits.jobs)
-        self.menu = self._layers_button()
+        self.jobs_bar.attach(self.layer_menu.painting.edits.jobs)
+        self.closing = AsksBeforeClosing(self, self)
+        self.dropping = TakesNodes(self._opened, self)
         column = QVBoxLayout(self)
         line = QHBoxLayout()
         line.addWidget(self.address, 1)
@@ -129,10 +137,11 @@ class Explorer(QWidget):
             column.addWidget(button)
         column.addWidget(split, 1)
         column.addWidget(self.chooser)
+        column.addWidget(self.part)
         column.addWidget(self.jobs_bar)
         row = QHBoxLayout()
         row.addWidget(self.button, 1)
-        row.addWidget(self.menu)
+        row.addWidget(self.layer_menu)
         column.addLayout(row)
         self.setMinimumWidth(320)
         # napari's style sheet defines no alternate row colour.
@@ -159,18 +168,6 @@ class Explorer(QWidget):
             action = menu.addAction(command(name).label)
             assert action is not None
             action.triggered.connect(ask)
-        button.setMenu(menu)
-        return button
-
-    def _layers_button(self) -> QPushButton:
-        acts = {"paint-labels": self.painting.paint, "write-labels": lambda: self.painting.write(self.session)}
-        button, menu = QPushButton(MENU), QMenu(self)
-        menu.setToolTipsVisible(True)
-        for found in LAYER_COMMANDS:
-            action = menu.addAction(found.label)
-            assert action is not None
-            action.setToolTip(tip(found.explanation))
-            action.triggered.connect(partial(_without_state, acts[found.id]))
         button.setMenu(menu)
         return button
 
@@ -205,19 +202,7 @@ class Explorer(QWidget):
 
     def _follow_theme(self, _: object = None) -> None:
         """napari colours by style sheet and leaves the palette alone: our icons and quiet texts read the palette."""
-        from napari.utils.theme import get_theme
-
-        theme = get_theme(self.viewer.theme)
-        palette = QPalette()
-        for role, color in (
-            (QPalette.ColorRole.Window, theme.background),
-            (QPalette.ColorRole.Base, theme.background),
-            (QPalette.ColorRole.WindowText, theme.text),
-            (QPalette.ColorRole.Text, theme.text),
-            (QPalette.ColorRole.Highlight, theme.current),
-            (QPalette.ColorRole.HighlightedText, theme.text),
-        ):
-            palette.setColor(role, QColor(*color.as_rgb_tuple(alpha=False)))
+        palette = palette_of(self.viewer.theme)
         follow(palette)
         self.setPalette(palette)
 
@@ -225,8 +210,17 @@ class Explorer(QWidget):
     def open(self, target: Any, path: str | None = None) -> None:
         """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit.
 
-        Never blocks; failures are said in the dock. Raises TypeError for an object that leads nowhere.
+        The text of a view opens that, and adds its layers. Never blocks; failures are said in the dock. Raises
+        TypeError for an object that leads nowhere.
         """
+        view = None
+        if isinstance(target, str) and is_view(target):
+            try:
+                view = decode_view(target)
+            except ZarrscopeError as error:
+                self.tell(strings.problem(error).headline)
+                return
+            target, path = view["url"], str(view["path"])
         found = target_of(target, path)
         self._drop()
         self._said = ""
@@ -239,6 +233,9 @@ class Explorer(QWidget):
             missing_is_fill=found.missing_is_fill,
             path=found.path,
         )
+        if view is not None:
+            session.show_view(view)
+            self._adds_once_open = True
         session.keep_edits(self._settings)
         self._sessions.append(session)
         session.changed.connect(self._show, check_nargs=False)
@@ -262,6 +259,7 @@ class Explorer(QWidget):
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
+        self.button.setText(strings.CANCEL if self.adding else LABELS["add-to-viewer"])
         self._renew_layers()
         if self._adds_once_open and self.session.hierarchy is not None and self.session.node is not None:
             self._adds_once_open = False
@@ -325,14 +323,43 @@ class Explorer(QWidget):
         elif self.session is not None:
             perform(self.session, command)
 
+    def show_changes(self) -> None:
+        """Brings the form to the front, with what is changed and not saved."""
+        self.show_form()
+        self.form.show_diff(True)
+
+    def show_form(self) -> None:
+        """Brings the form to the front."""
+        self.tabs.setCurrentWidget(self.form)
+
     # ------------------------------------------------------------------ layers
     def add(self) -> None:
         """Adds the layers of the selected node, or of the chosen image, read in the background. Failures are shown
         above the tree."""
         if self.session is not None:
+            try:
+                only = partial(cut, part=self.part.part)
+            except ZarrscopeError as error:
+                self.tell(strings.problem(error).headline)
+                return
             self._said = ""
             self.facts.setText(strings.LOADING)
-            self.layers.add(self.session, self._add, self._choose, self.chooser.choice)
+            room = room_of(self.viewer, self)
+            self.layers.add(self.session, self._add, self._choose, self.chooser.choice, room, only)
+            self.button.setText(strings.CANCEL)
+
+    @property
+    def adding(self) -> bool:
+        """Layers are on their way into the viewer."""
+        return self.layers.busy or bool(self._waiting)
+
+    def _add_or_cancel(self) -> None:
+        if self.adding:
+            self.layers.cancel()
+            self._waiting.clear()
+            self.tell(strings.STOPPED)
+        else:
+            self.add()
 
     def add_when_open(self) -> None:
         """As `add`, once what is being opened is open."""
@@ -363,6 +390,8 @@ class Explorer(QWidget):
     def _add_one(self, layer: Layer) -> None:
         try:
             insert(self.viewer, *as_napari(layer))
+            added = self.viewer.layers[-1]
+            go_to(self.viewer, [added], asked_view(added))
         except Exception as error:  # reading failed, or napari refused the data: its rules change with its versions
             if self.session is not None:
                 self.session.problems.add(not_added(layer, error), layer.source["path"])
@@ -370,6 +399,7 @@ class Explorer(QWidget):
     # ------------------------------------------------------------------ the end
     def _drop(self) -> None:
         if self.session is not None:
+            self.layers.cancel()
             self.form.commit()
             self.chooser.clear()
             self.tree.attach(None)
@@ -381,6 +411,8 @@ class Explorer(QWidget):
         """Gives everything back: nothing is called afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
         follow(None)
+        self.closing.stop()
+        self.dropping.stop()
         self._next.stop()
         self._waiting.clear()
         self._owner.close()
@@ -390,6 +422,11 @@ class Explorer(QWidget):
         self._drop()
         self.layers.close()
         self.bridge.close()
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        self.closing.watch()
+        self.dropping.watch(self)
 
     def event(self, event: QEvent | None) -> bool:
         """napari does not close what it takes out of its window. Then what is not saved is kept, and offered when the
@@ -407,11 +444,6 @@ def _close_all(sessions: list[Session], _: object = None) -> None:
     """Closes them; edits that are not saved are kept in their files."""
     while sessions:
         sessions.pop().close()
-
-
-def _without_state(act: Any, _: bool = False) -> None:
-    """What a menu entry does; Qt tells whether it is checked, too."""
-    act()
 
 
 def _forget(listeners: set[int], name: int, _: object = None) -> None:

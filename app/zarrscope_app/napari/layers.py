@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from zarrscope.view.lazy import LazyView
 from zarrscope_app.presenters.layers import Layer
 
 
@@ -57,6 +58,19 @@ def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None
         if layer in viewer.layers:
             viewer.layers.remove(layer)
         raise
+
+
+def source_of(layer: Any) -> dict[str, Any]:
+    """Where a layer of ours comes from: url and path, and how far its contrast can go; of another layer {}."""
+    found = layer.metadata.get("zarrscope", {})
+    return found if isinstance(found, dict) else {}
+
+
+def views_of(layer: Any) -> list[LazyView]:
+    """The levels of a layer that are data of ours, by whatever way it came."""
+    data = getattr(layer, "data", None)
+    levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
+    return [level for level in levels if isinstance(level, LazyView)]
 
 
 def _untagged(text: str) -> str:

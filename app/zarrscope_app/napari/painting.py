@@ -14,8 +14,7 @@ from qtpy.QtWidgets import QWidget
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Owner
 from zarrscope.view.editable import EditableView
-from zarrscope_app.napari.layers import insert
-from zarrscope_app.napari.planes import source_of, views_of
+from zarrscope_app.napari.layers import insert, source_of, views_of
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.presenters import Session, label_edits, strings
 from zarrscope_app.presenters.label_edits import LabelEdits, LabelPlan

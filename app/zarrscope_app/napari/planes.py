@@ -22,6 +22,8 @@ from qtpy.QtCore import QObject, Signal
 
 from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
+from zarrscope_app.napari.layers import source_of, views_of
+from zarrscope_app.napari.shown import asked_view, go_to
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
@@ -40,6 +42,7 @@ class Watch(QObject):
         self.unread.changed.connect(self.changed.emit)
         self.listeners: set[int] = set()
         """Ids of docks that show `unread`; without one, napari's notifications do."""
+        self._viewer = ref(viewer)
         self._bridge = Bridge()
         for layer in viewer.layers:
             self._guard(layer)
@@ -57,9 +60,12 @@ class Watch(QObject):
         self._guard(event.value)
 
     def _show(self, event: Any) -> None:
-        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete."""
+        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete, in their place."""
         for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
+                viewer = self._viewer()
+                if viewer is not None and (asked := asked_view(event.value)):
+                    go_to(viewer, [event.value], asked)
                 event.value.visible = True
 
     def _removed(self, event: Any) -> None:
@@ -117,19 +123,6 @@ def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[An
     finest = data[0] if arguments["multiscale"] else data
     _waiting[id(finest)] = finest
     return data, {**arguments, "visible": False}, kind
-
-
-def source_of(layer: Any) -> dict[str, Any]:
-    """Where a layer of ours comes from: url and path, and how far its contrast can go; of another layer {}."""
-    found = layer.metadata.get("zarrscope", {})
-    return found if isinstance(found, dict) else {}
-
-
-def views_of(layer: Any) -> list[LazyView]:
-    """The levels of a layer that are data of ours, by whatever way it came."""
-    data = getattr(layer, "data", None)
-    levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
-    return [level for level in levels if isinstance(level, LazyView)]
 
 
 def _widen(layer: Any) -> None:

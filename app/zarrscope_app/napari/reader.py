@@ -7,7 +7,7 @@ with the path of a node behind.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 LayerData = tuple[Any, dict[str, Any], str]
@@ -33,17 +33,33 @@ def opened(path: str | list[str]) -> list[Any]:
         return [(None,)]  # npe2's way to say that the file was read and there is no layer to add
 
 
-def read(path: str | list[str], node: str | None = None, number: int | None = None) -> list[LayerData]:
+def read(
+    url: str | list[str],
+    path: str | None = None,
+    number: int | None = None,
+    *,
+    channels: Sequence[int] = (),
+    levels: tuple[int, int | None] | None = None,
+    ranges: Mapping[str, tuple[int, int | None]] | None = None,
+) -> list[LayerData]:
     """The layers of each address, as napari takes them.
+
+    napari hands other arguments of `viewer.open` on to its layers, not to a reader: choose here.
 
     Parameters
     ----------
-    path
+    url
         What zarrscope.open takes, or several.
-    node
+    path
         The path of the node; by default the one that the address names.
     number
         Which of several images that the node describes.
+    channels
+        Which channels; by default all.
+    levels
+        The first and the last level (None: the coarsest); by default all.
+    ranges
+        Axis → the first and the last index (None: to the end) of the finest level that is wanted.
 
     Returns
     -------
@@ -53,7 +69,9 @@ def read(path: str | list[str], node: str | None = None, number: int | None = No
     Raises
     ------
     SeveralImages
-        There is a choice: name the node.
+        There is a choice: name the path, or the number.
+    Refused
+        There is no such channel, level or axis.
     ZarrscopeError
         What opening raises.
 
@@ -62,20 +80,22 @@ def read(path: str | list[str], node: str | None = None, number: int | None = No
     >>> from zarrscope_app.demo import demo_folder
     >>> from zarrscope_app.napari.reader import read
     >>> [arguments["name"] for _, arguments, kind in read(str(demo_folder("small"))) if kind == "labels"]
-    ['cells (labels)']
+    ['organoids: nuclei (labels)']
     """
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
     from zarrscope_app.napari.planes import hidden_at_first
+    from zarrscope_app.presenters.layer_part import Part, cut
     from zarrscope_app.presenters.layers import notes, plan
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     layers: list[LayerData] = []
-    for address in map(str, path if isinstance(path, list) else [path]):
+    part = Part(tuple(channels), levels, ranges or {})
+    for address in map(str, url if isinstance(url, list) else [url]):
         view = decode_view(address) if is_view(address) else None
         hierarchy = zarrscope.open(view["url"] if view is not None else address)
-        shown = node or (view["path"] if view is not None else hierarchy.initial_path)
-        planned = plan(hierarchy[shown], view, number)
+        shown = path or (view["path"] if view is not None else hierarchy.initial_path)
+        planned = cut(plan(hierarchy[shown], view, number), part)
         for note in notes(planned):
             warnings.warn(note, UserWarning, stacklevel=2)  # napari shows it
         layers += [hidden_at_first(*as_napari(layer)) for layer in planned]

@@ -22,6 +22,12 @@ LAYER_COMMANDS = (
     LayerCommand(
         "write-labels", "Write painted labels…", "Shows what would be written into which arrays; then writes it."
     ),
+    LayerCommand(
+        "take-styles",
+        "Contrast and colours into the metadata…",
+        "Takes what the layers show into the form of their node. Nothing is written before you save.",
+    ),
+    LayerCommand("copy-view", "Copy view", "One text to send, that opens the same view in every host."),
 )
 
 

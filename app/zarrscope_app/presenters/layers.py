@@ -16,8 +16,9 @@ import numpy as np
 from psygnal import Signal
 
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import without_numbers
 from zarrscope.ome.metadata import Channel
-from zarrscope.runtime.threads import JobResult, shared
+from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
 from zarrscope.view.image import Image, Level, default_window, find_images
 from zarrscope.view.lazy import LazyView
@@ -25,11 +26,13 @@ from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.first_plane import Room, read_ahead
 from zarrscope_app.presenters.image.choice import Choice, SeveralImages, one_image
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
 from zarrscope_app.presenters.image.placement import Place, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
 from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.session.state_text import encode_view
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -58,6 +61,8 @@ class Layer:
     axis_names: tuple[str, ...]
     scale: tuple[float, ...]
     translation: tuple[float, ...]
+    places: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]
+    """Scale and translation of each level."""
     units: tuple[str, ...]
     """The unit of each axis, spelled as in the file ("micrometer"); "pixel" where the file names none."""
     visible: bool
@@ -75,7 +80,7 @@ class Layer:
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     label_properties: dict[int, dict[str, Any]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
-    """Where it comes from: url, path."""
+    """Where it comes from: url, path, and as "state" the text of the view that it was opened with."""
     warnings: tuple[str, ...] = ()
     """Sentences: what the file says and the layer does not show."""
 
@@ -101,8 +106,22 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
             failed.append(f"The labels {strings.clean(path)} are left out: {strings.problem(error).headline}")
     told = image.multiscale.warnings if image.multiscale is not None and place.extra is not None else ()
     layers = _as_shown(image, layers, view.get("slice") if isinstance(view, Mapping) else None)
+    state = _state(image, view)
+    layers = [replace(layer, source={**layer.source, "state": state}) for layer in layers]
     notes = (*(warning for warning in image.warnings if warning not in told), *failed)
     return [replace(layers[0], warnings=(*map(strings.clean, notes), *layers[0].warnings)), *layers[1:]]
+
+
+def _state(image: Image, view: Any) -> str:
+    """The text of the view of an image; a view from elsewhere may hold what cannot be told."""
+    url = image.hierarchy.url if image.hierarchy is not None else ""
+    told: dict[str, Any] = {"url": without_numbers(url), "path": image.path}
+    if isinstance(view, Mapping) and isinstance(view.get("slice"), dict):
+        told["slice"] = view["slice"]
+    try:
+        return encode_view(told)
+    except ValueError:
+        return encode_view({"url": told["url"], "path": told["path"]})
 
 
 def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
@@ -193,6 +212,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
         tuple(strings.clean(image.axes[i].name) for i in kept),
         tuple(finest.scale[i] for i in kept),
         tuple(finest.translation[i] for i in kept),
+        tuple((tuple(v.scale[i] for i in kept), tuple(v.translation[i] for i in kept)) for v in levels),
         tuple(image.axes[i].unit or "pixel" for i in kept),
         affine=matrix,
         channel=number,
@@ -356,7 +376,19 @@ class Layers:
 
     def __init__(self, post: Post) -> None:
         self._owner = shared().owner(post)
+        self._ticket: Ticket | None = None
         self.loader = chunk_loader()
+
+    @property
+    def busy(self) -> bool:
+        """Layers are being made."""
+        return self._ticket is not None
+
+    def cancel(self) -> None:
+        """Makes no layers: nobody is told."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
 
     def add(
         self,
@@ -364,9 +396,14 @@ class Layers:
         done: Callable[[list[Layer]], None],
         choose: Callable[[SeveralImages], None],
         choice: Choice | None = None,
+        room: Room | None = None,
+        only: Callable[[list[Layer]], list[Layer]] = list,
     ) -> None:
         """`done` with the layers of the node that is selected, or of `choice`; `choose` where there are several images.
-        A failure becomes a problem of the session.
+        A failure becomes a problem of the session. What was asked for before is cancelled.
+
+        `room`: what the viewer is about to show, which is read ahead, so that the viewer itself does not wait for it.
+        `only`: makes of the layers of the image those that are wanted.
 
         Right after a selection the session has not looked at the node yet: then this opens it.
         """
@@ -375,6 +412,7 @@ class Layers:
             return
 
         def finished(outcome: JobResult[list[Layer]]) -> None:
+            self._ticket = None
             if isinstance(outcome.error, SeveralImages):
                 choose(outcome.error)
             elif outcome.error is not None:
@@ -394,7 +432,15 @@ class Layers:
                 return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
             return plan(node if node is not None else hierarchy[path], view)
 
-        self._owner.fetch(planned, finished)
+        def work(cancelled: Callable[[], bool]) -> list[Layer]:
+            layers = only(planned())
+            for layer in layers:
+                if room is not None and layer.visible and not cancelled():
+                    read_ahead(layer.data, room, cancelled)
+            return layers
+
+        self.cancel()
+        self._ticket = self._owner.fetch(work, finished)
 
     def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
         """`done` with views of the arrays as the session has opened them now, by the ids of the old ones. One that is

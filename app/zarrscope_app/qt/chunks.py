@@ -8,6 +8,7 @@ import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QImage, QPainter, QPen
 from qtpy.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFormLayout,
     QHBoxLayout,
@@ -141,6 +142,12 @@ class MapWidget(QWidget):
         painter.drawImage(place, image)
 
 
+SIDE = 320
+"""Width of what is told beside the map."""
+WIDEST = (1 << 24) - 1
+"""Qt's QWIDGETSIZE_MAX: no limit."""
+
+
 class ChunksPane(QWidget):
     """`attach` a chunks presenter, or None."""
 
@@ -159,7 +166,9 @@ class ChunksPane(QWidget):
         self._parts: list[QWidget] = []
         self.whole = QPushButton(icon("fit"), LABELS["chunk-whole"])
         self.whole.clicked.connect(lambda: self._tell("show_whole"))
-        refresh = QPushButton(icon("retry"), LABELS["chunk-refresh"])
+        refresh = self._refresh = QPushButton(icon("retry"), LABELS["chunk-refresh"])
+        refresh.setAccessibleName(LABELS["chunk-refresh"])
+        refresh.setToolTip(LABELS["chunk-refresh"])
         refresh.clicked.connect(lambda: self._tell("refresh"))
         top = QHBoxLayout()
         for widget in (self.level, self.rows, self.columns):
@@ -172,9 +181,10 @@ class ChunksPane(QWidget):
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
         self.sentence, self.legend = Label(), Label()
         self.sentence.setWordWrap(True)
-        middle = QHBoxLayout()
+        middle = self._middle = QHBoxLayout()
         middle.addWidget(self.map, 1)
-        middle.addWidget(self._make_side())
+        self._side = self._make_side()
+        middle.addWidget(self._side)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
@@ -203,7 +213,7 @@ class ChunksPane(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFixedWidth(320)
+        scroll.setFixedWidth(SIDE)
         return scroll
 
     def attach(self, presenter: ChunksPresenter | None) -> None:
@@ -218,6 +228,17 @@ class ChunksPane(QWidget):
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
         self._changed()
+
+    def resizeEvent(self, event: Any) -> None:
+        """In a narrow pane, such as a dock, the map stands above what is told of it."""
+        super().resizeEvent(event)
+        narrow = self.width() < 2 * SIDE - 80
+        across = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+        if self._middle.direction() != across:
+            self._middle.setDirection(across)
+            self._side.setMinimumWidth(0 if narrow else SIDE)
+            self._side.setMaximumWidth(WIDEST if narrow else SIDE)
+            self._refresh.setText("" if narrow else LABELS["chunk-refresh"])
 
     def _tell(self, gesture: str, *arguments: int | str) -> None:
         if self._presenter is not None:

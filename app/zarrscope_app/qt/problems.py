@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
+    QBoxLayout,
     QCheckBox,
     QFileDialog,
     QHBoxLayout,
@@ -23,6 +26,9 @@ from zarrscope_app.qt.follow import follow
 from .text import Label, tip
 from .theme import icon
 
+NARROW = 420
+"""Pixels; narrower panes stack what stands side by side."""
+
 
 class ProblemsPane(QWidget):
     """`attach` a problems presenter, or None. `chosen(path)` on a double-click, `asked(path, command)` to mend."""
@@ -39,7 +45,7 @@ class ProblemsPane(QWidget):
         self.check, self.again = QPushButton(), QPushButton(LABELS["check-again"])
         self.check.clicked.connect(self._check)
         self.again.clicked.connect(self._check_again)
-        top = QHBoxLayout()
+        top = self._top = QHBoxLayout()
         top.addWidget(self.sentence, 1)
         top.addWidget(self.check, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
@@ -56,6 +62,12 @@ class ProblemsPane(QWidget):
         column.addWidget(self.list, 1)
         column.addStretch()
         column.addLayout(self._comparison())
+
+    def resizeEvent(self, event: Any) -> None:
+        """In a narrow pane, such as a dock, the buttons stand beneath the sentence."""
+        super().resizeEvent(event)
+        narrow = self.width() < NARROW
+        self._top.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
 
     def _comparison(self) -> QHBoxLayout:
         self.other = QLineEdit()

@@ -302,6 +302,8 @@ class _View(QTreeView):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setIndentation(14)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.setDragEnabled(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self.taking_focus = False
 
     def focusInEvent(self, event: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QModelIndex, Qt, Signal
+from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, Qt, Signal
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.tree import tree_text
@@ -26,7 +26,11 @@ _ABOVE = 1 << 45
 
 _PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 _NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable
+_DRAGGED = Qt.ItemFlag.ItemIsDragEnabled
 _SENTENCE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+
+NODE = "application/x-zarrscope-node"
+"""Format of what is dragged: the path of a node."""
 
 Index = Any
 """QModelIndex; Qt's declarations and PyQt's disagree about what else."""
@@ -256,7 +260,19 @@ class TreeModel(QAbstractItemModel):
             return _SENTENCE
         asks = self.editable if index.column() == 0 else None
         named = asks is not None and asks(self._presenter.path(index.internalId()))
-        return _NAMED if named else _PLAIN
+        return (_NAMED if named else _PLAIN) | _DRAGGED
+
+    def mimeTypes(self) -> list[str]:
+        return [NODE]
+
+    def mimeData(self, indexes: Any) -> QMimeData | None:
+        """The path of the node that is dragged."""
+        row = self.row_of(indexes[0]) if indexes else None
+        if row is None:
+            return None
+        data = QMimeData()
+        data.setData(NODE, row.path.encode())
+        return data
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         row = self.row_of(index)

@@ -10,6 +10,7 @@ from typing import Any
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import pointer_of, tokens_of
 from zarrscope.jsondoc.edits import apply
+from zarrscope.ome.edits import Edit
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text
 from zarrscope_app.presenters.form.draft import Draft
@@ -18,6 +19,7 @@ from zarrscope_app.presenters.form.members import is_section_field
 from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm
 from zarrscope_app.presenters.form.sections.image import CHANNELS
+from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.view_models import Finding, FormSection, Way
 
@@ -36,6 +38,7 @@ class ActsOnMeaning:
     _judge: Judge
     _judging: bool
     _later: list[Callable[[], object]]
+    _to_take: tuple[str, Sequence[Callable[[Subject], Sequence[Edit]]]] | None = None
     _view: ViewChanges = staticmethod(lambda path: ())
 
     def _draft(self) -> Draft | None:
@@ -72,6 +75,17 @@ class ActsOnMeaning:
             later, self._later = self._later, []
             for act in later:
                 act()
+
+    def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
+        """Makes changes to a node's attributes as one edit, as soon as its form is on show and can be edited."""
+        self._to_take = (path, changes)
+        self._take()
+
+    def _take(self) -> None:
+        asked = self._to_take
+        if asked is not None and asked[0] == self._path and self._writable and (draft := self._draft()) is not None:
+            self._to_take = None
+            self._make(draft, lambda: self._sections.taken(asked[0], draft, asked[1]))
 
     def _make(self, draft: Draft, make: Callable[[], Any]) -> None:
         try:

@@ -408,7 +408,8 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         self._trying = self._owner.fetch(ask, lambda outcome: told(outcome.value or ""))
 
     def _type_waiting(self) -> None:
-        """Applies the text that was typed before the place was open for writing."""
+        """Applies what was typed, or taken from elsewhere, before the place was open for writing."""
+        self._take()
         if self._writable and self._path in self._drafts:
             waiting, self._waiting = self._waiting, {}
             for pointer, text in waiting.items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
@@ -56,6 +57,13 @@ class SectionForm:
             return draft.now
         edits = edits_of(self.subject(path, draft, draft.now), id, text)
         return apply(draft.now, draft.prefix, edits)
+
+    def taken(self, path: str, draft: Draft, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> Document:
+        """The document with several changes, each made to what the one before it left. Raises ZarrscopeError."""
+        now = draft.now
+        for change in changes:
+            now = apply(now, draft.prefix, change(self.subject(path, draft, now)))
+        return now
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
         """What is wrong with a text for a field; "" where nothing is. Changes nothing; for any thread."""

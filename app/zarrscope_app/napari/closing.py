@@ -1,0 +1,112 @@
+"""Before the dock or napari's window closes over what is not saved, the person is asked once, with the changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+from weakref import ref
+
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import QDockWidget, QWidget
+
+from zarrscope_app.napari.layer_menu import LayerMenu
+from zarrscope_app.presenters import Session, label_edits
+from zarrscope_app.qt.form import AttributesPane
+from zarrscope_app.qt.review import CloseQuestion
+
+
+class Dock(Protocol):
+    """What closing asks of the dock."""
+
+    form: AttributesPane
+    layer_menu: LayerMenu
+    session: Session | None
+
+    def show_form(self) -> None: ...
+
+
+class AsksBeforeClosing(QObject):
+    """Of one dock, `widget`. napari takes a dock out of its window without asking: the cross is `destroyOnClose`."""
+
+    def __init__(self, dock: Dock, widget: QWidget) -> None:
+        super().__init__(widget)
+        # napari's window and its frames are let go when napari closes them: nothing here holds them.
+        self._dock, self._widget = ref(dock), ref(widget)
+        self._frame: ref[Any] | None = None
+        self._window: ref[QWidget] | None = None
+
+    def watch(self) -> None:
+        """Begins to ask, once the dock has its place in a window."""
+        widget = self._widget()
+        frame: Any = widget  # Any: a class of napari's, with methods that Qt's has not
+        while frame is not None and not isinstance(frame, QDockWidget):
+            frame = frame.parent()
+        if widget is None or frame is None or (self._frame is not None and self._frame() is frame):
+            return
+        self._frame = ref(frame)
+        if hasattr(frame, "destroyOnClose"):
+            frame.destroyOnClose = partial(_destroy, ref(self), self._frame)
+        window = widget.window()
+        if window is not None:
+            self._window = ref(window)
+            window.installEventFilter(self)
+
+    def stop(self) -> None:
+        """Asks no more."""
+        frame: Any = self._frame() if self._frame is not None else None  # Any: as above
+        window = self._window() if self._window is not None else None
+        self._frame = self._window = None
+        if frame is not None and "destroyOnClose" in vars(frame):
+            del frame.destroyOnClose
+        if window is not None:
+            window.removeEventFilter(self)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """The window is about to close."""
+        if event is None or event.type() != QEvent.Type.Close or not event.spontaneous():
+            return False
+        window = self._window() if self._window is not None else None
+        if window is None or watched is not window or self.may_close(window.close, labels=True):
+            return False
+        event.ignore()
+        return True
+
+    def may_close(self, close: Callable[[], object], labels: bool) -> bool:
+        """Whether it may close now; where the answer is to save, `close` is called once that is done. `labels`: the
+        layers go, too, with what was painted."""
+        dock = self._dock()
+        if dock is None or dock.session is None:
+            return True
+        session = dock.session
+        dock.form.commit()
+        painted = dock.layer_menu.painting.unsaved if labels else []
+        dirty = bool(session.edit.dirty_paths)
+        if not dirty and not painted:
+            return True
+        diff = session.edit.diff_of_all().unified if dirty else ""
+        told = "\n".join(text for text in (label_edits.unsaved([layer.name for layer in painted]), diff) if text)
+        can_save = dirty and session.edit.can_save_all and not painted
+        question = CloseQuestion(told, can_save, self._widget())
+        question.exec()
+        if question.answer == "save":
+            session.edit.save_all(lambda trouble: self._saved(trouble, close))
+        elif question.answer == "discard":
+            session.discard_edits()
+        return question.answer == "discard"
+
+    def _saved(self, trouble: str | None, close: Callable[[], object]) -> None:
+        if trouble is None:
+            close()
+        elif (dock := self._dock()) is not None and dock.session is not None:
+            dock.session.select(trouble)
+            dock.show_form()
+
+
+def _destroy(asks: ref[AsksBeforeClosing], frame: ref[Any]) -> None:
+    """The cross of the dock was clicked."""
+    asking, found = asks(), frame()
+    if found is not None:
+        destroy = partial(type(found).destroyOnClose, found)
+        if asking is None or asking.may_close(destroy, labels=False):
+            destroy()

@@ -1,0 +1,55 @@
+"""A node dragged from the dock's tree onto napari's canvas is added to the viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import QMainWindow, QWidget
+
+from zarrscope_app.qt.tree_model import NODE
+
+_COMES = (QEvent.Type.DragEnter, QEvent.Type.DragMove)
+
+
+class TakesNodes(QObject):
+    """Of one dock, `widget`. `dropped(path)` adds a node; other drops are napari's."""
+
+    def __init__(self, dropped: Callable[[str], object], widget: QWidget) -> None:
+        super().__init__(widget)
+        self._dropped = dropped
+        self._watched: list[ref[QWidget]] = []
+
+    def watch(self, widget: QWidget) -> None:
+        """Begins to take drops on what takes drops in the middle of the window around a widget."""
+        window = widget.window()
+        middle = window.centralWidget() if isinstance(window, QMainWindow) else None
+        if middle is None or self._watched:
+            return
+        for found in (middle, *middle.findChildren(QWidget)):
+            if found.acceptDrops():
+                found.installEventFilter(self)
+                self._watched.append(ref(found))
+
+    def stop(self) -> None:
+        """Takes no more."""
+        for found in self._watched:
+            widget = found()
+            if widget is not None:
+                widget.removeEventFilter(self)
+        self._watched = []
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Takes the drops of nodes."""
+        if event is None or (event.type() not in _COMES and event.type() != QEvent.Type.Drop):
+            return False
+        found: Any = event  # Any: Qt tells the kind of an event by its type
+        mime = found.mimeData()
+        if mime is None or not mime.hasFormat(NODE):
+            return False
+        found.acceptProposedAction()
+        if event.type() == QEvent.Type.Drop:
+            self._dropped(bytes(mime.data(NODE).data()).decode(errors="replace"))
+        return True

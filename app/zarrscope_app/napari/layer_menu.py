@@ -1,0 +1,114 @@
+"""What the dock does with layers that are there: paint and write labels, save how they look, copy the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QMenu, QPushButton, QWidget
+
+from zarrscope.runtime.threads import Owner
+from zarrscope_app.napari.layers import source_of
+from zarrscope_app.napari.painting import Painting
+from zarrscope_app.napari.shown import on_show, shown
+from zarrscope_app.presenters import Session, shown_layers
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS, MENU
+from zarrscope_app.presenters.session.state_text import encode_view
+from zarrscope_app.qt.text import tip
+
+
+class Dock(Protocol):
+    """What the menu asks of the dock that it belongs to."""
+
+    @property
+    def viewer(self) -> Any:  # Any: napari has no types of its own here
+        """napari's viewer."""
+
+    @property
+    def session(self) -> Session | None:
+        """The place on show."""
+
+    def tell(self, sentence: str) -> None: ...
+
+    def show_changes(self) -> None: ...
+
+
+class LayerMenu(QPushButton):
+    """A button of a dock; `painting` are the labels that are edited."""
+
+    def __init__(self, dock: Dock, owner: Owner, parent: QWidget) -> None:
+        super().__init__(MENU)
+        self._dock = dock
+        self.painting = Painting(dock.viewer, owner, dock.tell, parent)
+        acts: dict[str, Callable[[], object]] = {
+            "paint-labels": self.painting.paint,
+            "write-labels": lambda: self.painting.write(dock.session),
+            "take-styles": self.take_styles,
+            "copy-view": self.copy_view,
+        }
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for found in LAYER_COMMANDS:
+            action = menu.addAction(found.label)
+            assert action is not None
+            action.setToolTip(tip(found.explanation))
+            action.triggered.connect(partial(_without_state, acts[found.id]))
+        self.setMenu(menu)
+
+    def _layers_of(self, path: str) -> list[Any]:
+        """The layers that came from a node of the place on show."""
+        hierarchy = self._dock.session.hierarchy if self._dock.session is not None else None
+        url = hierarchy.url if hierarchy is not None else None
+        layers = self._dock.viewer.layers
+        return [one for one in layers if (source := source_of(one)).get("url") == url and source.get("path") == path]
+
+    def _chosen(self) -> tuple[str, list[Any]]:
+        """The node of the active layer, else the one selected in the tree; with the layers that came from it."""
+        session = self._dock.session
+        source = source_of(active) if (active := self._dock.viewer.layers.selection.active) is not None else {}
+        for path in (source.get("path"), session.state.path if session is not None else None):
+            if path is not None and (found := self._layers_of(path)):
+                return path, found
+        return "", []
+
+    def take_styles(self) -> None:
+        """Puts contrast, colours and visibility of the layers of a node into its form, and shows what that changes."""
+        path, layers = self._chosen()
+        session = self._dock.session
+        if session is None or not layers:
+            self._dock.tell(shown_layers.NO_LAYERS)
+            return
+        changes = shown_layers.changes_of([shown(layer) for layer in layers])
+        if not changes:
+            self._dock.tell(shown_layers.NO_COLORS)
+            return
+        session.select(path)
+        if not session.state.writable:
+            session.set_writable(True)
+        session.edit.take(path, changes)
+        self._dock.show_changes()
+
+    def view_text(self) -> str:
+        """The view on show as one text; "" where no layer of the node is there."""
+        session, (path, layers) = self._dock.session, self._chosen()
+        if session is None or not layers:
+            return ""
+        told = session.view() if session.state.path == path else {"url": session.view()["url"], "path": path}
+        beside = [one for one in self._dock.viewer.layers if source_of(one).get("url") == source_of(layers[0])["url"]]
+        looks = [shown(layer) for layer in beside if "path" in source_of(layer)]
+        return encode_view(shown_layers.view_of_layers(told, looks, *on_show(self._dock.viewer, layers)))
+
+    def copy_view(self) -> None:
+        """Puts the view on show on the clipboard."""
+        clipboard, text = QGuiApplication.clipboard(), self.view_text()
+        if clipboard is not None and text:
+            clipboard.setText(text)
+        self._dock.tell(LABELS["view-copied"] if text else shown_layers.NO_LAYERS)
+
+
+def _without_state(act: Callable[[], object], _: bool = False) -> None:
+    """What a menu entry does; Qt tells whether it is checked, too."""
+    act()

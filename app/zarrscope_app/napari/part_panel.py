@@ -1,0 +1,41 @@
+"""Fields for a part of an image, there when somebody asks for them: channels, levels, ranges."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import QFormLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters.layer_part import CHOOSE, EXPLANATION, PROMPTS, Part, part_of
+from zarrscope_app.qt.text import tip
+
+
+class PartPanel(QWidget):
+    """`part` is what was typed; all of the image while the fields are hidden."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.opener = QToolButton()
+        self.opener.setText(CHOOSE)
+        self.opener.setToolTip(tip(EXPLANATION))
+        self.opener.setCheckable(True)
+        self.opener.setAutoRaise(True)
+        self.fields = {name: QLineEdit() for name in PROMPTS}
+        self._inside = QWidget()
+        form = QFormLayout(self._inside)
+        form.setContentsMargins(0, 0, 0, 0)
+        for name, (label, prompt) in PROMPTS.items():
+            self.fields[name].setPlaceholderText(prompt)
+            self.fields[name].setAccessibleName(label)
+            form.addRow(label, self.fields[name])
+        self._inside.hide()
+        self.opener.toggled.connect(self._inside.setVisible)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.opener)
+        column.addWidget(self._inside)
+
+    @property
+    def part(self) -> Part:
+        """What is wanted. Raises Refused for what is no part."""
+        return (
+            part_of({name: field.text() for name, field in self.fields.items()}) if self.opener.isChecked() else Part()
+        )

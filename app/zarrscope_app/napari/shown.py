@@ -1,0 +1,129 @@
+"""Between the layers of a viewer and a view: which index, axes and level are on show, how layers look; and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from qtpy.QtGui import QColor, QPalette
+from qtpy.QtWidgets import QMainWindow, QWidget
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope_app.napari.layers import source_of
+from zarrscope_app.presenters.first_plane import Room
+from zarrscope_app.presenters.session.state_text import decode_view
+from zarrscope_app.presenters.shown_layers import ShownLayer
+
+
+def shown(layer: Any) -> ShownLayer:
+    """How a layer of ours looks now."""
+    source = source_of(layer)
+    limits = getattr(layer, "contrast_limits", None)
+    return ShownLayer(
+        source["path"],
+        source.get("channel"),
+        bool(layer.visible),
+        float(layer.opacity),
+        (float(limits[0]), float(limits[1])) if limits is not None else None,
+        one_color(layer.colormap) if limits is not None else None,
+        float(getattr(layer, "gamma", 1.0)),
+        label_colors(layer.colormap) if limits is None else {},
+    )
+
+
+def one_color(colormap: Any) -> tuple[int, int, int] | None:
+    """The colour of a map from black to it; None for other maps."""
+    colors = np.asarray(getattr(colormap, "colors", ()), float)
+    if colors.ndim != 2 or not len(colors) or colors[0][:3].any():
+        return None
+    steps = np.linspace(0, 1, len(colors))[:, None]
+    if not np.allclose(colors[:, :3], steps * colors[-1][:3], atol=0.02):
+        return None
+    red, green, blue = (round(255 * float(part)) for part in colors[-1][:3])
+    return red, green, blue
+
+
+def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
+    """The colours that labels were given one by one."""
+    table = getattr(colormap, "color_dict", None)
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for value, color in (table or {}).items():
+        if value:
+            red, green, blue, alpha = (round(255 * float(part)) for part in color)
+            found[int(value)] = (red, green, blue, alpha)
+    return found
+
+
+def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:
+    """(index by axis, names of the axes shown as height and width, locked level) of layers of one image."""
+    first = layers[0]
+    names, skipped = _names(first), viewer.dims.ndim - first.ndim
+    index = {
+        name: round((viewer.dims.point[skipped + axis] - first.translate[axis]) / first.scale[axis])
+        for axis, name in enumerate(names)
+    }
+    height, width = (axis - skipped for axis in viewer.dims.order[-2:])
+    show = (names[height], names[width]) if min(height, width) >= 0 else None
+    return index, show, getattr(first, "locked_data_level", None)
+
+
+def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
+    """Shows the index, axes and level of a view; what a text from elsewhere says wrongly is passed over."""
+    first = layers[0]
+    names, skipped = _names(first), viewer.dims.ndim - first.ndim
+    show, index, level = view.get("show"), view.get("index"), view.get("level")
+    if isinstance(show, list) and len(show) == 2 and set(show) <= set(names) and show[0] != show[1]:
+        last = [skipped + names.index(name) for name in show]
+        viewer.dims.order = (*(axis for axis in range(viewer.dims.ndim) if axis not in last), *last)
+    for name, at in index.items() if isinstance(index, dict) else ():
+        if name in names and type(at) is int:
+            axis = names.index(name)
+            at = max(0, min(at, int(first.data.shape[axis]) - 1))
+            viewer.dims.set_point(skipped + axis, first.scale[axis] * at + first.translate[axis])
+    for layer in layers:
+        if type(level) is int and layer.multiscale and hasattr(layer, "locked_data_level"):
+            layer.locked_data_level = max(0, min(level, len(layer.data) - 1))
+
+
+def room_of(viewer: Any, dock: QWidget) -> Room:
+    """The canvas of the window around a dock, and where the viewer stands; in the middle where it is empty."""
+    window = dock.window()
+    center = window.centralWidget() if isinstance(window, QMainWindow) else None
+    height, width = (center.height(), center.width()) if center is not None else (600, 800)
+    if not viewer.layers:
+        return Room(height, width)
+    dims = viewer.dims
+    at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
+    return Room(height, width, tuple(reversed(at[:-2])))
+
+
+def palette_of(name: str) -> QPalette:
+    """The colours of a theme of napari's."""
+    from napari.utils.theme import get_theme
+
+    theme = get_theme(name)
+    palette = QPalette()
+    for role, color in (
+        (QPalette.ColorRole.Window, theme.background),
+        (QPalette.ColorRole.Base, theme.background),
+        (QPalette.ColorRole.WindowText, theme.text),
+        (QPalette.ColorRole.Text, theme.text),
+        (QPalette.ColorRole.Highlight, theme.current),
+        (QPalette.ColorRole.HighlightedText, theme.text),
+    ):
+        palette.setColor(role, QColor(*color.as_rgb_tuple(alpha=False)))
+    return palette
+
+
+def asked_view(layer: Any) -> Mapping[str, Any]:
+    """What of a view the layer was opened with; {} where it was opened without one."""
+    try:
+        found = decode_view(source_of(layer).get("state", "")).get("slice")
+    except ZarrscopeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _names(layer: Any) -> list[str]:
+    return [str(name) for name in layer.axis_labels]

@@ -1,0 +1,52 @@
+"""The planes that a viewer reads as soon as it has a layer, read before on another thread: then it finds them in the
+cache, and its own thread waits for no store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.view.lazy import LazyView
+
+MOST_BYTES = 1 << 28
+"""A larger plane is not read ahead."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a viewer is about to show: pixels of its canvas, and where it stands along the axes before the last two."""
+
+    height: int
+    width: int
+    at: tuple[float, ...] = ()
+    """Parts (0 to 1) of the lengths of these axes, the last axis first; of axes that are not named the middle."""
+
+
+def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], bool]) -> None:
+    """Reads the plane of the coarsest level and of the one that fills the room; what fails is told by who shows it."""
+    for level in dict.fromkeys((len(levels) - 1, level_for_room(levels, room))):
+        before = levels[level].shape[:-2]
+        parts = (*room.at[: len(before)], *[None] * (len(before) - len(room.at)))
+        plane = levels[level][tuple(_index(n, part) for n, part in zip(before, reversed(parts), strict=True))]
+        if cancelled() or plane.nbytes > MOST_BYTES:
+            continue
+        try:
+            np.asarray(plane)
+        except (ZarrscopeError, MemoryError):
+            continue
+
+
+def level_for_room(levels: Sequence[LazyView], room: Room) -> int:
+    """The coarsest level with an element for each pixel of a canvas, along the axes that do not fit into it."""
+    sides = [k for k, n in ((-2, room.height), (-1, room.width)) if levels[0].shape[k] > n]
+    canvas = {-2: room.height, -1: room.width}
+    if not sides:
+        return 0
+    return max(k for k, level in enumerate(levels) if not k or all(level.shape[side] > canvas[side] for side in sides))
+
+
+def _index(length: int, part: float | None) -> int:
+    return max(0, length - 1) // 2 if part is None else max(0, min(length - 1, round(part * (length - 1))))

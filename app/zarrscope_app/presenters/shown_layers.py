@@ -1,0 +1,138 @@
+"""Layers as a viewer shows them now: as a view to send to another host, and as metadata to be saved.
+
+A viewer that draws by itself (napari) tells `ShownLayer`s; `view_of_layers` puts them into the view of the session that
+they came from, `changes_of` makes of them what the form is to change in the document of their node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit, set_channel
+from zarrscope.ome.metadata import block, color
+from zarrscope_app.presenters.form.sections.model import Subject
+from zarrscope_app.presenters.strings import exact
+
+NO_LAYERS = "No layer of this node is in the viewer. Select the node that the layers came from, or a layer."
+NO_COLORS = "These labels are coloured by their numbers: there is no colour to save."
+
+
+@dataclass(frozen=True)
+class ShownLayer:
+    """How one layer is shown. `path`: the node that it came from; `channel`: which of its channels, None for labels."""
+
+    path: str
+    channel: int | None
+    visible: bool
+    opacity: float
+    contrast: tuple[float, float] | None = None
+    color: tuple[int, int, int] | None = None
+    """None: drawn by a colour map that is more than one colour."""
+    gamma: float = 1.0
+    label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
+
+
+def view_of_layers(
+    view: Mapping[str, Any],
+    layers: Sequence[ShownLayer],
+    index: Mapping[str, int],
+    show: tuple[str, str] | None,
+    level: int | None,
+) -> dict[str, Any]:
+    """A view with what the viewer shows in place of what it tells: `index` by axis, the axes as height and width, the
+    level that is locked. What the viewer has no word for stays."""
+    shown = dict(view.get("slice") or {})
+    axes = set(shown.get("index", {})) | set(shown.get("show", ()))
+    if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
+        shown["show"] = list(show)
+        for name in ("rect", "crosshair"):
+            shown.pop(name, None)
+    known = {**dict(shown.get("index", {})), **{name: at for name, at in index.items() if name in axes}}
+    shown["index"] = {name: at for name, at in known.items() if name not in shown.get("show", ())}
+    channels = [dict(channel) for channel in shown.get("channels", ())]
+    labels = [dict(label) for label in shown.get("labels", ())]
+    for layer in layers:
+        if layer.channel is not None and layer.channel < len(channels) and layer.path == view.get("path"):
+            channels[layer.channel].update(_channel(layer))
+        for label in labels:
+            if layer.channel is None and label.get("path") == layer.path:
+                label.update({"visible": layer.visible, "opacity": layer.opacity})
+    shown["channels"] = channels
+    if labels:
+        shown["labels"] = labels
+    shown.pop("level", None)
+    if level is not None:
+        shown["level"] = level
+    return {**view, "slice": shown}
+
+
+def _channel(layer: ShownLayer) -> dict[str, Any]:
+    told: dict[str, Any] = {"visible": layer.visible, "gamma": layer.gamma}
+    if layer.contrast is not None:
+        told["lo"], told["hi"] = layer.contrast
+    if layer.color is not None:
+        told["color"] = list(layer.color)
+    return told
+
+
+# ---------------------------------------------------------------------- into the metadata
+Change = Callable[[Subject], Sequence[Edit]]
+"""What to change of a node's attributes as they are by then."""
+
+
+def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
+    """Contrast, colours and visibility as the form is to change them; of labels, their colours."""
+    found: list[Change] = []
+    for layer in layers:
+        if layer.channel is not None:
+            found.append(_channel_change(layer, layer.channel))
+        elif layer.label_colors:
+            found.append(_colors_change(layer.label_colors))
+    return found
+
+
+def _channel_change(layer: ShownLayer, channel: int) -> Change:
+    def change(subject: Subject) -> Sequence[Edit]:
+        wanted = _unlike(layer, _held(subject.attributes, channel))
+        return set_channel(subject.attributes, channel, wanted, subject.around.channels or None, subject.around.limits)
+
+    return change
+
+
+def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
+    """What the attributes say of a channel."""
+    omero = block(attributes)[0].get("omero")
+    listed = omero.get("channels") if isinstance(omero, Mapping) else None
+    held = listed[channel] if isinstance(listed, list) and channel < len(listed) else None
+    return held if isinstance(held, Mapping) else {}
+
+
+def _unlike(layer: ShownLayer, held: Mapping[str, Any]) -> ChannelEdit:
+    """What is shown otherwise than the attributes say: the spelling of what is alike stays theirs."""
+    stated = held.get("window")
+    ends = (stated.get("start"), stated.get("end")) if isinstance(stated, Mapping) else None
+    window = (_number(layer.contrast[0]), _number(layer.contrast[1])) if layer.contrast is not None else None
+    same_color = layer.color is None or color(held.get("color")) == layer.color
+    return ChannelEdit(
+        color=None if same_color or layer.color is None else "".join(f"{part:02X}" for part in layer.color),
+        window=None if layer.contrast is None or ends == tuple(layer.contrast) else window,
+        active=None if (held.get("active") is not False) == layer.visible else layer.visible,
+    )
+
+
+def _colors_change(colors: Mapping[int, tuple[int, int, int, int]]) -> Change:
+    def change(subject: Subject) -> Sequence[Edit]:
+        label = block(subject.attributes)[0].get("image-label")
+        at = f"{base_of(subject.attributes)}/image-label"
+        listed = [{"label-value": value, "rgba": list(rgba)} for value, rgba in sorted(colors.items())]
+        if isinstance(label, Mapping):
+            return () if label.get("colors") == listed else (edit(f"{at}/colors", listed),)
+        return (edit(at, {"colors": listed}),)
+
+    return change
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else exact(float(value))

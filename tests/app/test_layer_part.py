@@ -1,0 +1,99 @@
+"""A part of an image is chosen before its layers are made, and lies where it lay in the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.convert.downsampling import downsample
+from zarrscope.errors import Refused
+from zarrscope.view.lazy import LazyView
+from zarrscope_app.napari.reader import read
+from zarrscope_app.presenters.first_plane import Room, level_for_room, read_ahead
+from zarrscope_app.presenters.layer_part import Part, cut, part_of
+from zarrscope_app.presenters.layers import plan
+
+VALUES = np.arange(2 * 6 * 40 * 64, dtype="u2").reshape(2, 6, 40, 64)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """c z y x in three levels, of which the coarser ones are shifted by the middle of their blocks."""
+    path = tmp_path / "a.zarr"
+    axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "zyx")]
+    values, datasets = VALUES, []
+    with zarrscope.open(str(path), "w-") as h:
+        for k in range(3):
+            f = 2**k
+            steps = [
+                {"type": "scale", "scale": [1, 2, 0.5 * f, 0.5 * f]},
+                {"type": "translation", "translation": [0, 10, 0.25 * (f - 1), 0.25 * (f - 1)]},
+            ]
+            datasets.append({"path": str(k), "coordinateTransformations": steps})
+            h.create_array(f"/{k}", shape=values.shape, dtype="u2", chunks=(1, 1, 16, 16))[...] = values
+            values = downsample(values, (1, 1, 2, 2), "nearest")
+        h["/"].attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    return str(path)
+
+
+def test_what_is_typed_is_read() -> None:
+    assert part_of({"channels": " all ", "levels": "", "ranges": ""}) == Part()
+    found = part_of({"channels": "0, 2", "levels": "1–", "ranges": "t 3, y 10-20, x :5"})
+    assert found == Part((0, 2), (1, None), {"t": (3, 3), "y": (10, 20), "x": (0, 5)})
+    assert part_of({"levels": "1"}).levels == (1, 1)
+    for field, text in (
+        ("channels", "red"), ("levels", "x"), ("levels", "–"), ("ranges", "t"), ("ranges", "t 5–3"), ("ranges", "t -"),
+    ):  # fmt: skip
+        with pytest.raises(Refused):
+            part_of({field: text})
+
+
+def test_a_part_lies_where_it_lay(place: str) -> None:
+    with pytest.warns(UserWarning, match="y 4–23 is shown"):
+        ((data, arguments, _),) = read(place, channels=[1], ranges={"z": (2, 3), "y": (5, 20), "x": (16, None)})
+    assert [level.shape for level in data] == [(2, 20, 48), (2, 10, 24), (2, 5, 12)]
+    np.testing.assert_array_equal(np.asarray(data[0]), VALUES[1, 2:4, 4:24, 16:])
+    np.testing.assert_array_equal(np.asarray(data[2]), VALUES[1, 2:4, 4:24:4, 16::4])
+    assert tuple(arguments["scale"]) == (2, 0.5, 0.5)
+    assert tuple(arguments["translate"]) == (10 + 2 * 2, 4 * 0.5, 16 * 0.5)
+    ((data, arguments, _),) = read(place, channels=[0], levels=(2, 2), ranges={"y": (0, 3)})
+    assert data.shape == (6, 4, 16)
+    assert tuple(arguments["scale"]) == (2, 2, 2)
+    assert tuple(arguments["translate"]) == (10, 0.75, 0.75)
+    np.testing.assert_array_equal(np.asarray(data), VALUES[0, :, :16:4, ::4])
+
+
+def test_the_edges_that_are_shown_are_said_and_what_is_not_there_is_refused(place: str) -> None:
+    layers = plan(zarrscope.open(place)["/"])
+    assert cut(layers, Part()) == layers
+    (layer, _) = cut(layers, Part(ranges={"y": (5, 20)}))
+    assert "y 4–23 is shown: all levels have an edge there." in layer.warnings
+    (layer, _) = cut(layers, Part(ranges={"y": (4, 23)}))
+    assert not layer.warnings
+    beyond = Part(ranges={"z": (6, 7)})
+    for part in (Part((2,)), Part(levels=(3, None)), Part(ranges={"t": (0, 1)}), beyond):
+        with pytest.raises(Refused):
+            cut(layers, part)
+
+
+def test_the_plane_that_a_viewer_reads_first_is_read_before(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (first, _) = plan(zarrscope.open(place)["/"])
+    read_there: list[tuple[int, ...]] = []
+    reads = LazyView._read
+
+    def counted(self: LazyView) -> Any:
+        read_there.append(self.shape)
+        return reads(self)
+
+    monkeypatch.setattr(LazyView, "_read", counted)
+    read_ahead(first.data, Room(15, 20), lambda: False)
+    assert read_there == [(10, 16), (20, 32)]
+    read_there.clear()
+    read_ahead(first.data, Room(1000, 1000, (1.0,)), lambda: True)
+    assert not read_there
+    assert level_for_room(first.data, Room(1000, 1000)) == 0
+    assert level_for_room(first.data, Room(9, 9)) == 2

@@ -1,0 +1,140 @@
+"""How layers are shown goes into the metadata, and into a view for other hosts; nothing is closed over in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtGui import QGuiApplication
+
+import zarrscope
+from napari_hand import Hand
+from zarrscope_app.presenters import shown_layers
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.session.state_text import decode_view
+
+
+@pytest.fixture
+def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
+    hand = Hand(qtbot, make_napari_viewer(show=True))
+    yield hand
+    hand.dock.stop()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Two channels, one of them described, c z y x."""
+    path = tmp_path / "channels.zarr"
+    axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "zyx")]
+    datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 2, 0.5, 0.5]}]}]
+    window = {"start": 1, "end": 900, "min": 0, "max": 1000}
+    channel = {"label": "nuclei", "color": "00ff00", "window": window, "active": True, "own": "kept"}
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}], "omero": {"channels": [channel]}}
+    with zarrscope.open(str(path), "w-") as h:
+        h["/"].attrs["ome"] = ome
+        values = np.arange(2 * 4 * 32 * 32, dtype="u2").reshape(2, 4, 32, 32)
+        h.create_array("/0", shape=values.shape, dtype="u2", chunks=(1, 1, 32, 32))[...] = values
+    return path
+
+
+def channels(place: Path) -> Any:
+    with zarrscope.open(str(place)) as h:
+        return h["/"].attributes["ome"]["omero"]["channels"]
+
+
+def test_contrast_and_colours_go_into_the_form_and_are_saved_there(hand: Hand, place: Path) -> None:
+    hand.menu("take-styles")
+    assert hand.dock.facts.text() == shown_layers.NO_LAYERS
+    hand.add(str(place))
+    first, second = hand.viewer.layers
+    first.contrast_limits = (10, 800)
+    second.colormap = "magenta"
+    second.visible = False
+    document = place / "zarr.json"
+    before = document.read_bytes()
+    hand.menu("take-styles")
+    session: Any = hand.dock.session
+    hand.wait(lambda: session.edit.state.can_save and "FF00FF" in hand.dock.form.diff.text.toPlainText())
+    diff = hand.dock.form.diff.text.toPlainText()
+    assert '"start": 10' in diff
+    assert "00ff00" not in [line.strip("+ ") for line in diff.splitlines() if line.startswith("+")]
+    assert document.read_bytes() == before, "nothing is written before somebody saves"
+    session.edit.undo()
+    assert not session.edit.state.changes, "one act is one undo"
+    session.edit.redo()
+    hand.dock._asked("save")
+    hand.wait(lambda: not session.edit.state.changes)
+    nuclei, other = channels(place)
+    assert nuclei["window"] == {"start": 10, "end": 800, "min": 0, "max": 1000}
+    assert (nuclei["color"], nuclei["own"]) == ("00ff00", "kept")
+    assert (other["color"], other["active"]) == ("FF00FF", False)
+
+
+def test_a_view_is_copied_and_opened_again(hand: Hand, place: Path) -> None:
+    hand.add(str(place))
+    first, second = hand.viewer.layers
+    first.contrast_limits, first.gamma, second.visible = (10, 800), 1.5, False
+    hand.viewer.dims.set_current_step(0, 3)
+    hand.menu("copy-view")
+    assert hand.dock.facts.text() == LABELS["view-copied"]
+    clipboard = QGuiApplication.clipboard()
+    assert clipboard is not None
+    text = clipboard.text()
+    told = decode_view(text)["slice"]
+    assert told["index"] == {"c": 0, "z": 3}
+    assert told["show"] == ["y", "x"]
+    (red, _) = told["channels"]
+    assert (red["lo"], red["hi"], red["gamma"], red["visible"]) == (10, 800, 1.5, True)
+    assert told["channels"][1]["visible"] is False
+    hand.viewer.dims.order = (1, 0, 2)
+    assert decode_view(hand.dock.layer_menu.view_text())["slice"]["show"] == ["z", "x"]
+    hand.viewer.layers.clear()
+    hand.viewer.dims.order = (0, 1, 2)
+    hand.dock.open(text)
+    hand.wait(lambda: len(hand.viewer.layers) == 2 and not hand.dock._waiting)
+    first, second = hand.viewer.layers
+    assert (list(first.contrast_limits), first.gamma, second.visible) == ([10, 800], 1.5, False)
+    assert hand.viewer.dims.current_step[0] == 3
+    assert decode_view(first.metadata["zarrscope"]["state"])["slice"]["index"]["z"] == 3
+    hand.dock.open(text[:-7])
+    assert "was cut or changed" in hand.dock.facts.text()
+
+
+@pytest.mark.parametrize("answer", ["cancel", "discard", "save"])
+def test_the_dock_asks_before_it_closes_over_changes(
+    answer: str, hand: Hand, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Question:
+        def __init__(self, diff: str, can_save: bool, parent: Any) -> None:
+            asked.append(diff)
+            self.answer = answer
+            assert can_save
+
+        def exec(self) -> None:
+            """A person answers at once."""
+
+    monkeypatch.setattr("zarrscope_app.napari.closing.CloseQuestion", Question)
+    hand.add(str(place))
+    session: Any = hand.dock.session
+    session.set_writable(True)
+    hand.wait(lambda: session.state.writable and session.edit.state.ways[0] == "image")
+    session.edit.edit("name", "other")
+    hand.wait(lambda: session.edit.unsaved == 1)
+    frame: Any = hand.dock.parent()
+    while not hasattr(frame, "destroyOnClose"):
+        frame = frame.parent()
+    frame.destroyOnClose()
+    assert len(asked) == 1
+    assert '"other"' in asked[0]
+    if answer == "cancel":
+        assert hand.dock.session is session
+    else:
+        hand.wait(lambda: hand.dock.session is None)
+    with zarrscope.open(str(place)) as h:
+        name = h["/"].attributes["ome"]["multiscales"][0].get("name")
+    assert name == ("other" if answer == "save" else None)

@@ -1,0 +1,45 @@
+"""A person at napari's dock, for tests of what is done there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtWidgets import QApplication
+
+from contracts.journeys import SECONDS
+from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters.layer_commands import layer_command
+
+
+class Hand:
+    """A person at the dock."""
+
+    def __init__(self, qtbot: Any, viewer: Any) -> None:
+        self.qtbot, self.viewer = qtbot, viewer
+        self.dock = Explorer(viewer, settings=Forgetful())
+        viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
+
+    def wait(self, happened: Callable[[], object]) -> None:
+        self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(3 * SECONDS * 1000))
+
+    def add(self, place: str, path: str | None = None) -> Any:
+        self.dock.open(place, path)
+        self.wait(lambda: self.dock.session is not None and self.dock.session.node is not None)
+        self.dock.add()
+        self.wait(lambda: self.viewer.layers and not self.dock._waiting)
+        QApplication.processEvents()
+        return self.viewer.layers[-1]
+
+    def menu(self, id: str) -> None:
+        menu = self.dock.layer_menu.menu()
+        assert menu is not None
+        next(action for action in menu.actions() if action.text() == layer_command(id).label).trigger()
+
+    def preview(self) -> Any:
+        """The dialog that comes after the menu entry."""
+        self.dock.layer_menu.painting.dialog = None
+        self.menu("write-labels")
+        self.wait(lambda: self.dock.layer_menu.painting.dialog is not None)
+        return self.dock.layer_menu.painting.dialog
