@@ -324,6 +324,7 @@ def test_the_window_is_told_to_end_and_keeps_what_was_typed(name: str, code: int
     volume = tmp_path / "a.zarr"
     zarrscope.open(volume, "w-").create_group("/g", {"note": "before"})
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "XDG_STATE_HOME": str(tmp_path / "state")}
+    environment["PYTHONFAULTHANDLER"] = "1"
     process = subprocess.Popen(
         [sys.executable, "-c", WINDOW, str(volume / "g")], env=environment, stdout=subprocess.PIPE
     )

@@ -82,20 +82,28 @@ def _tell_faults() -> None:
 
 def _let_ctrl_c_through(application: QCoreApplication) -> None:
     """Python sees a signal only between two of its own instructions: a slow timer gives it some, so that signals end
-    the application as they end every other."""
+    the application as they end every other.
+
+    A signal may arrive in the middle of a paint or of a change of the tree, where nothing may be closed: its handler
+    only notes it, and the timer acts.
+    """
     import signal
 
     from qtpy.QtCore import QTimer
 
-    def end(number: int, _: object) -> None:
+    arrived: list[int] = []
+
+    def end() -> None:
         """Closes all windows without asking; unsaved edits are kept for the next start."""
-        for window in _windows:
-            window.workspace.close_all()
-        application.exit(128 + number)
+        if arrived:
+            timer.stop()
+            for window in _windows:
+                window.workspace.close_all()
+            application.exit(128 + arrived[0])
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), end)
+            signal.signal(getattr(signal, name), lambda number, _: arrived.append(number))
     timer = QTimer(application)
-    timer.timeout.connect(lambda: None)
-    timer.start(300)
+    timer.timeout.connect(end)
+    timer.start(100)
