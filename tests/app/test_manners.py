@@ -116,11 +116,12 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
         QApplication.processEvents()
 
     def write(text: str) -> None:
+        robot.wait(lambda: QApplication.focusWidget() is not None, "something to write into")
         QTest.keyClicks(QApplication.focusWidget(), text)
 
     robot.wait(robot.window.isActiveWindow, "the window in front")
     press(Qt.Key.Key_L, CTRL)
-    assert robot.window.address.line.hasFocus()
+    robot.wait(robot.window.address.line.hasFocus, "the address line")
     write(shelf.address)
     press(Qt.Key.Key_Return)
     robot.wait(lambda: robot.window.workspace.current is not None, "the place")
@@ -130,11 +131,11 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
     robot.wait(lambda: "image" in robot.rows(), "the tree")
     press(Qt.Key.Key_F, CTRL)
     press(Qt.Key.Key_Escape)
-    assert robot.window.tree.view.hasFocus()
+    robot.wait(robot.window.tree.view.hasFocus, "the tree")
     press(Qt.Key.Key_Down)
     robot.wait(lambda: picture.state.kind == "image", "the picture")
     press(Qt.Key.Key_Return)
-    assert robot.window.image.canvas.hasFocus()
+    robot.wait(robot.window.image.canvas.hasFocus, "the keys of the picture")
     # Another plane, one channel, its contrast, a place typed.
     before = picture.index
     press(Qt.Key.Key_Right)
@@ -164,7 +165,7 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
     robot.window.image.canvas.setFocus()
     write("e")
     robot.wait(lambda: session.state.tab == "attributes", "the form")
-    assert robot.window.form.isAncestorOf(QApplication.focusWidget())
+    robot.wait(lambda: robot.window.form.isAncestorOf(QApplication.focusWidget()), "the form's first field")
     robot.close()
 
 

@@ -86,7 +86,7 @@ def test_the_window_turns_it_and_goes_back(robot: QtRobot) -> None:
     assert found is not None
     robot.wait(lambda: found.state.rgb is not None, "the picture")
     assert canvas.isVisible()
-    assert canvas.hasFocus()
+    robot.wait(canvas.hasFocus, "the keys")
     assert found.state.text == "Maximum of z, y, x · level 0 · 6 × 20 × 30"
     front = found.state.rgb
     assert front is not None

@@ -166,11 +166,11 @@ class Window(QMainWindow):
     def _workspace_changed(self) -> None:
         session = self.workspace.current
         self.tree.attach(self.workspace.tree)
+        self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
         if session is not self._session:
-            self._attach(session)
+            self._attach(session)  # after that: what is not on the screen takes no focus
         if session is None:
             self.welcome.show_recent(self.workspace.recent)
-        self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
         self.menus.enable(NEEDS_SESSION, session is not None)
         self.nodes.enable(session)
 
