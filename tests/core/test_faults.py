@@ -51,7 +51,7 @@ def place(request: pytest.FixtureRequest, services: Services, tmp_path: Path) ->
         yield found
 
 
-def of(*kinds: str) -> Any:
+def of(*kinds: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("place", kinds, indirect=True)
 
 

@@ -137,4 +137,4 @@ def test_an_array_elsewhere_is_written_side_by_side(shards: tuple[int, int] | No
     assert np.array_equal(array[...], values)
     other = far(Gate(MemoryStore(), lambda operation, key: False))
     convert.run(convert.plan(h, other, "v3"))
-    assert np.array_equal(zarrscope.open(other)["/a"][...], values)
+    assert np.array_equal(zarrscope.open_array(other, "/a")[...], values)
