@@ -124,6 +124,11 @@ class Document:
         span = self._need(pointer).span
         return self.text[span.start : span.stop]
 
+    def span_at(self, pointer: str) -> Span | None:
+        """Where in `text` the value stands; None where there is none."""
+        found = self._find(pointer)
+        return None if found is None else found.span
+
     # ------------------------------------------------------------------ editing
     def set(self, pointer: str, value: Any) -> Document:
         """With this value there; a new member is put last. Equal values within it keep their spelling.

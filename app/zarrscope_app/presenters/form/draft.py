@@ -9,14 +9,14 @@ from itertools import count
 from typing import Any, Literal
 
 from zarrscope.errors import Refused, ZarrscopeError
-from zarrscope.jsondoc.document import Document, pointer_of, same_json, tokens_of
+from zarrscope.jsondoc import differences as compare
+from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
 from zarrscope_app.presenters.form.line_diff import changed_lines
 from zarrscope_app.presenters.form.view_models import KINDS, Change, Diff, Disagreement, Field, FieldKind
 
-_NOWHERE: Any = object()
 MAX_FIELDS = 5000
 _acts = count(1)
 
@@ -169,37 +169,8 @@ def _text(document: Document, pointer: str) -> str | None:
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:
-    """The differences between two documents, each at the deepest pointer possible. Pointers are relative to
-    `prefix`."""
-    found: list[Change] = []
-
-    def walk(a: Any, b: Any, pointer: str) -> None:
-        if a is not _NOWHERE and b is not _NOWHERE:
-            if isinstance(a, dict) and isinstance(b, dict):
-                for name in dict.fromkeys([*a, *b]):
-                    walk(a.get(name, _NOWHERE), b.get(name, _NOWHERE), pointer + pointer_of([name]))
-                return
-            if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-                for i, (one, other) in enumerate(zip(a, b, strict=True)):
-                    walk(one, other, f"{pointer}/{i}")
-                return
-            if same_json(a, b) and (
-                isinstance(a, str) or _text(before, prefix + pointer) == _text(after, prefix + pointer)
-            ):
-                return
-        elif a is b:
-            return
-        found.append(
-            Change(
-                pointer,
-                None if a is _NOWHERE else _text(before, prefix + pointer),
-                None if b is _NOWHERE else _text(after, prefix + pointer),
-            )
-        )
-
-    if before.bytes != after.bytes:
-        walk(before.get(prefix, _NOWHERE), after.get(prefix, _NOWHERE), "")
-    return found
+    """What differs between two documents, as deep as it can be said. Pointers relative to `prefix`."""
+    return [Change(*each) for each in compare.differences(before, after, prefix)]
 
 
 # ---------------------------------------------------------------------- fields
