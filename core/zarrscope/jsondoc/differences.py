@@ -1,7 +1,7 @@
 """What differs between two versions of a document, as deep as it can be said. What is spelled alike is not looked into.
 
-    for each in differences(before, after, "/attributes"):
-        print(each.pointer, each.before, each.after)
+for each in differences(before, after, "/attributes"):
+    print(each.pointer, each.before, each.after)
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -251,8 +252,10 @@ class Document:
         )
 
     def read_at(self, version: Version | None) -> Document:
-        """A copy of this document with another version, for after it was saved."""
-        return self._of(self.bytes, version)
+        """A copy of this document with another version, for after it was saved. It is not parsed again."""
+        same = copy(self)
+        same.version = version
+        return same
 
     # ------------------------------------------------------------------ within
     def _find(self, pointer: str) -> _Found | None:

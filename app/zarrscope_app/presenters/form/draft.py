@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any, Literal
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
 from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.spans import Span
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
 from zarrscope_app.presenters.form.line_diff import changed_lines
@@ -47,6 +48,8 @@ class Draft:
         self.hint = ""
         """Why the last act was not done; the next one clears it."""
         self.theirs: Document | None = None
+        self.json: tuple[Document, str] | None = None
+        """A document, and the text of its attributes."""
         self._diff: tuple[tuple[Document, Document], Diff] | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 
@@ -102,6 +105,10 @@ class Draft:
     def known(self) -> tuple[Document, Document] | None:
         """The two documents of which it is known what differs."""
         return None if self._diff is None else self._diff[0]
+
+    def know_changes(self, base: Document, now: Document, changes: tuple[Change, ...]) -> None:
+        """Which fields differ between two of its documents, as somebody found in the background."""
+        self._changes = ((base, now), changes)
 
     def know(self, base: Document, now: Document, diff: Diff) -> None:
         """What differs between two of its documents, as somebody found in the background."""
@@ -182,9 +189,8 @@ class _Walk:
     attributes: Any = None
     found: list[Field] = field(default_factory=list)
 
-    def add(self, value: Any, pointer: str, label: str, depth: int, in_object: bool = True) -> None:
-        if len(self.found) >= MAX_FIELDS:
-            return
+    def add(self, span: Span | None, value: Any, pointer: str, label: str, depth: int, in_object: bool = True) -> None:
+        """`span`: where the value stands in the document."""
         draft = self.draft
         kind = kind_of(value)
         members = len(value) if isinstance(value, dict | list) else 0
@@ -192,8 +198,8 @@ class _Walk:
         text = ""
         if kind == "text":
             text = value
-        elif kind in ("number", "bool", "null"):
-            text = draft.now.text_at(draft.prefix + pointer)
+        elif kind in ("number", "bool", "null") and span is not None:
+            text = draft.now.text[span.start : span.stop]
         typed, error = draft.errors.get(pointer, (text, ""))
         summary = strings.clean(text, 120)
         if kind == "list":
@@ -225,14 +231,22 @@ class _Walk:
                 row=row.id,
             )
         )
-        if folded:
+        if folded or not members or span is None:
             return
+        children = span.beginning(MAX_FIELDS)
         if isinstance(value, dict):
-            for name, item in value.items():
-                self.add(item, pointer + pointer_of([name]), name, depth + 1)
-        elif isinstance(value, list):
-            for i, item in enumerate(value):
-                self.add(item, f"{pointer}/{i}", str(i), depth + 1, in_object=False)
+            spans = {name.value: child for name, child in zip(children.names, children.children, strict=True)}
+            inner = [(spans[name], value[name], pointer + pointer_of([name]), name) for name in spans]
+        else:
+            items = islice(value, MAX_FIELDS)
+            inner = [
+                (child, item, f"{pointer}/{i}", str(i))
+                for i, (child, item) in enumerate(zip(children.children, items, strict=False))
+            ]
+        for child, item, at, name in inner:
+            if len(self.found) >= MAX_FIELDS:
+                return
+            self.add(child, item, at, name, depth + 1, isinstance(value, dict))
 
 
 def _short_list(value: list[Any]) -> str:
@@ -246,7 +260,7 @@ def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
     """The form, depth first; the object of all attributes itself is the first field, at depth 0."""
     attributes = draft.now.get(draft.prefix, {})
     walk = _Walk(draft, fold_above, [change.pointer for change in draft.changes], attributes)
-    walk.add(attributes, "", strings.ATTRIBUTES, 0)
+    walk.add(draft.now.span_at(draft.prefix), attributes, "", strings.ATTRIBUTES, 0)
     return tuple(walk.found)
 
 

@@ -61,7 +61,9 @@ def shown(draft: Draft) -> tuple[str, TextFault | None]:
     """The text of the attributes, and what is wrong with it where it was typed and is no JSON."""
     typed, sentence = draft.errors.get(WHOLE, ("", ""))
     if not sentence:
-        return text_of(draft.now, draft.prefix), None
+        if draft.json is None or draft.json[0] is not draft.now:
+            draft.json = (draft.now, text_of(draft.now, draft.prefix))
+        return draft.json[1], None
     return typed, fault_in(typed, draft) or TextFault(0, sentence)
 
 

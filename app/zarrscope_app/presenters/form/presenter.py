@@ -6,6 +6,7 @@ that have changes keep them while one looks at another node. Snapshots: view_mod
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.acts import ActsOnMeaning
+from zarrscope_app.presenters.form.behind import EditsBehind, is_large
 from zarrscope_app.presenters.form.draft import Draft, fields
 from zarrscope_app.presenters.form.field_editors import refusal
 from zarrscope_app.presenters.form.json_text import TextFault
@@ -29,6 +31,7 @@ from zarrscope_app.presenters.form.section_form import Judge, SectionForm
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import fields_of
 from zarrscope_app.presenters.form.several import SeveralForm
+from zarrscope_app.presenters.form.trying import TriesTexts
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
 from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -41,7 +44,7 @@ FOLD_ABOVE = 60
 """Lists and objects with more members are folded at first."""
 
 
-class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
+class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, TriesTexts):
     """All methods run on the host's thread, and none waits. Each gives a new `state`; `changed()` comes coalesced."""
 
     changed = Signal()
@@ -70,6 +73,8 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         self._way: Way = "image"
         self._waiting: dict[str, str] = {}
         """Field → text typed while the place is open for reading only."""
+        self._setting: dict[str, str] = {}
+        self._queue: deque[Callable[[], object]] = deque()
         self._later: list[Callable[[], object]] = []
         """Acts asked for meanwhile."""
         self._state: EditState | None = None
@@ -218,7 +223,7 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=self._path)
-        sections = self._sections.sections(self._path, draft, self._waiting)
+        sections = self._sections.sections(self._path, draft, {**self._waiting, **self._setting})
         ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
         way = self._way if self._way in ways else "fields"
         text, fault = json_text.shown(draft) if way == "json" else ("", None)
@@ -229,7 +234,7 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
             sentence,
             self._fields_of(way, draft, sections, text, fault),
             changes,
-            can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._writable and changes > 0,
+            can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._writable,
             can_undo=draft.at > 0 and not draft.saving,
             can_redo=draft.at < len(draft.history) - 1 and not draft.saving,
             conflicts=draft.disagreements if draft.theirs is not None else (),
@@ -257,7 +262,7 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
             return EditStatus.INVALID, next(iter(draft.errors.values()))[1]
         if draft.failure:
             return EditStatus.FAILED, draft.failure
-        if changes:
+        if changes or self._working:
             return EditStatus.DIRTY, strings.joined(strings.changes(changes), draft.hint)
         if not self._writable:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting or self._later else strings.READ_ONLY_FORM
@@ -317,7 +322,9 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         if self._several is not None:
             return self._several.diff()
         draft = self._drafts.get(self._path)
-        return Diff("", ()) if draft is None else draft.diff()
+        if draft is None:
+            return Diff("", ())
+        return self._diff_behind(draft) if is_large(draft) else draft.diff()
 
     def _refresh(self) -> None:
         self._state = self._tree = None
@@ -346,6 +353,9 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         draft = self._draft()
         if draft is None:
             return False
+        if is_large(draft):
+            self._change_behind(pointer, change, text)
+            return True
         try:
             new = change(draft.now, draft.prefix + pointer)
             draft.need_object(new)
@@ -384,28 +394,13 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         elif field is not None and (why := refusal(field.row, text)):
             self._wrong(pointer, text, why)
         elif is_section_field(pointer):
-            self._change(pointer, lambda d, p: self._edited(pointer, text), text)
+            ask = partial(self._sections.edited, self._path, self._drafts[self._path], pointer, text)
+            self._change(pointer, lambda d, p: ask(), text)
         elif (kind == "null" and text.strip() != "null") or kind == "text":
             self._change(pointer, lambda d, p: d.set(p, text), text)
         else:
             spelled = text.strip().lower() if kind == "bool" else text.strip()
             self._change(pointer, lambda d, p: d.set_text(p, spelled), text)
-
-    def _edited(self, id: str, text: str) -> Document:
-        return self._sections.edited(self._path, self._drafts[self._path], id, text)
-
-    def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
-        """What is wrong with a text while it is being typed into a section: `told(sentence)`, "" where nothing is."""
-        draft, path, sections = self._drafts.get(self._path), self._path, self._sections
-        if self._several is not None:
-            ask = self._several.why_not(pointer, text)
-        elif draft is not None:
-            ask = partial(sections.why_not, path, draft, pointer, text)
-        else:
-            return
-        if self._trying is not None:
-            self._trying.cancel()
-        self._trying = self._owner.fetch(ask, lambda outcome: told(outcome.value or ""))
 
     def _type_waiting(self) -> None:
         """Applies what was typed, or taken from elsewhere, before the place was open for writing."""
@@ -425,20 +420,6 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
     def edit_text(self, text: str) -> None:
         """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
         self._change(json_text.WHOLE, lambda d, _: json_text.with_text(d, self._drafts[self._path].prefix, text), text)
-
-    def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
-        """Which line of a text is wrong while it is being typed, and why: `told(line, sentence)`; 0 and "": none."""
-        draft = self._drafts.get(self._path)
-        if draft is None:
-            return
-
-        def done(outcome: JobResult[TextFault | None]) -> None:
-            fault = outcome.value
-            told(*(fault.line, fault.sentence) if fault is not None else (0, ""))
-
-        if self._trying is not None:
-            self._trying.cancel()
-        self._trying = self._owner.fetch(lambda: json_text.fault_in(text, draft), done)
 
     def edit_json(self, pointer: str, text: str) -> None:
         """Replaces a value by JSON text, its kind with it."""
@@ -462,23 +443,31 @@ class EditPresenter(EditsMembers, SavesDrafts, ActsOnMeaning):
         if self._several is not None:
             self._several.travel(by)
             return
-        draft = self._draft()
-        if draft is not None and 0 <= draft.at + by < len(draft.history):
-            draft.at += by
-            draft.errors.clear()
-            draft.failure = draft.note = draft.hint = ""
-            self._refresh()
+
+        def act() -> None:
+            draft = self._draft()
+            if draft is not None and 0 <= draft.at + by < len(draft.history):
+                draft.at += by
+                draft.errors.clear()
+                draft.failure = draft.note = draft.hint = ""
+                self._refresh()
+
+        self._in_turn(act)
 
     def revert(self) -> None:
         """Drops all changes; `undo` brings them back."""
         if self._several is not None:
             self._several.revert()
             return
-        draft = self._draft()
-        if draft is not None and (draft.dirty or draft.errors):
-            draft.push(draft.base)
-            draft.errors.clear()
-            self._refresh()
+
+        def act() -> None:
+            draft = self._draft()
+            if draft is not None and (draft.dirty or draft.errors):
+                draft.push(draft.base)
+                draft.errors.clear()
+                self._refresh()
+
+        self._in_turn(act)
 
     def fold(self, pointer: str, folded: bool) -> None:
         draft = self._drafts.get(self._path)

@@ -33,6 +33,9 @@ class SavesDrafts:
     def saving(self) -> bool:
         return any(draft.saving for draft in self._drafts.values())
 
+    def _in_turn(self, act: Callable[[], object]) -> None:
+        raise NotImplementedError  # EditPresenter defines it
+
     def _draft(self) -> Draft | None:
         raise NotImplementedError  # EditPresenter defines it
 
@@ -44,9 +47,13 @@ class SavesDrafts:
         if self._several is not None:
             self._several.save()
             return
-        draft = self._draft()
-        if draft is not None and not draft.errors and draft.dirty:
-            self._save(self._path, draft, may_merge=True)
+
+        def act() -> None:
+            draft = self._draft()
+            if draft is not None and not draft.errors and draft.dirty:
+                self._save(self._path, draft, may_merge=True)
+
+        self._in_turn(act)
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
         hierarchy = self._hierarchy

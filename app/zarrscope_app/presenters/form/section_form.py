@@ -19,6 +19,7 @@ from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_REMEMBERED = 3
 
 
 class SectionForm:
@@ -27,6 +28,8 @@ class SectionForm:
     def __init__(self) -> None:
         self._around: dict[str, Surroundings] = {}
         self._linked: dict[str, bool] = {}
+        self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
+        """Sections made of late, and what they were made from."""
 
     def surround(self, around: Surroundings) -> None:
         """Sets what is known of a node beside its attributes, such as shapes."""
@@ -42,13 +45,27 @@ class SectionForm:
 
         `waiting`: field → text that is not taken over yet.
         """
-        now = sections_of(self.subject(path, draft, draft.now))
+        now = self._sections_of(path, draft, draft.now)
         typed = {id: (text, "") for id, text in waiting.items()}
         if not draft.dirty:
             return tuple(_with_state(section, typed, None) for section in now) if typed else now
-        stored = sections_of(self.subject(path, draft, draft.base))
+        stored = self._sections_of(path, draft, draft.base)
         before = {field.pointer: field.text for section in stored for row in section.rows for field in row.fields}
         return tuple(_with_state(section, {**draft.errors, **typed}, before) for section in now)
+
+    def _sections_of(self, path: str, draft: Draft, document: Document) -> tuple[FormSection, ...]:
+        subject = self.subject(path, draft, document)
+        for made_of, around, linked, sections in self._made:
+            if made_of is document and around is subject.around and linked == subject.linked:
+                return sections
+        made = sections_of(subject)
+        self._made = [*self._made[-_REMEMBERED:], (document, subject.around, subject.linked, made)]
+        return made
+
+    def prepare(self, path: str, draft: Draft, document: Document) -> None:
+        """Makes the sections of a document that is about to be shown; for any thread."""
+        self._sections_of(path, draft, draft.base)
+        self._sections_of(path, draft, document)
 
     def edited(self, path: str, draft: Draft, id: str, text: str) -> Document:
         """The document with a field's text as typed. Raises ZarrscopeError."""

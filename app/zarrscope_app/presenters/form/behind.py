@@ -1,0 +1,116 @@
+"""Edits of large documents, made in the background: one act after the other, in the order in which they were asked for.
+
+A document of megabytes takes long to parse, to splice and to compare. A small one is edited at once, so that whoever
+types sees it in the same turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.draft import Draft, diff_of, differences
+from zarrscope_app.presenters.form.section_form import SectionForm
+from zarrscope_app.presenters.form.view_models import Change, Diff
+
+AT_ONCE = 1 << 16
+"""Documents of at most this many bytes are edited on the host's thread."""
+
+
+def is_large(draft: Draft) -> bool:
+    """Whether edits of the document are made in the background."""
+    return max(len(draft.now.bytes), len(draft.base.bytes)) > AT_ONCE
+
+
+@dataclass(frozen=True)
+class _Edited:
+    document: Document
+    changes: tuple[Change, ...]
+
+
+class EditsBehind:
+    """Part of the edit presenter: what is done in the background, and what waits for it."""
+
+    _owner: Owner
+    _path: str
+    _drafts: dict[str, Draft]
+    _sections: SectionForm
+    _queue: deque[Callable[[], object]]
+    _setting: dict[str, str]
+    """Field → a text that is being set."""
+    _working = False
+
+    def _refresh(self) -> None:
+        raise NotImplementedError  # EditPresenter defines it
+
+    @property
+    def busy(self) -> bool:
+        """An edit of a large document is being made."""
+        return self._working or bool(self._queue)
+
+    def _in_turn(self, act: Callable[[], object]) -> None:
+        """Does it when the edits that were asked for before are made; at once where there are none."""
+        if self._working:
+            self._queue.append(act)
+        else:
+            act()
+
+    def _change_behind(self, pointer: str, change: Callable[[Document, str], Document], text: str) -> None:
+        """As `_change` of the presenter, for a large document."""
+        path, draft = self._path, self._drafts[self._path]
+        if text:
+            self._setting[pointer] = text
+
+        def work() -> _Edited:
+            new = change(draft.now, draft.prefix + pointer)
+            draft.need_object(new)
+            self._sections.prepare(path, draft, new)
+            return _Edited(new, tuple(differences(draft.base, new, draft.prefix)))
+
+        def done(outcome: JobResult[_Edited]) -> None:
+            if self._setting.get(pointer) == text:
+                del self._setting[pointer]
+            if isinstance(outcome.error, ZarrscopeError):
+                draft.errors[pointer] = (text, strings.clean(outcome.error.message.rstrip(".")) + ".")
+            elif outcome.value is None:
+                draft.failure = strings.problem(outcome.error or RuntimeError(), path).headline
+            else:
+                draft.errors.pop(pointer, None)
+                base = draft.base
+                draft.push(outcome.value.document)
+                draft.know_changes(base, outcome.value.document, outcome.value.changes)
+
+        self._in_turn(lambda: self._start(work, done))
+
+    def _start(self, work: Callable[[], Any], done: Callable[[JobResult[Any]], object]) -> None:
+        self._working = True
+
+        def ended(outcome: JobResult[Any]) -> None:
+            self._working = False
+            done(outcome)
+            while self._queue and not self._working:
+                self._queue.popleft()()
+            self._refresh()
+
+        self._owner.fetch(work, ended)
+        self._refresh()
+
+    def _diff_behind(self, draft: Draft) -> Diff:
+        """The difference where it is known; else it is looked for, and `changed` tells when it was found."""
+        base, now = draft.base, draft.now
+        if draft.known == (base, now) or base.bytes == now.bytes:
+            return draft.diff()
+
+        def done(outcome: JobResult[Diff]) -> None:
+            if outcome.value is not None:
+                draft.know(base, now, outcome.value)
+
+        if not self._working:
+            self._start(lambda: diff_of(base, now, draft.prefix), done)
+        return Diff(strings.LOADING, draft.changes)
