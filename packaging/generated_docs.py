@@ -1,4 +1,5 @@
-"""Writes the generated parts of the docs from the code: what is supported, the command line, the index of decisions.
+"""Writes the generated parts of the docs from the code: what is supported, the command line, its man page, the index of
+decisions.
 
 python packaging/generated_docs.py            rewrites them
 python packaging/generated_docs.py --check    exit status 1 when they are not what the code says
@@ -14,6 +15,7 @@ from typing import Any
 
 import click
 import support_table
+from man_page import man_page
 
 from zarrscope_app.cli.json_fields import FIELDS
 
@@ -103,6 +105,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "formats.md": formats,
     "command-line.md": command_line,
     "decisions/README.md": decisions,
+    "../../packaging/zarrscope.1": man_page,
 }
 
 

@@ -24,7 +24,12 @@ class Terminal:
     """A command in a terminal of its own."""
 
     def __init__(
-        self, *arguments: str, size: tuple[int, int] = (24, 80), answers: bytes | None = None, **environment: str
+        self,
+        *arguments: str,
+        program: str = sys.executable,
+        size: tuple[int, int] = (24, 80),
+        answers: bytes | None = None,
+        **environment: str,
     ) -> None:
         """`size`: lines and columns. `answers`: what it says where it is asked what it can (DA1)."""
         self._mine, self._its = pty.openpty()
@@ -32,7 +37,7 @@ class Terminal:
         self.before = termios.tcgetattr(self._its)
         given = {k: v for k, v in os.environ.items() if k not in ("COLORTERM", "NO_COLOR", "TEXTUAL_COLOR_SYSTEM")}
         self.process = subprocess.Popen(
-            [sys.executable, *arguments],
+            [program, *arguments],
             stdin=self._its,
             stdout=self._its,
             stderr=self._its,

@@ -5,48 +5,78 @@ frozen snapshots and forwards gestures. Signals are psygnal's and come on the ho
 once. Sentences, numbers and units come from here (`strings`); a host has none of its own.
 """
 
-from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.coalesce import CoalescedCall, Post
-from zarrscope_app.presenters.form.presenter import EditPresenter
-from zarrscope_app.presenters.form.view_models import (
-    KINDS,
-    Change,
-    Diff,
-    Disagreement,
-    EditState,
-    EditStatus,
-    Field,
-    FieldKind,
-)
-from zarrscope_app.presenters.image.presenter import SlicePresenter
-from zarrscope_app.presenters.image.view_models import (
-    AxisView,
-    ChannelView,
-    Frame,
-    LabelView,
-    LevelView,
-    LinePlot,
-    Measurement,
-    Rect,
-    Refusal,
-    ScaleBar,
-    SliceState,
-    Tile,
-    TileState,
-)
-from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
-from zarrscope_app.presenters.metadata import MetadataPresenter
-from zarrscope_app.presenters.node_description import Info, Item, Section
-from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.session.session import Session
-from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
-from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
-from zarrscope_app.presenters.strings import Problem
-from zarrscope_app.presenters.tree.presenter import TreePresenter
-from zarrscope_app.presenters.tree.roots import RootsPresenter
-from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
-from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
-from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters.coalesce import CoalescedCall, Post
+    from zarrscope_app.presenters.form.presenter import EditPresenter
+    from zarrscope_app.presenters.form.view_models import (
+        KINDS,
+        Change,
+        Diff,
+        Disagreement,
+        EditState,
+        EditStatus,
+        Field,
+        FieldKind,
+    )
+    from zarrscope_app.presenters.image.presenter import SlicePresenter
+    from zarrscope_app.presenters.image.view_models import (
+        AxisView,
+        ChannelView,
+        Frame,
+        LabelView,
+        LevelView,
+        LinePlot,
+        Measurement,
+        Rect,
+        Refusal,
+        ScaleBar,
+        SliceState,
+        Tile,
+        TileState,
+    )
+    from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
+    from zarrscope_app.presenters.metadata import MetadataPresenter
+    from zarrscope_app.presenters.node_description import Info, Item, Section
+    from zarrscope_app.presenters.problems import ProblemsPresenter
+    from zarrscope_app.presenters.session.session import Session
+    from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
+    from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
+    from zarrscope_app.presenters.strings import Problem
+    from zarrscope_app.presenters.tree.presenter import TreePresenter
+    from zarrscope_app.presenters.tree.roots import RootsPresenter
+    from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+    from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
+    from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
+
+_PLACES = {
+    name: module
+    for module, names in {
+        "coalesce": "CoalescedCall Post",
+        "form.presenter": "EditPresenter",
+        "form.view_models": "Change Diff Disagreement EditState EditStatus Field FieldKind KINDS",
+        "image.presenter": "SlicePresenter",
+        "image.view_models": "AxisView ChannelView Frame LabelView LevelView LinePlot Measurement Rect Refusal "
+        "ScaleBar SliceState Tile TileState",
+        "jobs": "Job JobState JobsPresenter",
+        "metadata": "MetadataPresenter",
+        "node_description": "Info Item Section",
+        "problems": "ProblemsPresenter",
+        "session.session": "Session",
+        "session.view_models": "SessionState SessionStatus Tab",
+        "session.workspace": "Forgetful Recent Settings Workspace",
+        "strings": "Problem",
+        "tree.presenter": "TreePresenter",
+        "tree.roots": "RootsPresenter",
+        "tree.rows": "ROOT Row RowState",
+        "values": "Probe Table ValuesPresenter",
+        "views": "TITLES VIEWS View ViewPresenter",
+    }.items()
+    for name in names.split()
+}
+"""Public name → its module, which is imported when the name is first used: `zarrscope ls` needs the words alone."""
 
 __all__ = [
     "KINDS",
@@ -105,3 +135,12 @@ __all__ = [
     "Workspace",
     "strings",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return value

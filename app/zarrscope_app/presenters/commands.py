@@ -162,6 +162,11 @@ TERMINAL_KEYS = (
     ("V", "Value cursor on or off"),
     ("\\", "Show or hide the tree"),
     ("Ctrl+arrows", "Move the picture"),
+    (": · Ctrl+P", "All commands"),
+    ("n · N", "Next or previous row that / found"),
+    ("Ctrl+O", "The attributes in $EDITOR"),
+    ("Ctrl+X", "Stop the job that runs"),
+    ("Ctrl+Z", "To the shell; fg comes back"),
 )
 """Keys that stand for the mouse where there may be none."""
 
@@ -319,13 +324,14 @@ ABOUT = (
 )
 
 FOOTERS = {
-    "tree": "↑↓ move  →← open close  Enter show  / find  Tab pane  ? keys  q quit",
+    "tree": "↑↓ move  →← open close  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
     "image": "←→ step  ↑↓ axis  1-9 show  a auto  <> light  v value  +- zoom  ? keys  q quit",
     "attributes": "⏎ edit  w way  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
+    "overview": "←→↑↓ move  ⏎ open  : commands  Tab pane  ? keys  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
     "chunks": "↑↓ scroll  [ ] tab  Tab pane  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
-    "problems": "^K check, stop, go on  ↑↓ move  Tab pane  ? keys  q quit",
+    "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  ? keys  q quit",
     "input": "Enter accept  Esc cancel",
     "diff": "s save  x discard  Esc back",
     "kinds": "1–6 choose  Esc back",

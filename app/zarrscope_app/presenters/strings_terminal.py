@@ -13,3 +13,39 @@ def colors_note(colors: str) -> str:
         "16": "16 colours (--color 256, where it can)",
         "mono": "no colours",
     }.get(colors, "")
+
+
+PICKER_FOOT = "type to find  ↑↓ move  ⏎ choose  Esc back"
+PLAN_FOOT = "↑↓ field  ←→ choose  ⏎ do it  Esc back"
+EXPORT_FOOT = "y write  o overwrite  Esc back"
+EDITOR_FOOT = "e edit again  Esc drop it"
+CONFLICT_FOOT = "m keep mine  t take theirs  Esc back"
+TAKEN = "There is something of that name: o takes it away."
+GONE = "(not there)"
+COMMANDS = "Command"
+BOOKMARKS = "Bookmark"
+ADD_BOOKMARK = "Bookmark this view"
+REMOVE_BOOKMARK = "Remove a bookmark…"
+NO_SHELL = "There is no shell to come back from: q quits."
+NEVER_WRITABLE = "It was opened with --read-only."
+CANCEL_JOB = "^X stops it"
+
+
+def no_editor(error: OSError) -> str:
+    """Why the editor did not start, and what to set."""
+    return f"The editor did not start ({error.strerror or error}). Set EDITOR, for example to nano."
+
+
+def wrong_json(line: int, sentence: str, text: str) -> str:
+    """What is wrong with the text that came back from the editor, with the line itself."""
+    from zarrscope_app.presenters.strings import clean
+
+    lines = text.split("\n")
+    shown = clean(lines[line - 1], 200) if 0 < line <= len(lines) else ""
+    return f"Nothing was changed: line {line} is wrong.\n\n{shown}\n\n{clean(sentence, 400)}"
+
+
+def job_line(name: str, progress: float | None, text: str) -> str:
+    """A job that runs: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
+    share = "" if progress is None else f" {round(progress * 100)} %"
+    return " · ".join(part for part in (f"{name}{share}", text, CANCEL_JOB) if part)

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from textual import events
 from textual.app import App, ComposeResult
@@ -23,8 +24,10 @@ from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Background
 from zarrscope.view import cache as caches
 from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import VIEWS, CoalescedCall, Session, Settings, strings
+from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, Session, Settings, strings
+from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
+from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.entry import Entry
@@ -32,13 +35,12 @@ from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
-from zarrscope_app.tui.signs import STEP, Look
+from zarrscope_app.tui.signs import Look
+from zarrscope_app.tui.tabs import Controls, TabLine
 from zarrscope_app.tui.terminal import Terminal
 from zarrscope_app.tui.views import make_widget, pane_id, refresh
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 INERT = Inert()
 PART = TypeVar("PART", bound=Widget)
@@ -105,6 +107,7 @@ class Explorer(App[int]):
             background=background,
             loader=None if background is None else ChunkLoader(background, caches.default_limit()),
         )
+        self.bookmarks = Bookmarks(settings or Forgetful())
         if settings is not None:
             self.session.keep_edits(settings)
             self.session.looks = LastLooks(settings)
@@ -155,7 +158,7 @@ class Explorer(App[int]):
                 yield Entry(id="filter", placeholder=LABELS["filter"])
                 yield TreeLines(s, id="tree")
             with Vertical():
-                yield Static(id="tabs")
+                yield TabLine(s, id="tabs")
                 with ContentSwitcher(id="panes", initial="info"):
                     for view in VIEWS:
                         yield make_widget(s, view)
@@ -167,11 +170,12 @@ class Explorer(App[int]):
         s = self.session
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
-        self.picture.look = Look.of(self.terminal)
+        self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         heard = (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed)
-        for found in (*heard, s.chunks.changed, s.problems.changed):
+        overview = s.tabs.presenters["overview"]
+        for found in (*heard, s.chunks.changed, s.problems.changed, s.jobs.changed, overview.changed):
             found.connect(self._repaint.soon, check_nargs=False)
         s.tree.changed.connect(self._tree_changed)
         s.slice.painted.connect(self.picture.show, check_nargs=False)
@@ -200,12 +204,12 @@ class Explorer(App[int]):
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
         self._say("error-bar", f"! {state.sentence}{''.join(acts)}")
         self._shown["error-bar"].display = bool(state.sentence)
-        self._say("tabs", _tab_line(s))
+        self._say("tabs", self.part("tabs", TabLine).line())
         self._add_panes()
         self.bring_pane()
         if (pane := self._mounted(state.tab)) is not None:
             refresh(pane)
-        self._say("controls", _controls(s) if state.tab == "image" else "")
+        self._say("controls", self.part("controls", Controls).line() if state.tab == "image" else "")
         if state.tab == "image":
             self.picture.show()
         self._say("status", self._status())
@@ -279,8 +283,13 @@ class Explorer(App[int]):
         row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
         if row is not None and (row.badge or row.sentence):
             return row.badge or row.sentence
+        if s.jobs.items:
+            job = s.jobs.items[-1]
+            return words.job_line(job.name, job.progress, job.text) if job.state is JobState.RUNNING else job.sentence
         if s.state.tab == "attributes":
             return s.edit.state.sentence
+        if s.state.tab == "overview":
+            return self.part("overview", PlateLines).told()
         found = s.slice.state.measurement
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
@@ -351,6 +360,13 @@ class Explorer(App[int]):
         sheet.answered = answered
         self.push_screen(sheet)
 
+    def to_shell(self) -> None:
+        """Suspends the program, as Ctrl+Z does elsewhere, where there is a shell that can bring it back."""
+        if has_job_control():
+            self.action_suspend_process()
+        else:
+            self.notify(words.NO_SHELL)
+
     # ------------------------------------------------------------------ leaving
     def review(self, quit_after: bool) -> None:
         """The changes on a sheet: of the node on show, or before leaving of all."""
@@ -419,6 +435,15 @@ class Explorer(App[int]):
         self.session.close()
 
 
+def has_job_control() -> bool:
+    """Whether the parent is a shell that can bring this process back: of its session, in another group."""
+    try:
+        parent = os.getppid()
+        return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()
+    except (AttributeError, OSError):  # Windows, or a parent that is gone
+        return False
+
+
 def _height(text: Any) -> int:
     plain = "" if text is None else str(text)
     return plain.count("\n") + 1 if plain else 0
@@ -426,39 +451,3 @@ def _height(text: Any) -> int:
 
 def _apart(left: str, right: str, width: int) -> str:
     return f"{left}{' ' * max(2, width - len(left) - len(right) - 1)}{right}"
-
-
-def _tab_line(session: Session) -> Text:
-    from rich.text import Text
-
-    line = Text(no_wrap=True)
-    for tab in session.state.tabs:
-        if tab.enabled:
-            style = "reverse bold" if tab.id == session.state.tab else ""
-            line.append(f" {tab.title} ", style)
-    line.append("  [ ]", "dim")
-    return line
-
-
-def _controls(session: Session) -> Text:
-    """Sliders and channels: one line each way, as far as they fit."""
-    from rich.text import Text
-
-    state = session.slice.state
-    line = Text(no_wrap=True)
-    for axis in state.axes:
-        if axis.role == "slider":
-            style = "bold reverse" if axis.name == state.current_axis else ""
-            line.append(f" {axis.title} ", style)
-            line.append(f"{axis.text}  {axis.position}  ")
-    if state.projection.text:
-        line.append(f" {state.projection.text}  ", "bold")
-    if line:
-        line.append("\n")
-    for number, channel in enumerate(state.channels, 1):
-        line.append(f"{number}", "dim")
-        r, g, b = (c // STEP * STEP for c in channel.color)
-        line.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
-        line.append(f"{channel.label} ", "" if channel.visible else "dim")
-        line.append(f"{channel.text}  ", "dim")
-    return line

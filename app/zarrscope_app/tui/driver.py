@@ -6,6 +6,7 @@ While frames come faster than they may be written, what is in between is never w
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 
@@ -31,9 +32,11 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
             self._changes = ScreenChanges(colored=terminal.colors != "mono", encoding=encoding)
             self._waiting: asyncio.TimerHandle | None = None
             self._free = 0.0
+            self._shown_size: os.terminal_size | None = None
 
         def write(self, data: str) -> None:
             """Takes what shall be on the screen; what is no picture is written at once."""
+            self._forget_if_resized()
             passed = self._changes.feed(data)
             if passed:
                 super().write(passed)
@@ -50,15 +53,15 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
                 super().write(told)
                 super().flush()
 
-        def paint_anew(self) -> None:
-            """Nobody knows any more what the terminal shows."""
-            self._changes.paint_anew()
-            if self._waiting is None:
-                self._waiting = self._loop.call_later(0, self.show)
-
-        def forget(self) -> None:
-            """The terminal has another size: what it shows is not what was written."""
-            self._changes.forget()
+        def _forget_if_resized(self) -> None:
+            """A terminal of another size shows something else than was written; Textual writes all of it again."""
+            try:
+                size = os.get_terminal_size(sys.__stderr__.fileno())  # type: ignore[union-attr]  # None is caught
+            except (AttributeError, OSError, ValueError):
+                return
+            if size != self._shown_size:
+                self._shown_size = size
+                self._changes.forget()
 
         def stop_application_mode(self) -> None:
             """Nothing is written afterwards: the screen is somebody else's."""

@@ -7,21 +7,28 @@ Each key is done with before the next is looked at, however many arrive at once:
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
-from zarrscope_app.presenters import KINDS, Field, Session
-from zarrscope_app.presenters.commands import COMMANDS, LABELS
+from zarrscope_app.presenters import KINDS, Field, JobState, Session
+from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
+from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_side, edit_outside
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import Entry
-from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
+from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
+from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 
 PART = TypeVar("PART", bound=Widget)
@@ -64,6 +71,13 @@ class Application(Protocol):
 
     def copy_to_clipboard(self, text: str) -> None: ...
 
+    def suspend(self) -> AbstractContextManager[None]: ...
+
+    def to_shell(self) -> None: ...
+
+    read_only: bool
+    bookmarks: Bookmarks
+
 
 NAMES = {
     "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
@@ -89,6 +103,8 @@ class Keyboard:
         self.session = app.session
         self._accept: Callable[[str], object] | None = None
         self._after: Widget | None = None
+        self._sought = ""
+        """What was typed into the filter last, for n and N."""
 
     def key(self, event: events.Key) -> None:
         """Handles a key in the current state."""
@@ -122,7 +138,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ sheets
     def _sheet_key(self, sheet: Sheet, event: events.Key) -> None:
-        if sheet.scrolls(event.key):
+        if sheet.takes(event):
             return
         self.app.pop_screen()
         sheet.answer(event)
@@ -167,6 +183,8 @@ class Keyboard:
             self._end_input(entry)
         elif entry.id == "filter":
             self.focus(self.app.tree_lines)
+            self._sought = entry.value.strip().lower()
+            self.next_match(1, here=True)
         else:
             accept, text = self._accept, entry.value
             self._end_input(entry)
@@ -197,6 +215,13 @@ class Keyboard:
                 s.select(row.path)
                 if row.expandable and not row.expanded:
                     s.tree.expand(row.id)
+        elif isinstance(lines, PlateLines):
+            if lines.cell is not None and lines.cell.path:
+                s.select(lines.cell.path)
+        elif isinstance(lines, ProblemLines):
+            item = lines.item()
+            if item is not None and item.path:
+                s.select(item.path)
         elif isinstance(lines, FormLines):
             field = lines.field()
             if field is None:
@@ -232,6 +257,8 @@ class Keyboard:
         field = form.field()
         if edit.state.status is EditStatus.CONFLICT and key in ("m", "t"):
             edit.resolve("mine" if key == "m" else "theirs")
+        elif key == "d" and edit.state.status is EditStatus.CONFLICT:
+            ask_side(self)
         elif key == "d":
             self.app.review(quit_after=False)
         elif key == "u":
@@ -285,6 +312,17 @@ class Keyboard:
         found = KEYS.get(event.key) or KEYS.get(character.lower())
         if character == "q" or event.key == "ctrl+c":
             self.app.leave()
+        elif event.key == "ctrl+z":
+            self.app.to_shell()
+        elif character == ":" or event.key == "ctrl+p":
+            self.show_commands()
+        elif event.key == "ctrl+o":
+            self.session.set_tab("attributes")
+            edit_outside(self)
+        elif event.key == "ctrl+x":
+            self.stop_job()
+        elif character in ("n", "N") and self._sought and self.app.focus_below is self.app.tree_lines:
+            self.next_match(1 if character == "n" else -1)
         elif character == "\\":
             side = self.app.part("side", Widget)
             side.display = not side.display
@@ -302,6 +340,70 @@ class Keyboard:
         else:
             return bool(character) and choose_axis_key(self.session, character)
         return True
+
+    # ------------------------------------------------------------------ commands by name
+    def show_commands(self) -> None:
+        """Shows all commands that there are keys for, and those without."""
+        listed = [c for c in COMMANDS if c.id in OWN or c.id in ACTIONS]
+        items = [(c.id, c.label.rstrip("…"), c.keys[0] if c.keys else "") for c in listed]
+        self.app.show_sheet(Picker(words.COMMANDS, items), self._command)
+
+    def _command(self, id: str | None) -> None:
+        if id in OWN:
+            OWN[id](self)
+        elif id is not None:
+            perform(self.session, id)
+        self.app.after_key()
+
+    def show_bookmarks(self) -> None:
+        """Shows the bookmarked views: one to go to, or what is on show to be kept."""
+        marks = self.app.bookmarks
+        items = [(mark.text, mark.label, "") for mark in reversed(marks.items)]
+        first = [("+", words.ADD_BOOKMARK, ""), *([("-", words.REMOVE_BOOKMARK, "")] if items else [])]
+        self.app.show_sheet(Picker(words.BOOKMARKS, [*first, *items]), self._bookmark)
+
+    def _bookmark(self, text: str | None) -> None:
+        marks = self.app.bookmarks
+        if text == "+":
+            marks.add(self.session.bookmark_label, self.session.view_text())
+        elif text == "-":
+            items = [(mark.label, mark.label, "") for mark in marks.items]
+            self.app.show_sheet(Picker(words.REMOVE_BOOKMARK, items), lambda label: marks.remove(label or ""))
+        elif text is not None:
+            self.session.go_to(text)
+
+    def stop_job(self) -> None:
+        """Stops the job that began last; of one that has ended, clears what it said."""
+        jobs = self.session.jobs
+        running = [job for job in jobs.items if job.state is JobState.RUNNING]
+        for job in running[-1:] or jobs.items:
+            (jobs.cancel if running else jobs.dismiss)(job.id)
+
+    def next_match(self, by: int, *, here: bool = False) -> None:
+        """Moves the cursor of the tree to the next row whose name holds what was sought; around at the end."""
+        tree = self.app.tree_lines
+        count = tree.count()
+        for step in range(0 if here else 1, count + 1):
+            line = (tree.cursor + by * step) % count
+            row = tree.row(line)
+            if row is not None and row.depth and self._sought in row.name.lower():
+                tree.move(line)
+                return
+
+    def open_for_writing(self) -> None:
+        """Opens the place for writing, or reading only again; never where the program was started read-only."""
+        if self.app.read_only:
+            self.session.edit.tell(words.NEVER_WRITABLE)
+        else:
+            perform(self.session, "writable")
+
+    def to_tree(self) -> Widget:
+        """The tree, to have the focus next."""
+        return self.app.tree_lines
+
+    def suspended(self) -> AbstractContextManager[None]:
+        """The terminal is another program's meanwhile."""
+        return self.app.suspend()
 
     def _edit(self) -> None:
         self.session.set_tab("attributes")
@@ -327,9 +429,16 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "copy-path": lambda keys: keys.app.copy_to_clipboard(keys.session.state.address),
     "edit": lambda keys: keys._edit(),
     "credentials": lambda keys: keys.ask_credentials(),
+    "writable": lambda keys: keys.open_for_writing(),
+    "bookmarks": lambda keys: keys.show_bookmarks(),
+    "export": lambda keys: ask_export(keys),
+    "review": lambda keys: keys.app.review(quit_after=False),
     "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),
     "limits": lambda keys: keys.ask(LABELS["limits"], "", keys.session.slice.type_limits, keys.app.picture),
     "copy-view": lambda keys: keys.app.copy_to_clipboard(keys.session.view_text()),
     "paste-view": lambda keys: keys.ask(LABELS["view-to-paste"], "", keys.session.go_to, keys.app.pane),
 }
+for _id in NODE_COMMANDS:
+    OWN[_id] = partial(ask_node_act, id=_id)
+OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
 """Commands that are the host's to do; it can these and what `perform` does."""

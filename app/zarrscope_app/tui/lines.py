@@ -280,6 +280,12 @@ class ProblemLines(Lines):
 
     """What was looked at, folded, then a line for each problem."""
 
+    def item(self) -> Problem | None:
+        """The problem under the cursor."""
+        at = self.cursor - len(self._said())
+        items: tuple[Problem, ...] = self.session.problems.items
+        return items[at] if 0 <= at < len(items) else None
+
     def _said(self) -> list[Piece]:
         return _fold(self.session.problems.sentence, max(10, self.size.width))
 

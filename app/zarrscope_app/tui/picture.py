@@ -18,6 +18,7 @@ from textual.widget import Widget
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.entry import Guarded
+from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 
 PERIOD = 1 / 30
@@ -46,6 +47,8 @@ class Picture(Guarded, Widget, can_focus=True):
         """The pixels that were shown last, where equal ones save bytes."""
         self._lines: list[Cells] = []
         """What was drawn last."""
+        self._plot: list[str] = []
+        """An array of one axis as text."""
         self._stale = False
         self._free = 0.0
         """When the next drawing may be."""
@@ -83,8 +86,13 @@ class Picture(Guarded, Widget, can_focus=True):
         self._timer, self._stale = None, False
         began = time.monotonic()
         height, width = self.pixels
+        self._plot = []
         if self.session.slice.state.kind != "image" or not height or not width:
             self._grid, self._lines = None, []
+            line = self.session.slice.line
+            if self.session.slice.state.kind == "line" and line is not None:
+                signs = "ascii" if self.look.signs == "ascii" else "braille"
+                self._plot = plotted(line.low, line.high, *self.size[::-1], signs)
             self.refresh()
             return
         picture = self.session.slice.picture(height, width)
@@ -123,12 +131,16 @@ class Picture(Guarded, Widget, can_focus=True):
             self._draw()
         if y < len(self._lines):
             return self._lines[y].adjust_cell_length(self.size.width)
+        if y < len(self._plot):
+            return Strip([Segment(self._plot[y], self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
         folded = wrap(self.session.slice.state.sentence, max(10, self.size.width - 2))
         text = f" {folded[y]}" if y < len(folded) else ""
         return Strip([Segment(text, self.rich_style)]).adjust_cell_length(self.size.width, self.rich_style)
 
     def on_resize(self, _: events.Resize) -> None:
         self.fit()
+        if not self.session.slice.frame.shape[0]:  # a line, or a sentence
+            self.show()
 
     # ------------------------------------------------------------------ where
     def fit(self) -> None:

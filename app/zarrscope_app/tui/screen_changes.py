@@ -137,8 +137,8 @@ class ScreenChanges:
                 self.synchronized = True
             else:
                 passed.append(found[0])
-                if kind == 8:
-                    self.forget()
+                if kind == 8 and found[0].endswith("h"):
+                    self.paint_anew()
         return "".join(passed)
 
     def forget(self) -> None:

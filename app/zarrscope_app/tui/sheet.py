@@ -86,6 +86,10 @@ class Sheet(Guarded, ModalScreen[str]):
             box.scroll_relative(y=by, animate=False)
         return True
 
+    def takes(self, event: events.Key) -> bool:
+        """Whether a key belongs to the sheet itself and leaves it open; then it is done."""
+        return self.scrolls(event.key)
+
     def answer(self, event: events.Key) -> None:
         """Reports what a key chose. The sheet was closed before."""
         if self.answered is not None:

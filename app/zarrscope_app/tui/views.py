@@ -11,16 +11,18 @@ from collections.abc import Callable
 
 from textual.containers import Vertical
 from textual.widget import Widget
-from textual.widgets import Static
 
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
 from zarrscope_app.tui.lines import ChunkLines, FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
 from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.plate import PlateLines
+from zarrscope_app.tui.tabs import Controls
 
 WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
-    "image": lambda s, id: Vertical(Picture(s, id="picture"), Static(id="controls"), id=id),
+    "overview": lambda s, id: PlateLines(s, id=id),
+    "image": lambda s, id: Vertical(Picture(s, id="picture"), Controls(s, id="controls"), id=id),
     "values": lambda s, id: TableLines(s, id=id),
     "attributes": lambda s, id: FormLines(s, id=id),
     "chunks": lambda s, id: ChunkLines(s, id=id),

@@ -13,6 +13,7 @@ from zarrscope.errors.confidential import public, without_numbers
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks
 from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -59,16 +60,7 @@ class Recent:
     label: str
 
 
-@dataclass(frozen=True)
-class Bookmark:
-    """A view that somebody wants to come back to; `text` for `Workspace.restore`."""
-
-    label: str
-    text: str
-
-
 MAX_RECENT = 12
-MAX_BOOKMARKS = 100
 
 
 class Workspace:
@@ -83,6 +75,7 @@ class Workspace:
         self._post = post
         self._settings: Settings = settings if settings is not None else Forgetful()
         self._make = make
+        self._bookmarks = Bookmarks(self._settings)
         self._sessions: list[Session] = []
         self._current: Session | None = None
         self._roots = RootsPresenter(self._bring_tree)
@@ -197,27 +190,15 @@ class Workspace:
     @property
     def bookmarks(self) -> tuple[Bookmark, ...]:
         """The bookmarked views, oldest first; a text that describes no view is left out."""
-        try:
-            found = json.loads(self._settings.load("bookmarks") or "[]")
-        except (ValueError, RecursionError):
-            return ()
-        return tuple(
-            Bookmark(strings.clean(item["label"], 90), item["text"])
-            for item in (found if isinstance(found, list) else ())
-            if isinstance(item, dict) and all(isinstance(item.get(name), str) for name in ("label", "text"))
-        )[:MAX_BOOKMARKS]
+        return self._bookmarks.items
 
     def add_bookmark(self) -> None:
         """Keeps the view on show; a bookmark of the same name makes room for it."""
         if self._current is not None:
-            label = self._current.bookmark_label
-            kept = [found for found in self.bookmarks if found.label != label]
-            self._keep_bookmarks([*kept, Bookmark(label, self.view_text())][-MAX_BOOKMARKS:])
+            self._bookmarks.add(self._current.bookmark_label, self.view_text())
+            self.changed.emit()
 
     def remove_bookmark(self, label: str) -> None:
-        self._keep_bookmarks([found for found in self.bookmarks if found.label != label])
-
-    def _keep_bookmarks(self, bookmarks: list[Bookmark]) -> None:
-        told = [{"label": found.label, "text": found.text} for found in bookmarks]
-        self._settings.store("bookmarks", json.dumps(told))
+        """Forgets the bookmark of this name."""
+        self._bookmarks.remove(label)
         self.changed.emit()

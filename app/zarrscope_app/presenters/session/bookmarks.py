@@ -1,0 +1,60 @@
+"""Bookmarked views: kept in the settings, so that every host has the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from zarrscope_app.presenters import strings
+
+MAX_BOOKMARKS = 100
+
+
+class Keeps(Protocol):
+    """Where texts are kept by name (workspace.py: Settings)."""
+
+    def load(self, name: str) -> str | None: ...
+
+    def store(self, name: str, text: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Bookmark:
+    """A view that somebody wants to come back to; `text` for `Workspace.restore`."""
+
+    label: str
+    text: str
+
+
+class Bookmarks:
+    """The bookmarked views, oldest first."""
+
+    def __init__(self, settings: Keeps) -> None:
+        self._settings = settings
+
+    @property
+    def items(self) -> tuple[Bookmark, ...]:
+        """All of them; a text that describes no view is left out."""
+        try:
+            found = json.loads(self._settings.load("bookmarks") or "[]")
+        except (ValueError, RecursionError):
+            return ()
+        return tuple(
+            Bookmark(strings.clean(item["label"], 90), item["text"])
+            for item in (found if isinstance(found, list) else ())
+            if isinstance(item, dict) and all(isinstance(item.get(name), str) for name in ("label", "text"))
+        )[:MAX_BOOKMARKS]
+
+    def add(self, label: str, text: str) -> None:
+        """Keeps a view; a bookmark of the same name makes room for it."""
+        kept = [found for found in self.items if found.label != label]
+        self._keep([*kept, Bookmark(label, text)][-MAX_BOOKMARKS:])
+
+    def remove(self, label: str) -> None:
+        """Forgets the bookmark of this name."""
+        self._keep([found for found in self.items if found.label != label])
+
+    def _keep(self, bookmarks: list[Bookmark]) -> None:
+        told = [{"label": found.label, "text": found.text} for found in bookmarks]
+        self._settings.store("bookmarks", json.dumps(told))

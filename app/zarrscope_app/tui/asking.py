@@ -1,0 +1,262 @@
+"""What takes more than one question: nodes renamed, moved, copied and erased; exports; attributes in an editor.
+
+The plan or the size is shown on a sheet that follows the presenter, and nothing is done before it is answered.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from psygnal import SignalInstance
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Static
+
+from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
+from zarrscope_app.presenters.form.presenter import EditStatus
+from zarrscope_app.presenters.nodes.acts import ActField
+from zarrscope_app.presenters.nodes.presenter import NodesPresenter
+from zarrscope_app.tui.picker import Picker
+from zarrscope_app.tui.sheet import Sheet
+
+
+class Asks(Protocol):
+    """The keyboard, as far as questions go (keys.py)."""
+
+    session: Session
+
+    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None: ...
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+
+    def to_tree(self) -> Widget: ...
+
+    def suspended(self) -> AbstractContextManager[None]: ...
+
+
+class FollowingSheet(Sheet):
+    """A sheet whose text is made anew whenever a presenter has changed."""
+
+    def __init__(self, text: Callable[[], str], foot: str, answers: dict[str, str], changed: SignalInstance) -> None:
+        super().__init__("", foot, answers)
+        self._make, self._changed = text, changed
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(self._make(), id="following", markup=False)
+            yield Static(self._foot, classes="foot", markup=False)
+
+    def on_mount(self) -> None:
+        self._changed.connect(self._again, check_nargs=False)
+
+    def on_unmount(self) -> None:
+        self._changed.disconnect(self._again, missing_ok=True)
+
+    def _again(self) -> None:
+        for shown in self.query("#following"):
+            assert isinstance(shown, Static)
+            shown.update(self._make())
+
+
+# ---------------------------------------------------------------------- nodes
+class ActSheet(FollowingSheet):
+    """The form of an act on a node, and its plan: typed into, and followed while it is made."""
+
+    def __init__(self, nodes: NodesPresenter) -> None:
+        super().__init__(self._form, words.PLAN_FOOT, {}, nodes.changed)
+        self._acts = nodes
+        self._at = 0
+
+    def _form(self) -> str:
+        """The fields, what follows from them, and what will be done."""
+        state = self._acts.state
+        rows = [state.title, ""]
+        for number, field in enumerate(state.fields):
+            named = dict(field.choices)
+            value = {"flag": "[x]" if field.text else "[ ]"}.get(field.kind, named.get(field.text, field.text))
+            here = number == self._at
+            value = f"◂ {value} ▸" if here and field.kind == "choice" else value
+            rows.append(f"{'▸' if here else ' '} {field.label}: {value}{'▏' if here and not _picked(field) else ''}")
+            rows += [f"    {part}" for part in (field.error, field.hint) if part]
+        rows += ["", *(part for part in (state.sentence, state.undo, state.final) if part)]
+        return "\n".join([*rows, *(f"  {line}" for line in state.lines)])
+
+    def takes(self, event: events.Key) -> bool:
+        """Moves between fields or changes one; Enter ends it only where the plan is ready."""
+        fields = self._acts.state.fields
+        if event.key in ("up", "down", "tab", "shift+tab"):
+            by = 1 if event.key in ("down", "tab") else -1
+            self._at = max(0, min(self._at + by, len(fields) - 1))
+            self._again()
+            return True
+        if event.key in ("pageup", "pagedown"):
+            return self.scrolls(event.key)
+        if self._at < len(fields) and event.key not in ("enter", "escape"):
+            text = _typed(fields[self._at], event)
+            if text is not None:
+                self._acts.set_field(fields[self._at].id, text)
+                self._again()
+            return True
+        return event.key == "enter" and not self._acts.state.ready
+
+    def answer(self, event: events.Key) -> None:
+        if event.key == "enter" and self._acts.state.ready:
+            self._acts.carry_out()
+        else:
+            self._acts.cancel()
+
+
+def _picked(field: ActField) -> bool:
+    return field.kind in ("choice", "flag")
+
+
+def _typed(field: ActField, event: events.Key) -> str | None:
+    """The text of a field after a key; None where the key means nothing there."""
+    if field.kind == "flag":
+        return ("" if field.text else "yes") if event.key in ("space", "left", "right") else None
+    if field.kind == "choice":
+        if event.key not in ("left", "right", "space"):
+            return None
+        texts = [text for text, _ in field.choices]
+        at = texts.index(field.text) if field.text in texts else 0
+        return texts[(at + (-1 if event.key == "left" else 1)) % len(texts)] if texts else None
+    if event.key == "backspace":
+        return field.text[:-1]
+    if event.key == "ctrl+u":
+        return ""
+    return field.text + event.character if event.is_printable and event.character else None
+
+
+def ask_node_act(keys: Asks, id: str) -> None:
+    """Begins an act on the selected node: its form, with the plan beneath it."""
+    nodes = keys.session.nodes
+    nodes.begin(NODE_COMMANDS[id], keys.session.state.path)
+    keys.show_sheet(ActSheet(nodes), lambda _: None)
+
+
+# ---------------------------------------------------------------------- exports
+def ask_export(keys: Asks) -> None:
+    """What, as what, to where; then the size, and the export as a job."""
+    export = keys.session.export
+    whats = export.whats()
+    if not whats:
+        return
+    export.begin()
+    items = [(id, title, "") for id, title in whats]
+
+    def what_chosen(what: str | None) -> None:
+        if what is None:
+            return
+        formats = [(found.id, found.title, found.endings[0]) for found in export.formats(what)]
+        keys.show_sheet(
+            Picker(LABELS["export-format"], formats), lambda format: _ask_target(keys, what, format) if format else None
+        )
+
+    keys.show_sheet(Picker(LABELS["export-what"], items), what_chosen)
+
+
+def _ask_target(keys: Asks, what: str, format: str) -> None:
+    export = keys.session.export
+    export.choose(what, format)
+
+    def typed(target: str) -> None:
+        export.prepare(what, format, target)
+        sheet = FollowingSheet(
+            lambda: _export_text(keys.session), words.EXPORT_FOOT, {"y": "write", "o": "overwrite"}, export.changed
+        )
+        keys.show_sheet(sheet, decided)
+
+    def decided(answer: str | None) -> None:
+        if answer is not None:
+            export.run(overwrite=answer == "overwrite")
+
+    keys.ask(LABELS["export-target"], export.state.target, typed, keys.to_tree())
+
+
+def _export_text(session: Session) -> str:
+    state = session.export.state
+    told = [strings.clean(state.target, 200), "", state.sentence, *state.notes]
+    return "\n".join([*told, *([words.TAKEN] if state.taken else [])])
+
+
+# ---------------------------------------------------------------------- an editor of one's own
+def editor_command() -> list[str]:
+    """The editor that the person has chosen, as git finds it."""
+    told = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+    return shlex.split(told, posix=os.name != "nt")
+
+
+def edit_outside(keys: Asks, text: str | None = None) -> None:
+    """Opens the attributes as JSON in $EDITOR. What comes back is checked before it is taken, and nothing is saved."""
+    edit = keys.session.edit
+    if edit.state.status is EditStatus.READ_ONLY:
+        edit.tell(strings.OPEN_FOR_WRITING)
+        return
+    edit.show_way("json")
+    before = edit.state.text if text is None else text
+    try:
+        after = _edited(keys, before)
+    except OSError as error:
+        edit.tell(words.no_editor(error))
+        return
+    if after is None or (text is None and after == before):
+        return
+
+    def checked(line: int, sentence: str) -> None:
+        if not sentence:
+            edit.edit_text(after)
+            return
+        told = words.wrong_json(line, sentence, after)
+        keys.show_sheet(
+            Sheet(told, words.EDITOR_FOOT, {"e": "again"}), lambda a: edit_outside(keys, after) if a else None
+        )
+
+    edit.try_json(after, checked)
+
+
+def _edited(keys: Asks, text: str) -> str | None:
+    """What the editor leaves of a text; None where it ends by a failure."""
+    handle, name = tempfile.mkstemp(suffix=".json", prefix="zarrscope-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        with keys.suspended():
+            done = subprocess.run([*editor_command(), name], check=False)
+        return Path(name).read_text(encoding="utf-8", errors="replace") if done.returncode == 0 else None
+    finally:
+        os.unlink(name)
+
+
+# ---------------------------------------------------------------------- a conflict
+def conflict_text(session: Session) -> str:
+    """Both sides of each field that both changed."""
+    rows = []
+    for found in session.edit.state.conflicts:
+        sides = ((LABELS["mine"], found.mine), (LABELS["theirs"], found.theirs))
+        rows.append(strings.clean(found.pointer or "/"))
+        rows += [
+            f"  {label:<7} {strings.clean(text, 400) if text is not None else words.GONE}" for label, text in sides
+        ]
+    return "\n".join([session.edit.state.sentence, "", *rows])
+
+
+def ask_side(keys: Asks) -> None:
+    """Shows both sides of a conflict, and takes one of them."""
+    sheet = Sheet(conflict_text(keys.session), words.CONFLICT_FOOT, {"m": "mine", "t": "theirs"})
+
+    def decided(side: str | None) -> None:
+        if side is not None:
+            keys.session.edit.resolve("mine" if side == "mine" else "theirs")
+
+    keys.show_sheet(sheet, decided)

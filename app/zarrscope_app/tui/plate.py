@@ -1,0 +1,169 @@
+"""The Overview tab: wells of a plate, fields of a well, images of a series, as thumbnails in their places."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Region, Size
+from textual.strip import Strip
+
+from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+from zarrscope_app.tui.cells import Cells
+from zarrscope_app.tui.lines import Lines
+from zarrscope_app.tui.signs import Look, cells_of
+
+LEAST, MOST = 3, 20
+"""Columns of a thumbnail."""
+EMPTY, MISSING, MARK = 40, 20, 255
+
+
+class PlateLines(Lines):
+    """A grid of thumbnails with a cursor; Enter opens the image under it."""
+
+    has_cursor = False
+
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(session, id=id)
+        self.at = (0, 0)
+        self.look = Look()
+        self._drawn: dict[int, tuple[object, list[Strip]]] = {}
+
+    @property
+    def presenter(self) -> OverviewPresenter:
+        found = self.session.tabs.presenters["overview"]
+        assert isinstance(found, OverviewPresenter), "the table of views says so"
+        return found
+
+    @property
+    def state(self) -> OverviewState:
+        return self.presenter.state
+
+    # ------------------------------------------------------------------ layout
+    @property
+    def _gutter(self) -> int:
+        return max((len(name) for name in self.state.rows), default=0) + 1
+
+    @property
+    def _across(self) -> int:
+        """Columns of a thumbnail: as many as fit, so that as much of the plate is seen as can be."""
+        columns = max(1, len(self.state.columns))
+        return max(LEAST, min(MOST, (self.size.width - self._gutter) // columns - 1))
+
+    @property
+    def _high(self) -> int:
+        """Lines of a thumbnail, with the name of each where the columns have none."""
+        return max(1, self._across // 2) + (0 if any(self.state.columns) else 1)
+
+    def count(self) -> int:
+        return 2 + len(self.state.rows) * (self._high + 1) if self.state.cells else 1
+
+    def show(self) -> None:
+        self._drawn = {}
+        super().show()
+        self.virtual_size = Size(self._gutter + len(self.state.columns) * (self._across + 1), self.count())
+
+    @property
+    def cell(self) -> Cell | None:
+        """The image under the cursor."""
+        return next((c for c in self.state.cells if (c.row, c.column) == self.at), None)
+
+    # ------------------------------------------------------------------ painting
+    def render_line(self, y: int) -> Strip:
+        line, state, width = y + self.scroll_offset.y, self.state, self.size.width
+        base = self.rich_style
+        if not state.cells or line >= self.count():
+            text = f" {state.sentence}" if line == 0 else ""
+            return Strip([Segment(text, base)]).adjust_cell_length(width, base)
+        left = self.scroll_offset.x
+        if line == 0:
+            told = f" {state.title}  {state.sentence}"
+            return Strip([Segment(told, base)]).adjust_cell_length(width, base)
+        if line == 1:
+            heads = "".join(f"{name[: self._across]:^{self._across + 1}}" for name in state.columns)
+            strip = Strip([Segment(" " * self._gutter + heads, self._style("quiet", base))])
+        else:
+            row, within = divmod(line - 2, self._high + 1)
+            strip = self._row(row)[within]
+        return strip.crop(left, left + width).adjust_cell_length(width, base)
+
+    def _row(self, row: int) -> list[Strip]:
+        """The lines of one row of the plate."""
+        cells = {c.column: c for c in self.state.cells if c.row == row}
+        key = (self.at, self._across, [(c.path, id(c.rgb), c.sentence) for c in cells.values()])
+        found = self._drawn.get(row)
+        if found is not None and found[0] == key:
+            return found[1]
+        columns, wide, base = len(self.state.columns), self._across, self.rich_style
+        named = not any(self.state.columns)
+        lines = self._high - named
+        canvas = np.zeros((lines * self.look.rows, columns * (wide + 1) * self.look.columns, 3), np.uint8)
+        canvas[...] = self.background_colors[1].rgb
+        for column in range(columns):
+            x = column * (wide + 1) * self.look.columns
+            box = canvas[:, x : x + wide * self.look.columns]
+            self._fill(box, cells.get(column), (row, column) == self.at)
+        name = self.state.rows[row] if row < len(self.state.rows) else ""
+        strips = [
+            Strip([
+                Segment(f"{name if y == lines // 2 else '':>{self._gutter - 1}} ", self._style("quiet", base)),
+                *Cells(line, self.look.colors),
+            ])
+            for y, line in enumerate(cells_of(canvas, self.look))
+        ]  # fmt: skip
+        if named:
+            names = "".join(f"{cells[c].name[:wide] if c in cells else '':<{wide + 1}}" for c in range(columns))
+            strips.append(Strip([Segment(" " * self._gutter + names, self._style("quiet", base))]))
+        strips.append(Strip.blank(self._gutter + columns * (wide + 1), base))
+        self._drawn[row] = (key, strips)
+        return strips
+
+    def _fill(self, box: npt.NDArray[np.uint8], cell: Cell | None, marked: bool) -> None:
+        """One thumbnail as large as it goes; a grey box where none is there yet, a darker one where none is listed."""
+        height, width = box.shape[:2]
+        if cell is not None and cell.rgb is not None and cell.rgb.size:
+            scale = min(height / cell.rgb.shape[0], width / cell.rgb.shape[1])
+            h, w = max(1, int(cell.rgb.shape[0] * scale)), max(1, int(cell.rgb.shape[1] * scale))
+            rows, columns = np.arange(h) * cell.rgb.shape[0] // h, np.arange(w) * cell.rgb.shape[1] // w
+            y, x = (height - h) // 2, (width - w) // 2
+            box[y : y + h, x : x + w] = cell.rgb[rows][:, columns]
+        else:
+            box[1:-1, 1:-1] = EMPTY if cell is not None else MISSING
+        if marked:
+            box[0], box[-1], box[:, 0], box[:, -1] = MARK, MARK, MARK, MARK
+
+    # ------------------------------------------------------------------ moving
+    def told(self) -> str:
+        """What is said of the image under the cursor."""
+        cell = self.cell
+        return strings.joined(cell.name, cell.path, cell.sentence) if cell is not None else ""
+
+    def _go(self, row: int, column: int) -> None:
+        state = self.state
+        self.at = (max(0, min(row, len(state.rows) - 1)), max(0, min(column, len(state.columns) - 1)))
+        high, wide = self._high + 1, self._across + 1
+        self.scroll_to_region(
+            Region(self._gutter + self.at[1] * wide, 2 + self.at[0] * high, wide, high), animate=False
+        )
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def key(self, event: events.Key) -> bool:
+        row, column = self.at
+        moves = {
+            "left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0), "h": (0, -1), "l": (0, 1), "k": (-1, 0),
+            "j": (1, 0), "home": (0, -column), "end": (0, len(self.state.columns)), "pageup": (-row, 0),
+            "pagedown": (len(self.state.rows), 0),
+        }  # fmt: skip
+        by = moves.get(event.key)
+        if by is not None and self.state.cells:
+            self._go(row + by[0], column + by[1])
+        return by is not None
+
+    def on_click(self, event: events.Click) -> None:
+        line, x = event.y + self.scroll_offset.y - 2, event.x + self.scroll_offset.x - self._gutter
+        if line >= 0 and x >= 0 and self.state.cells:
+            self._go(line // (self._high + 1), x // (self._across + 1))
+            self.post_message(self.Chosen(self, line + 2))

@@ -1,0 +1,356 @@
+"""The explorer in the terminal: plates, lines, commands, nodes, exports, an editor, bookmarks, mouse, search."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+import zarrscope
+from contracts.journeys import SECONDS
+from zarrscope_app.presenters import SessionStatus
+from zarrscope_app.presenters.commands import COMMANDS
+from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.picker import Picker
+from zarrscope_app.tui.plate import PlateLines
+from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.tabs import Controls, TabLine
+
+AXES = [{"name": n, "type": "space"} for n in "yx"]
+SCALE = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+
+
+class Screen:
+    """An explorer of 80 x 24, its pilot, and what it says."""
+
+    def __init__(self, app: Explorer, pilot: Pilot[Any]) -> None:
+        self.app, self.pilot, self.session = app, pilot, app.session
+
+    async def until(self, happened: Callable[[], object], what: str = "") -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                while not happened():
+                    await self.pilot.pause(0.01)
+        except TimeoutError:
+            pytest.fail(f"This did not happen: {what}")
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def type(self, text: str) -> None:
+        self.app.part("entry", Entry).value = ""
+        for character in text:
+            self.app.part("entry", Entry).paste(character)
+        await self.press("enter")
+
+    @property
+    def top(self) -> Any:
+        return self.app.screen
+
+    def sheet(self) -> str:
+        """The text of the sheet in front."""
+        return "\n".join(str(part.content) for part in self.app.screen.query(Static))
+
+    async def command(self, id: str) -> None:
+        """Finds a command by its name, and gives it."""
+        label = next(c.label for c in COMMANDS if c.id == id).rstrip("…")
+        await self.press("ctrl+p")
+        await self.until(lambda: isinstance(self.top, Picker), "the commands are shown")
+        for character in label:
+            await self.press("space" if character == " " else character)
+        assert self.top.found[0][0] == id
+        await self.press("enter")
+
+    async def ready(self) -> None:
+        state = lambda: self.session.state  # noqa: E731 -- read anew each time
+        await self.until(lambda: state().status is SessionStatus.READY and not state().selecting, "it is open")
+        await self.pilot.pause()
+
+
+def explore(url: str, steps: Callable[[Screen], Coroutine[Any, Any, None]], **options: Any) -> None:
+    async def run() -> None:
+        app = Explorer(url, **options)
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = Screen(app, pilot)
+            await screen.ready()
+            await steps(screen)
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """A group with a plane, a line and two groups; the root has a note."""
+    url = str(tmp_path / "place.zarr")
+    with zarrscope.open(url, mode="w-") as h:
+        h["/"].attrs["note"] = "before"
+        h.create_array("/plane", shape=(5, 32, 32), dtype="uint8", chunks=(1, 16, 16))[...] = 100
+        h.create_array("/line", shape=(300,), dtype="float32", chunks=(50,))[...] = np.sin(np.arange(300) / 20)
+        h.create_group("/alpha")
+        h.create_group("/beta")
+    return url
+
+
+@pytest.fixture
+def plate(tmp_path: Path) -> str:
+    url = str(tmp_path / "plate.zarr")
+    wells = {"A/1": (0, 0, 60), "A/3": (0, 2, 255), "B/2": (1, 1, 120)}
+    with zarrscope.open(url, mode="w-") as h:
+        stated = {
+            "name": "P1", "version": "0.5",
+            "rows": [{"name": n} for n in "AB"], "columns": [{"name": n} for n in "123"],
+            "wells": [{"path": p, "rowIndex": r, "columnIndex": c} for p, (r, c, _) in wells.items()],
+        }  # fmt: skip
+        h["/"].attrs["ome"] = {"version": "0.5", "plate": stated}
+        for path, (_, _, value) in wells.items():
+            h.create_group(
+                f"/{path}", {"ome": {"version": "0.5", "well": {"version": "0.5", "images": [{"path": "0"}]}}}
+            )
+            image = {"version": "0.5", "multiscales": [{"axes": AXES, "datasets": SCALE}]}
+            h.create_group(f"/{path}/0", {"ome": image})
+            plane = np.zeros((16, 16), "u1")
+            plane[8:] = value
+            h.create_array(f"/{path}/0/0", shape=(16, 16), dtype="u1", chunks=(16, 16))[...] = plane
+    return url
+
+
+# ---------------------------------------------------------------------- panes
+def test_a_plate_is_laid_out_and_opens_its_wells(plate: str) -> None:
+    async def steps(screen: Screen) -> None:
+        pane = screen.app.part("overview", PlateLines)
+        assert screen.session.state.tab == "overview"
+        await screen.until(lambda: pane.state.cells and not pane.state.loading, "thumbnails have come")
+        await screen.press("tab")
+        assert screen.app.focus_below is pane
+        text = [pane.render_line(y).text for y in range(pane.size.height)]
+        assert "P1" in text[0]
+        assert text[1].split() == ["1", "2", "3"]
+        assert {line.split()[0] for line in text[2:] if line[:1].isalpha()} == {"A", "B"}
+        await screen.press("right", "down")
+        assert pane.cell is not None
+        assert pane.cell.path.strip("/") == "B/2"
+        assert "B/2" in pane.told()
+        await screen.press("enter")
+        await screen.until(lambda: screen.session.state.path == "/B/2", "the well is selected")
+
+    explore(plate, steps)
+
+
+def test_an_array_of_one_axis_is_drawn_as_a_line(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        picture = screen.app.picture
+        await screen.until(lambda: screen.session.slice.line and not screen.session.slice.line.loading, "it is read")
+        await screen.until(lambda: picture._plot, "it is drawn")
+        lines = [picture.render_line(y).text for y in range(picture.size.height)]
+        assert lines[0].split()[0].startswith("1")
+        assert lines[-1].split()[0].startswith("-1")
+        assert sum(ord(c) > 0x2800 for line in lines for c in line) > 40
+
+    explore(f"{place}/line", steps)
+
+
+# ---------------------------------------------------------------------- commands, search, bookmarks
+def test_every_command_of_the_terminal_is_found_by_name(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("colon")
+        await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
+        assert {"export", "remove-node", "bookmarks", "project"} <= {id for id, _, _ in screen.top.found}
+        await screen.press("r", "e", "n", "a")
+        assert next(id for id, _, _ in screen.top.found) == "rename-node"
+        await screen.press("escape")
+        assert not isinstance(screen.top, Sheet)
+
+    explore(place, steps)
+
+
+def test_n_and_shift_n_go_through_what_was_found(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        tree = screen.app.tree_lines
+        await screen.until(lambda: tree.count() == 5, "the children are listed")
+        name = lambda: tree.row(tree.cursor).name  # type: ignore[union-attr]  # noqa: E731 -- there is one
+        await screen.press("slash", "a", "enter")
+        first = name()
+        await screen.press("n")
+        second = name()
+        assert first != second
+        await screen.press("N")
+        assert name() == first
+        await screen.press("escape")
+        assert tree.count() == 5
+
+    explore(place, steps)
+
+
+def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/plane")
+        await screen.until(lambda: screen.session.slice.frame.shape[0], "the picture is there")
+        await screen.command("bookmarks")
+        await screen.until(lambda: "Bookmark" in screen.sheet(), "bookmarks are shown")
+        await screen.press("enter")
+        assert len(screen.app.bookmarks.items) == 1
+        screen.session.select("/alpha")
+        await screen.ready()
+        await screen.command("bookmarks")
+        await screen.until(lambda: "plane" in screen.sheet(), "the bookmark is shown")
+        await screen.press("p", "l", "a", "n", "e", "enter")
+        await screen.until(lambda: screen.session.state.path == "/plane", "it is gone to")
+
+    explore(place, steps)
+
+
+# ---------------------------------------------------------------------- nodes and exports
+def test_a_node_is_moved_after_its_plan_was_seen(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/alpha")
+        await screen.ready()
+        await screen.command("move-node")
+        await screen.until(lambda: screen.session.nodes.state.fields, "the form is there")
+        await screen.press("ctrl+u", "slash", *"beta", "slash", *"gamma")
+        await screen.until(lambda: screen.session.nodes.state.ready, "it is planned")
+        assert "/beta/gamma" in screen.sheet()
+        assert Path(place, "alpha").exists()  # nothing is done before it is answered
+        await screen.press("enter")
+        await screen.until(lambda: Path(place, "beta/gamma/zarr.json").exists(), "it is moved")
+        await screen.until(lambda: not Path(place, "alpha").exists(), "it is not where it was")
+
+    explore(place, steps, writable=True)
+
+
+def test_a_group_is_created(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.command("create-group")
+        await screen.until(lambda: screen.session.nodes.state.fields, "the form is there")
+        await screen.press("ctrl+u", "slash", *"delta")
+        await screen.until(lambda: screen.session.nodes.state.ready, "it is planned")
+        await screen.press("enter")
+        await screen.until(lambda: Path(place, "delta/zarr.json").exists(), "it is made")
+
+    explore(place, steps, writable=True)
+
+
+def test_a_node_is_not_erased_where_the_plan_is_left(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/alpha")
+        await screen.ready()
+        await screen.command("remove-node")
+        await screen.until(lambda: screen.session.nodes.state.ready, "it is planned")
+        await screen.press("escape")
+        assert not screen.session.nodes.state.act
+        assert Path(place, "alpha/zarr.json").exists()
+
+    explore(place, steps, writable=True)
+
+
+def test_a_plane_is_exported(place: str, tmp_path: Path) -> None:
+    target = tmp_path / "out.npy"
+
+    async def steps(screen: Screen) -> None:
+        await screen.command("export")
+        await screen.until(lambda: isinstance(screen.top, Picker), "what can be exported is shown")
+        for character in "whole":
+            await screen.press(character)
+        await screen.press("enter")
+        await screen.until(lambda: "npy" in screen.sheet(), "formats are shown")
+        for character in "npy":
+            await screen.press(character)
+        await screen.press("enter")
+        await screen.type(str(target))
+        await screen.until(lambda: screen.session.export.state.ready, "its size is told")
+        assert "5 × 32 × 32" in screen.sheet()
+        await screen.press("y")
+        await screen.until(target.exists, "it is written")
+
+    explore(f"{place}/plane", steps)
+    assert (np.load(target) == 100).all()
+
+
+# ---------------------------------------------------------------------- attributes
+EDITOR = """
+import sys
+from pathlib import Path
+path = Path(sys.argv[-1])
+path.write_text(path.read_text().replace("before", {text!r}))
+"""
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """An $EDITOR that puts a text in place of "before"; the terminal is not given away to it."""
+
+    def make(text: str) -> None:
+        script = tmp_path / "editor.py"
+        script.write_text(EDITOR.format(text=text))
+        command = f"{sys.executable} {script}" if os.name != "nt" else f'"{sys.executable}" "{script}"'
+        monkeypatch.setenv("EDITOR", command)
+        monkeypatch.delenv("VISUAL", raising=False)
+
+    @contextmanager
+    def nothing(app: Explorer) -> Any:
+        yield
+
+    monkeypatch.setattr(Explorer, "suspend", nothing)
+    return make
+
+
+def test_attributes_are_edited_in_an_editor(place: str, editor: Callable[[str], None]) -> None:
+    editor("after")
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("ctrl+o")
+        await screen.until(lambda: screen.session.edit.state.changes, "the text is taken")
+        await screen.press("ctrl+s")
+        document = Path(place, "zarr.json")
+        await screen.until(lambda: json.loads(document.read_bytes())["attributes"] == {"note": "after"}, "it is saved")
+
+    explore(place, steps, writable=True)
+
+
+def test_what_is_no_json_is_refused_with_its_line(place: str, editor: Callable[[str], None]) -> None:
+    editor('x" "y')
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("ctrl+o")
+        await screen.until(lambda: isinstance(screen.top, Sheet), "it is said what is wrong")
+        assert '"x" "y"' in screen.sheet()
+        await screen.press("escape")
+        assert not screen.session.edit.state.changes
+
+    explore(place, steps, writable=True)
+
+
+def test_read_only_stays_read_only(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.command("writable")
+        await screen.pilot.pause()
+        assert not screen.session.state.writable
+
+    explore(place, steps, read_only=True)
+
+
+# ---------------------------------------------------------------------- the mouse
+def test_tabs_and_sliders_are_clicked(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.until(lambda: screen.session.slice.frame.shape[0], "the picture is there")
+        controls = screen.app.part("controls", Controls)
+        await screen.until(lambda: controls._sliders, "there is a slider")
+        _, bar, _, axis, _ = controls._sliders[0]
+        await screen.pilot.click("#controls", offset=(1 + bar + 7, 0))
+        assert next(a.index for a in screen.session.slice.state.axes if a.name == axis) == 4
+        tabs = screen.app.part("tabs", TabLine)
+        end = next(end for end, tab in tabs._ends if tab == "info")
+        await screen.pilot.click("#tabs", offset=(end - 2, 0))
+        assert screen.session.state.tab == "info"
+
+    explore(f"{place}/plane", steps)
