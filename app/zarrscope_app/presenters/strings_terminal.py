@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zarrscope.errors.visible import visible
+
 NO_UNICODE = "This terminal has no Unicode (see locale): pictures and lines are drawn in ASCII."
 PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough on."
 
@@ -38,11 +40,9 @@ def no_editor(error: OSError) -> str:
 
 def wrong_json(line: int, sentence: str, text: str) -> str:
     """What is wrong with the text that came back from the editor, with the line itself."""
-    from zarrscope_app.presenters.strings import clean
-
     lines = text.split("\n")
-    shown = clean(lines[line - 1], 200) if 0 < line <= len(lines) else ""
-    return f"Nothing was changed: line {line} is wrong.\n\n{shown}\n\n{clean(sentence, 400)}"
+    shown = visible(lines[line - 1][:200]) if 0 < line <= len(lines) else ""
+    return f"Nothing was changed: line {line} is wrong.\n\n{shown}\n\n{visible(sentence[:400])}"
 
 
 def job_line(name: str, progress: float | None, text: str) -> str:
