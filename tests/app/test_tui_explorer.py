@@ -73,8 +73,11 @@ class Screen:
         await self.press("enter")
 
     async def ready(self) -> None:
-        state = lambda: self.session.state  # noqa: E731 -- read anew each time
-        await self.until(lambda: state().status is SessionStatus.READY and not state().selecting, "it is open")
+        def is_open() -> bool:
+            state = self.session.state
+            return state.status is SessionStatus.READY and not state.selecting
+
+        await self.until(is_open, "it is open")
         await self.pilot.pause()
 
 
@@ -178,7 +181,12 @@ def test_n_and_shift_n_go_through_what_was_found(place: str) -> None:
     async def steps(screen: Screen) -> None:
         tree = screen.app.tree_lines
         await screen.until(lambda: tree.count() == 5, "the children are listed")
-        name = lambda: tree.row(tree.cursor).name  # type: ignore[union-attr]  # noqa: E731 -- there is one
+
+        def name() -> str:
+            row = tree.row(tree.cursor)
+            assert row is not None
+            return row.name
+
         await screen.press("slash", "a", "enter")
         first = name()
         await screen.press("n")
