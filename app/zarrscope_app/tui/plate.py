@@ -34,7 +34,7 @@ class PlateLines(Lines):
     @property
     def presenter(self) -> OverviewPresenter:
         found = self.session.tabs.presenters["overview"]
-        assert isinstance(found, OverviewPresenter), "the table of views says so"
+        assert isinstance(found, OverviewPresenter)  # as the table of views says
         return found
 
     @property
