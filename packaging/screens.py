@@ -62,7 +62,8 @@ def busy(window: Window) -> bool:
     if session is None:
         return False
     state = session.state
-    overview, chunks = (session.tabs.presenters[id].state for id in ("overview", "chunks"))
+    shown: dict[str, Any] = dict(session.tabs.presenters)
+    overview, chunks = shown["overview"].state, shown["chunks"].state
     return bool(
         state.status.value == "opening"
         or state.selecting
@@ -124,7 +125,8 @@ def main() -> int:
                 window.run(command)
             rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
             for key in filter(None, asked.keys.split(",")):
-                QtTest.QTest.keyClick(application.focusWidget() or window, getattr(Qt.Key, f"Key_{key}"))
+                press: Any = QtTest.QTest.keyClick
+                press(application.focusWidget() or window, getattr(Qt.Key, f"Key_{key}"))
             rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
             picture(window, asked.folder / f"{name}-{tab.id}-{look}.png")
         window.close()

@@ -11,6 +11,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ pytest.importorskip("anywidget")
 
 from ipywidgets.widgets.widget import _instances
 
-from zarrscope_app.jupyter import Explorer, kernel, pictures
+from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
 from zarrscope_app.jupyter.kernel import Cells, KernelMailbox
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import Forgetful, Session
 
 SECONDS = 120.0
 SIDE = 512
@@ -142,7 +143,7 @@ def test_nothing_is_sent_again(seat: Seat) -> None:
     seat.send("viewport", [0, 0, SIDE, SIDE], [SIDE, SIDE])
     seat.send("slice.set_index", "z", seat.widget.index["z"])
     seat.send("session.select", "/image")
-    seat.widget.tell(*widgets.PARTS)
+    seat.widget.tell(*parts.PARTS)
     seat.rest()
     assert line.pictures == 0
     assert line.parts == set()
@@ -276,13 +277,19 @@ def test_a_closed_one_says_how_to_go_on(seat: Seat) -> None:
 
 
 # ---------------------------------------------------------------------- how long it lives
+def opened(session: Session) -> bool:
+    return session.node is not None
+
+
 def test_thirty_are_made_and_none_is_left(place: str) -> None:
     mailbox = Mailbox()
     before = len(_instances)
     left: list[weakref.ref[Any]] = []
     for _ in range(30):
         widget = Explorer(place, post=mailbox, settings=Forgetful())
-        mailbox.run_until(lambda widget=widget: widget.session.node is not None, SECONDS)
+        session = widget.session
+        mailbox.run_until(partial(opened, session), SECONDS)
+        del session
         left += [weakref.ref(widget), weakref.ref(widget.session)]
         del widget
     for _ in range(10):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,11 @@ def test_another_image_lies_where_it_belongs(sight: Sight) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- the window
+def shows(robot: QtRobot, path: str) -> bool:
+    image = robot.session.slice.image
+    return image is not None and image.path == path
+
+
 @pytest.fixture
 def robot(qtbot: Any, shelf: Shelf) -> Iterator[QtRobot]:
     made = QtRobot(qtbot)
@@ -161,9 +167,7 @@ def robot(qtbot: Any, shelf: Shelf) -> Iterator[QtRobot]:
     made.wait(lambda: made.session.state.status is SessionStatus.READY, "the place")
     for path in (COARSE, FINE):
         made.session.select(path)
-        made.wait(
-            lambda path=path: made.session.slice.image is not None and made.session.slice.image.path == path, path
-        )  # type: ignore[misc]  # mypy does not type the default of a lambda
+        made.wait(partial(shows, made, path), path)
     yield made
     shared_link().set_linked(False)
     made.close()

@@ -156,10 +156,10 @@ def test_sixels_make_the_picture() -> None:
     }
     drawn = np.full(picture.shape, -99)
     body = re.sub(r"#\d+;2;\d+;\d+;\d+", "", told.partition('"')[2])
-    body = body[re.match(r"[\d;]*", body).end() : -2]  # type: ignore[union-attr]  # it matches nothing, too
+    body = body[re.match(r"[\d;]*", body).end() : -2]
     for band, text in enumerate(body.split("-")[:-1]):
         for line in text.split("$"):
-            number, x = int(re.match(r"#(\d+)", line)[1]), 0  # type: ignore[index]  # each begins with its colour
+            number, x = int(re.match(r"#(\d+)", line)[1]), 0
             for count, sign in re.findall(r"(?:!(\d+))?([?-~])", line.partition(str(number))[2]):
                 for _ in range(int(count or 1)):
                     for bit in range(6):

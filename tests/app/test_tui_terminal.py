@@ -51,7 +51,7 @@ def volume(tmp_path: Path) -> str:
 def start() -> Iterator[Callable[..., Terminal]]:
     started: list[Terminal] = []
 
-    def make(*arguments: str, **environment: str) -> Terminal:
+    def make(*arguments: str, **environment: Any) -> Terminal:
         terminal = Terminal(*arguments, **environment)
         started.append(terminal)
         return terminal

@@ -44,7 +44,7 @@ def labels(path: Path, dialect: str = "v3", method: Any = "nearest", dtype: str 
 
 
 def view_of(path: Path) -> EditableView:
-    return EditableView.of(LazyView(zarrscope.open(str(path))["/0"]))
+    return EditableView.of(LazyView(zarrscope.open_array(str(path), "/0")))
 
 
 def planned(path: Path, view: EditableView) -> convert.Patch:

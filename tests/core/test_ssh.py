@@ -21,7 +21,8 @@ from contracts.store import Writing
 from zarrscope.errors import Conflict, Unreadable
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.ssh import client
-from zarrscope.stores.ssh.client import NotInstalled, SSHStore
+from zarrscope.stores.ssh.client import SSHStore
+from zarrscope.stores.ssh.connection import NotInstalled
 
 if sys.platform == "win32":
     pytest.skip("the command of the far side is a POSIX shell's", allow_module_level=True)
