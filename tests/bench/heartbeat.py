@@ -313,7 +313,7 @@ def tui_inside(url: str, beats: int, told: Path, loaded: bool) -> None:
 
     own_process()
     tune_interpreter()
-    app = Explorer(url, grey=False)
+    app = Explorer(url)
 
     async def measure(_: object) -> None:
         session = app.session

@@ -237,7 +237,7 @@ def as_keys(written: str) -> list[Message]:
 async def _inside(place: str, dice: random.Random, more: Callable[[], bool], tally: Tally) -> None:
     from zarrscope_app.tui.app import Explorer
 
-    app = Explorer(place, writable=True, grey=False)
+    app = Explorer(place, writable=True)
     tally.starts += 1
     sent: list[list[str]] = []
     async with app.run_test(size=(80, 24)) as pilot:
