@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from zarrscope_app.tui.screen_changes import ScreenChanges
+
 SECONDS = 30.0
 
 
@@ -45,7 +47,7 @@ class Terminal:
             start_new_session=True,
         )
         self.written = ""
-        self._bytes = b""
+        self._bytes = self._all = b""
         self.answers = b"\x1b[?62;22c" if answers is None else answers
 
     def _read(self, seconds: float) -> bool:
@@ -55,6 +57,7 @@ class Terminal:
         if b"\x1b[c" in read and self.answers:
             os.write(self._mine, self.answers)
         self._bytes += read
+        self._all += read
         self.written = self._bytes.decode(errors="replace")
         return True
 
@@ -66,7 +69,14 @@ class Terminal:
             self._read(0.1)
 
     def sees(self, text: str) -> None:
-        self.wait(lambda written: text in written, f"{text!r} is on the screen")
+        """Waits for a text: written in one go, or on the screen, of which only the cells that change are written."""
+        self.wait(lambda written: text in written or any(text in line for line in self.screen()), f"{text!r} is seen")
+
+    def screen(self) -> list[str]:
+        """The lines of the screen, from all that was written since the start."""
+        shown = ScreenChanges()
+        shown.feed(self._all.decode(errors="replace"))
+        return ["".join(row.text) for row in shown._rows]
 
     def press(self, keys: str) -> None:
         self.written, self._bytes = "", b""
