@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -277,3 +279,25 @@ def test_the_quota_of_a_container_limits_the_cores(
     monkeypatch.setattr(cores_module, "MEMBERSHIP", str(tmp_path / "self"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
     assert cores() == threads
+
+
+def test_no_thread_of_a_pool_outlives_the_end_of_the_process() -> None:
+    code = """
+import atexit, threading, time
+from zarrscope.runtime.threads import Mailbox, shared
+
+def after() -> None:
+    print([each.name for each in threading.enumerate() if each.name.startswith("zarrscope")])
+    owner.fetch(lambda: print("in place"), print)
+
+atexit.register(after)
+mailbox = Mailbox()
+owner = shared().owner(mailbox)
+begun = threading.Event()
+owner.fetch(lambda: (begun.set(), time.sleep(0.2)), print)
+for _ in range(1000):
+    owner.fetch(lambda: time.sleep(0.2), print)
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "[]\nin place\n", ended.stderr

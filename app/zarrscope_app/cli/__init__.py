@@ -48,6 +48,8 @@ from zarrscope_app.cli.streams import make_inert
 from zarrscope_app.process import own_process
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = 0, 1, 2, 3
+_HOSTS = {"zarrscope_app.tui.app", "zarrscope_app.qt.window"}
+"""Modules that only the verbs load which open an application."""
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -145,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
     install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
     code = run(arguments)
-    if code > 128 or "zarrscope_app.tui.app" in sys.modules:  # a person waits for the prompt
+    if code > 128 or _HOSTS & sys.modules.keys():  # a person waits for the prompt, or has closed the window
         end_process(code)
     sys.exit(code)
 

@@ -1,11 +1,15 @@
-"""The one way from any thread onto the Qt thread: a queued signal to a QObject.
+"""The one way from any thread onto the Qt thread: a queue of calls, and a queued signal to a QObject for each.
 
 `Bridge.post` is the `Post` that presenters and background ask for (house, section 5). After `close` nothing posted
 is run any more, so a late result never reaches a widget that is gone.
+
+The signal carries nothing: Qt copies and deletes an argument in the thread that emits, which takes Python's lock within
+C++ that may not be unwound, so a thread that the end of the process overtakes there would abort it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from qtpy.QtCore import QObject, Qt, Signal
@@ -17,26 +21,29 @@ class Bridge(QObject):
     Lives on the thread that made it; `post` may be called from any thread.
     """
 
-    _posted = Signal(object)
+    _posted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._open = True
+        self._calls: deque[Callable[[], None]] = deque()
         self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack the second argument
 
     def post(self, call: Callable[[], None]) -> None:
         """Run `call` on this object's thread, after what was posted before it."""
         if self._open:
+            self._calls.append(call)
             try:
-                self._posted.emit(call)
+                self._posted.emit()
             except RuntimeError:
                 # The QObject was deleted at shutdown, so nothing can run the call.
-                self._open = False
+                self.close()
 
     def close(self) -> None:
         """Drop what is still queued and everything posted from now on."""
         self._open = False
+        self._calls.clear()
 
-    def _run(self, call: Callable[[], None]) -> None:
-        if self._open:
-            call()
+    def _run(self) -> None:
+        if self._calls:  # else it was closed meanwhile
+            self._calls.popleft()()

@@ -5,11 +5,14 @@ A thread is started when a job comes and none is idle, and ends when nothing cam
 
 from __future__ import annotations
 
+import atexit
 import heapq
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from enum import IntEnum
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 HELD_SECONDS = 0.1
 """How often a thread checks whether held jobs may start: a holder that is garbage-collected notifies nobody."""
+END_SECONDS = 0.5
+"""So long the end of the process waits for jobs that are under way. Some wait for a server, which must not hold it up."""
 
 
 class Priority(IntEnum):
@@ -57,6 +62,7 @@ class Pool:
         self._deferrable = 0
         """How many threads are busy with the one and the other."""
         self._named = count(1)
+        self._ended = False
 
     @uninterrupted
     def put(self, priority: int, job: Callable[[], None]) -> None:
@@ -64,12 +70,16 @@ class Pool:
         with self._wake:
             heapq.heappush(self._heap, (priority, next(self._order), job))
             start = len(self._heap) > self._idle and self._threads < self.size + self._deferrable
+            start = start or self._ended
             if start:
                 self._threads += 1
             elif self._may_begin():
                 self._wake.notify()
         if start:
             try:
+                if self._ended:
+                    raise RuntimeError("the process ends")
+                _end_at_exit()
                 threading.Thread(
                     target=self._work, name=f"zarrscope-{self.name}-{next(self._named)}", daemon=True
                 ).start()
@@ -104,6 +114,10 @@ class Pool:
                 if urgent is not None:
                     self._count(urgent, -1)
                 while not self._may_begin():
+                    if self._ended:
+                        self._threads -= 1
+                        self._wake.notify_all()
+                        return
                     self._idle += 1
                     woken = self._wake.wait(HELD_SECONDS if self._heap else IDLE_SECONDS)
                     self._idle -= 1
@@ -132,9 +146,32 @@ class Pool:
     def threads(self) -> int:
         return self._threads
 
+    def end(self, deadline: float) -> None:
+        """Drops what is queued, and waits until `deadline` (of time.monotonic) for what is under way. What is put
+        later runs in the thread that puts it."""
+        with self._wake:
+            self._ended, self._heap = True, []
+            self._wake.notify_all()
+            while self._threads and (left := deadline - time.monotonic()) > 0:
+                self._wake.wait(left)
+
 
 pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 """All of this process, to be emptied in a child after a fork."""
+
+
+@lru_cache(1)
+def _end_at_exit() -> None:
+    """Ends all pools before the interpreter is finalized: a daemon thread that comes back to Python after that is
+    unwound by the system, and C++ and Rust libraries below it abort the process. Registered when the first thread
+    starts, so it comes before the ends of toolkits imported by then, whose objects the threads use."""
+    atexit.register(_end_pools)
+
+
+def _end_pools() -> None:
+    deadline = time.monotonic() + END_SECONDS
+    for pool in list(pools):
+        pool.end(deadline)
 
 
 def log() -> logging.Logger:
