@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HELD_SECONDS = 0.1
 """How often a thread checks whether held jobs may start: a holder that is garbage-collected notifies nobody."""
 END_SECONDS = 0.5
-"""So long the end of the process waits for jobs that are under way. Some wait for a server, which must not hold it up."""
+"""So long the end of the process waits for running jobs. Some wait for a server, which must not hold it up."""
 
 
 class Priority(IntEnum):
