@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft, diff_of, differences
 from zarrscope_app.presenters.form.section_form import SectionForm
 from zarrscope_app.presenters.form.view_models import Change, Diff
 
+Made = TypeVar("Made")
+Splice = Callable[[Document, str], Document]
+"""What an edit makes of a document: (document, pointer into it) → the new one. Raises ZarrscopeError."""
 AT_ONCE = 1 << 16
 """Documents of at most this many bytes are edited on the host's thread."""
 
@@ -34,38 +38,32 @@ class _Edited:
     changes: tuple[Change, ...]
 
 
-class EditsBehind:
-    """Part of the edit presenter: what is done in the background, and what waits for it."""
+class BackgroundEdits:
+    """What is done in the background to the document on show, and what waits for it."""
 
-    _owner: Owner
-    _path: str
-    _drafts: dict[str, Draft]
-    _sections: SectionForm
-    _queue: deque[Callable[[], object]]
-    _setting: dict[str, str]
-    """Field → a text that is being set."""
-    _working = False
-
-    def _refresh(self) -> None:
-        raise NotImplementedError  # EditPresenter defines it
+    def __init__(self, owner: Owner, sections: SectionForm, told: Callable[[], object]) -> None:
+        self._owner, self._sections, self._told = owner, sections, told
+        self._queue: deque[Callable[[], object]] = deque()
+        self.working = False
+        self.setting: dict[str, str] = {}
+        """Field → a text that is being set."""
 
     @property
     def busy(self) -> bool:
         """An edit of a large document is being made."""
-        return self._working or bool(self._queue)
+        return self.working or bool(self._queue)
 
-    def _in_turn(self, act: Callable[[], object]) -> None:
+    def in_turn(self, act: Callable[[], object]) -> None:
         """Does it when the edits that were asked for before are made; at once where there are none."""
-        if self._working:
+        if self.working:
             self._queue.append(act)
         else:
             act()
 
-    def _change_behind(self, pointer: str, change: Callable[[Document, str], Document], text: str) -> None:
-        """As `_change` of the presenter, for a large document."""
-        path, draft = self._path, self._drafts[self._path]
+    def change(self, path: str, draft: Draft, pointer: str, change: Splice, text: str) -> None:
+        """As `DraftEditor.change`, for a large document."""
         if text:
-            self._setting[pointer] = text
+            self.setting[pointer] = text
 
         def work() -> _Edited:
             new = change(draft.now, draft.prefix + pointer)
@@ -74,10 +72,10 @@ class EditsBehind:
             return _Edited(new, tuple(differences(draft.base, new, draft.prefix)))
 
         def done(outcome: JobResult[_Edited]) -> None:
-            if self._setting.get(pointer) == text:
-                del self._setting[pointer]
+            if self.setting.get(pointer) == text:
+                del self.setting[pointer]
             if isinstance(outcome.error, ZarrscopeError):
-                draft.errors[pointer] = (text, strings.clean(outcome.error.message.rstrip(".")) + ".")
+                draft.errors[pointer] = (text, words.refusal(outcome.error))
             elif outcome.value is None:
                 draft.failure = strings.problem(outcome.error or RuntimeError(), path).headline
             else:
@@ -86,23 +84,23 @@ class EditsBehind:
                 draft.push(outcome.value.document)
                 draft.know_changes(base, outcome.value.document, outcome.value.changes)
 
-        self._in_turn(lambda: self._start(work, done))
+        self.in_turn(lambda: self._start(work, done))
 
-    def _start(self, work: Callable[[], Any], done: Callable[[JobResult[Any]], object]) -> None:
-        self._working = True
+    def _start(self, work: Callable[[], Made], done: Callable[[JobResult[Made]], object]) -> None:
+        self.working = True
 
-        def ended(outcome: JobResult[Any]) -> None:
-            self._working = False
+        def ended(outcome: JobResult[Made]) -> None:
+            self.working = False
             done(outcome)
-            while self._queue and not self._working:
+            while self._queue and not self.working:
                 self._queue.popleft()()
-            self._refresh()
+            self._told()
 
         self._owner.fetch(work, ended)
-        self._refresh()
+        self._told()
 
-    def _diff_behind(self, draft: Draft) -> Diff:
-        """The difference where it is known; else it is looked for, and `changed` tells when it was found."""
+    def diff(self, draft: Draft) -> Diff:
+        """The difference where it is known; else it is looked for, and `told` is called when it was found."""
         base, now = draft.base, draft.now
         if draft.known == (base, now) or base.bytes == now.bytes:
             return draft.diff()
@@ -111,6 +109,6 @@ class EditsBehind:
             if outcome.value is not None:
                 draft.know(base, now, outcome.value)
 
-        if not self._working:
+        if not self.working:
             self._start(lambda: diff_of(base, now, draft.prefix), done)
         return Diff(strings.LOADING, draft.changes)

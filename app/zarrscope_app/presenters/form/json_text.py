@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import Field
 
@@ -80,7 +81,7 @@ def fault_in(text: str, draft: Draft) -> TextFault | None:
 def fault_of(error: ZarrscopeError) -> TextFault:
     """An error that `with_text` raised, by its line."""
     found = _PLACE.fullmatch(error.message)
-    sentence = strings.clean(error.message.rstrip("."), 300) + "."
+    sentence = words.refusal(error, 300)
     return TextFault(int(found[1]) if found else 0, sentence)
 
 

@@ -3,64 +3,53 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
 
-from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import pointer_of, tokens_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft, spelled
+from zarrscope_app.presenters.form.draft import spelled
+from zarrscope_app.presenters.form.editing import DraftEditor
+from zarrscope_app.presenters.form.section_form import is_section_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind
 
 
-class EditsMembers:
-    """Part of the edit presenter: what changes which members there are. Fields of sections have none to change."""
+class MemberEditor:
+    """Changes which members there are. Fields of sections have none to change."""
 
-    def field(self, pointer: str) -> Field | None:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _draft(self) -> Draft | None:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _change(self, pointer: str, change: Any, text: str = "") -> bool:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _refresh(self) -> None:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _refuse(self, why: str) -> None:
-        raise NotImplementedError  # EditPresenter defines it
+    def __init__(self, editor: DraftEditor, field: Callable[[str], Field | None], told: Callable[[], object]) -> None:
+        self._editor, self._field, self._told = editor, field, told
 
     def may_retype(self, pointer: str) -> bool:
         """Whether a field can be given another kind; when not, `state.sentence` says why."""
-        field = self.field(pointer)
-        if field is None or self._draft() is None:
+        field = self._field(pointer)
+        if field is None or self._editor.draft() is None:
             return False
         if len(field.kinds) < 2:
-            self._refuse(strings.keeps_kind(field.label) if pointer else strings.WHOLE_STAYS)
+            self._editor.refuse(strings.keeps_kind(field.label) if pointer else strings.WHOLE_STAYS)
         return len(field.kinds) > 1
 
     def retype(self, pointer: str, kind: FieldKind) -> None:
         """Another kind for a field, of its `kinds` ("5" ↔ 5); others would lose what it holds, and are refused."""
-        field, draft = self.field(pointer), self._draft()
+        field, draft = self._field(pointer), self._editor.draft()
         if field is None or draft is None or field.kind == kind:
             return
         value = draft.now.get(draft.prefix + pointer)
         new = spelled(value, field.text, kind, bool(field.error)) if kind in field.kinds else None
         if new is None:
-            self._refuse(strings.WHOLE_STAYS if not pointer else strings.would_lose(field.label, kind))
+            self._editor.refuse(strings.WHOLE_STAYS if not pointer else strings.would_lose(field.label, kind))
         else:
             text = new
-            self._change(pointer, lambda d, p: d.set_text(p, text))
+            self._editor.change(pointer, lambda d, p: d.set_text(p, text))
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
         """A new member of the object or list at `pointer` (a list takes any name and appends); `text` is JSON.
         Returns its pointer, "" when it could not be added (`state.sentence` says why)."""
-        draft = self._draft()
+        draft = self._editor.draft()
         if draft is None:
             return ""
         if is_section_field(pointer):
-            self._refuse(words.ADD_AMONG_ALL)
+            self._editor.refuse(words.ADD_AMONG_ALL)
             return ""
         now = draft.now
         if pointer == "" and draft.prefix:
@@ -71,16 +60,13 @@ class EditsMembers:
         else:
             new = pointer + pointer_of([name])
             if isinstance(holder, dict) and name in holder:
-                self._refuse(strings.taken(name))
+                self._editor.refuse(strings.taken(name))
                 return ""
-        try:
-            draft.push(now.set_text(draft.prefix + new, text))
-        except ZarrscopeError as error:
-            self._refuse(strings.clean(error.message.rstrip(".")) + ".")
+        if not self._editor.make(lambda: now.set_text(draft.prefix + new, text)):
             return ""
         draft.errors.pop(pointer, None)
         draft.folded[pointer] = False
-        self._refresh()
+        self._told()
         return new
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
@@ -95,37 +81,37 @@ class EditsMembers:
 
     def takes_name(self, pointer: str, name: str) -> bool:
         """Whether the object at `pointer` can have a new member `name`; when not, `state.sentence` says why."""
-        draft = self._draft()
+        draft = self._editor.draft()
         holder = draft.now.get(draft.prefix + pointer, None) if draft is not None else None
         if isinstance(holder, dict) and name in holder:
-            self._refuse(strings.taken(name))
+            self._editor.refuse(strings.taken(name))
             return False
         return True
 
     def rename(self, pointer: str, name: str) -> None:
         """Renames a member of an object. Items of lists, and the attributes as a whole, have no name."""
         if is_section_field(pointer):
-            self._refuse(words.ADD_AMONG_ALL)
+            self._editor.refuse(words.ADD_AMONG_ALL)
             return
-        field = self.field(pointer)
+        field = self._field(pointer)
         if not pointer or (field is not None and not field.can_rename):
-            self._refuse(strings.ITEM_HAS_NO_NAME if pointer else strings.WHOLE_STAYS)
+            self._editor.refuse(strings.ITEM_HAS_NO_NAME if pointer else strings.WHOLE_STAYS)
             return
         if name != tokens_of(pointer)[-1] and self.takes_name(pointer_of(tokens_of(pointer)[:-1]), name):
-            self._change(pointer, lambda d, p: d.rename(p, name), name)
+            self._editor.change(pointer, lambda d, p: d.rename(p, name), name)
 
     def remove(self, pointer: str) -> None:
         """Takes a member or an item out; the attributes as a whole stay."""
         if not pointer or is_section_field(pointer):
-            self._refuse(words.ADD_AMONG_ALL if pointer else strings.WHOLE_STAYS)
+            self._editor.refuse(words.ADD_AMONG_ALL if pointer else strings.WHOLE_STAYS)
             return
-        if self._change(pointer, lambda d, p: d.remove(p)) and (draft := self._draft()):
+        if self._editor.change(pointer, lambda d, p: d.remove(p)) and (draft := self._editor.draft()):
             draft.errors = {p: e for p, e in draft.errors.items() if not _within(p, pointer)}
-            self._refresh()
+            self._told()
 
     def move(self, pointer: str, by: int) -> None:
         """Moves a member or an item up or down among its siblings."""
-        draft = self._draft()
+        draft = self._editor.draft()
         if is_section_field(pointer):
             return
         tokens = tokens_of(pointer)
@@ -134,12 +120,7 @@ class EditsMembers:
         holder = draft.now.get(draft.prefix + pointer_of(tokens[:-1]), None)
         at = [*holder].index(tokens[-1]) if isinstance(holder, dict) else int(tokens[-1])
         if isinstance(holder, dict | list) and 0 <= at + by < len(holder):
-            self._change(pointer, lambda d, p: d.move(p, at + by))
-
-
-def is_section_field(pointer: str) -> bool:
-    """Whether an id is that of a section's field, which is no JSON pointer."""
-    return bool(pointer) and not pointer.startswith("/")
+            self._editor.change(pointer, lambda d, p: d.move(p, at + by))
 
 
 def _within(pointer: str, above: str) -> bool:

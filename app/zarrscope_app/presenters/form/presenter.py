@@ -1,38 +1,31 @@
 """The attributes of a node as a form. Nothing is written before `save`; every byte that was not edited survives it.
 
-What a person types is checked at once: a field that is wrong keeps the text, shows its error, and blocks saving. Nodes
-that have changes keep them while one looks at another node. Snapshots: view_models.py; comparing and merging: draft.py.
+The presenter knows which form is on show, that of the selected node or that of several, and what hosts ask of it; the
+forms are in node_form.py and several.py, the documents being edited in drafts.py, snapshots in view_models.py.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from psygnal import Signal
 
-from zarrscope.errors import ZarrscopeError
-from zarrscope.jsondoc.document import Document
-from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope_app.presenters import strings
+from zarrscope.ome.edits import Edit
+from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.form import json_text, words
-from zarrscope_app.presenters.form.acts import ActsOnMeaning
-from zarrscope_app.presenters.form.behind import EditsBehind, is_large
-from zarrscope_app.presenters.form.draft import Draft, fields
-from zarrscope_app.presenters.form.field_editors import refusal
-from zarrscope_app.presenters.form.json_text import TextFault
-from zarrscope_app.presenters.form.members import EditsMembers, is_section_field
-from zarrscope_app.presenters.form.saving import SavesDrafts
-from zarrscope_app.presenters.form.section_form import Judge, SectionForm
-from zarrscope_app.presenters.form.sections.model import surroundings_from
-from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.mending import Asked
+from zarrscope_app.presenters.form.node_form import NodeForm
+from zarrscope_app.presenters.form.saving import Saver
+from zarrscope_app.presenters.form.sections.image import CHANNELS
+from zarrscope_app.presenters.form.sections.model import Subject, surroundings_from
 from zarrscope_app.presenters.form.several import SeveralForm
-from zarrscope_app.presenters.form.trying import TriesTexts
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
+from zarrscope_app.presenters.form.trying import TextTrials
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Way
+from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -40,11 +33,45 @@ if TYPE_CHECKING:
 
 __all__ = ["EditPresenter", "EditState", "EditStatus"]
 
-FOLD_ABOVE = 60
-"""Lists and objects with more members are folded at first."""
+ViewChanges = Callable[[str], Sequence[Asked]]
+"""What the picture on the screen states of the image at a path; () where it shows another node."""
 
 
-class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, TriesTexts):
+class Form(Protocol):
+    """What the form of one node and that of several have in common."""
+
+    @property
+    def paths(self) -> tuple[str, ...]: ...
+
+    @property
+    def state(self) -> EditState: ...
+
+    def field(self, id: str, /) -> Field | None: ...
+
+    def diff(self) -> Diff: ...
+
+    def judge(self, on: bool) -> None: ...
+
+    def edit(self, id: str, text: str, /) -> None: ...
+
+    def why_not(self, id: str, text: str, /) -> Callable[[], str] | None: ...
+
+    def change(self, asked: Sequence[Asked]) -> None: ...
+
+    def mend(self, pointer: str) -> None: ...
+
+    def locate(self, pointer: str) -> str: ...
+
+    def travel(self, by: Literal[-1, 1]) -> None: ...
+
+    def revert(self) -> None: ...
+
+    def save(self) -> None: ...
+
+    def resolve(self, whose: Literal["mine", "theirs"]) -> None: ...
+
+
+class EditPresenter:
     """All methods run on the host's thread, and none waits. Each gives a new `state`; `changed()` comes coalesced."""
 
     changed = Signal()
@@ -54,37 +81,30 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self._tell)
-        self._hierarchy: Hierarchy | None = None
-        self._writable = False
-        self._path = self._expected = "/"
-        self._kind: Literal["group", "array"] = "group"
-        self._drafts: dict[str, Draft] = {}
-        self._loading: Ticket | None = None
-        self._trying: Ticket | None = None
-        self._failure = ""
-        self._then: Callable[[str | None], object] | None = None
-        self._sections = SectionForm()
-        self._judge = Judge(owner, self._refresh)
-        self._judging = False
+        self._expected = "/"
+        self._drafts = Drafts()
+        self._waiting = Waiting()
+        self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit)
+        self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._several: SeveralForm | None = None
         """The form of the nodes that are chosen together, in place of that of one."""
         self._left: list[SeveralForm] = []
         """Forms of other choices whose edits are still being made."""
-        self._way: Way = "image"
-        self._waiting: dict[str, str] = {}
-        """Field → text typed while the place is open for reading only."""
-        self._setting: dict[str, str] = {}
-        self._queue: deque[Callable[[], object]] = deque()
-        self._later: list[Callable[[], object]] = []
-        """Acts asked for meanwhile."""
+        self._trials = TextTrials(owner)
+        self._judging = False
+        self._view: ViewChanges = lambda path: ()
         self._state: EditState | None = None
-        self._tree: tuple[Field, ...] | None = None
+
+    @property
+    def _form(self) -> Form:
+        """The form on show."""
+        return self._several if self._several is not None else self._one
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
-        self._sections.surround(surroundings_from(details))
+        self._one.sections.surround(surroundings_from(details))
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
@@ -93,68 +113,72 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
         self._to_expected()
 
     def _to_expected(self) -> None:
-        if self._several is None and self._expected in self._drafts and self._expected != self._path:
+        drafts, path = self._drafts, self._expected
+        if self._several is None and path in drafts.by_path and path != drafts.path:
             self._leave()
-            self._path, self._failure = self._expected, ""
+            drafts.path = path
+            self._one.start()
             self._refresh()
 
     def _leave(self) -> None:
         """Leaves the form on show. Documents without edits are read again on return."""
         if self._several is not None:
             self._left.append(self._several)
-            self._several = None
+            self._show_together(None)
         busy = [form for form in self._left if not form.leave()]
         kept = {path for form in busy for path in form.paths}
-        gone = {self._path, *(path for form in self._left for path in form.paths)} - kept
+        gone = {self._drafts.path, *(path for form in self._left for path in form.paths)} - kept
         self._left = busy
-        for path in gone:
-            draft = self._drafts.get(path)
-            if draft is not None and not draft.dirty and not draft.saving:
-                del self._drafts[path]
+        self._drafts.forget_unchanged(gone)
+
+    def _show_together(self, form: SeveralForm | None) -> None:
+        self._several, self._drafts.together = form, form is not None
 
     def show_nothing(self, sentence: str = "") -> None:
         """Shows no form, for a node that cannot be read. The edits of other nodes stay."""
 
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
         """Takes the hierarchy, opened again perhaps. Drafts stay; saving compares them with what is stored."""
-        self._hierarchy, self._writable = hierarchy, writable
-        for path in [path for path, draft in self._drafts.items() if not draft.dirty]:
-            del self._drafts[path]
+        self._drafts.hierarchy, self._drafts.writable = hierarchy, writable
+        self._drafts.forget_unchanged()
         if self._several is not None:
-            self._several.show(hierarchy, self._several.asked, writable)
-            self._do_later()
+            self._several.show(hierarchy, self._several.asked)
+            if writable:
+                self._waiting.do_acts()
         self._refresh()
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
         """Shows the form of a node, unless several are chosen together."""
+        drafts = self._drafts
         if self._several is not None:
-            self._path, self._kind = path, kind
+            drafts.path, drafts.kind = path, kind
             return
-        if self._path != path:
+        if drafts.path != path:
             self._leave()
-            self._waiting, self._later = {}, []
-        self._path, self._kind, self._failure = path, kind, ""
-        if path not in self._drafts:
-            self._load(path, kind)
+            self._waiting.forget()
+        drafts.path, drafts.kind = path, kind
+        self._one.start()
+        if drafts.selected is None:
+            self._one.load()
         self._refresh()
-        self._type_waiting()
+        self._one.type_waiting()
 
     def show_several(self, paths: Sequence[str]) -> None:
         """One form for several nodes: an edit is made to all of them. Of one or none: the selected node's own form."""
-        if self._hierarchy is None or tuple(paths) == self.several or (len(paths) < 2 and self._several is None):
+        hierarchy = self._drafts.hierarchy
+        if hierarchy is None or tuple(paths) == self.several or (len(paths) < 2 and self._several is None):
             return
         self._leave()
         if len(paths) < 2:
-            if self._path not in self._drafts:
-                self._load(self._path, self._kind)
+            if self._drafts.selected is None:
+                self._one.load()
             self._refresh()
             return
-        if self._loading is not None:
-            self._loading.cancel()
-            self._loading = None
-        self._several = SeveralForm(self._owner, self._drafts, self._refresh, self.saved.emit)
-        self._several.judge(self._judging)
-        self._several.show(self._hierarchy, paths, self._writable)
+        self._one.stop_loading()
+        form = SeveralForm(self._owner, self._drafts, self._refresh, self.saved.emit)
+        self._show_together(form)
+        form.judge(self._judging)
+        form.show(hierarchy, paths)
 
     @property
     def several(self) -> tuple[str, ...]:
@@ -163,110 +187,44 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
 
     @property
     def dirty_paths(self) -> frozenset[str]:
-        return frozenset(path for path, draft in self._drafts.items() if draft.dirty)
+        return frozenset(self._drafts.unsaved())
 
     @property
     def unsaved(self) -> int:
         """Changes that are not saved, of all nodes."""
-        return sum(len(draft.changes) for draft in self._drafts.values())
+        return sum(len(draft.changes) for draft in self._drafts.by_path.values())
 
     def unsaved_drafts(self) -> dict[str, Draft]:
         """The drafts with unsaved changes, by node path."""
-        return {path: draft for path, draft in self._drafts.items() if draft.dirty}
+        return self._drafts.unsaved()
 
     def put_back(self, drafts: dict[str, Draft]) -> None:
         """Restores edits of an earlier run, for nodes without unsaved edits of their own."""
         for path, draft in drafts.items():
             if draft.dirty and path not in self.dirty_paths:
-                self._drafts[path] = draft
+                self._drafts.by_path[path] = draft
         self._to_expected()
         self._refresh()
 
     def tell(self, sentence: str) -> None:
         """Shows a sentence in the form that is not about one of its fields."""
-        if (draft := self._drafts.get(self._path)) is not None:
+        if (draft := self._drafts.selected) is not None:
             draft.hint = sentence
         self._refresh()
-
-    def _load(self, path: str, kind: Literal["group", "array"]) -> None:
-        hierarchy = self._hierarchy
-        if self._loading is not None:
-            self._loading.cancel()
-            self._loading = None
-        if hierarchy is None:
-            return
-
-        def done(outcome: JobResult[Document]) -> None:
-            self._loading = None
-            if outcome.error is not None:
-                self._failure = strings.problem(outcome.error, path).headline
-            elif outcome.value is not None:
-                prefix = hierarchy.dialect.attributes_at(path, kind)[1]
-                self._drafts[path] = Draft(outcome.value, prefix)
-            self._refresh()
-            self._type_waiting()
-
-        self._loading = self._owner.fetch(lambda: hierarchy.document(path), done)
 
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> EditState:
         if self._state is None:
-            self._state = self._make_state()
+            self._state = self._with_commands(self._form.state)
         return self._state
 
-    def _make_state(self) -> EditState:
-        if self._several is not None:
-            told = self._several.state(self._path, self._writable)
-            return replace(told, sections=self._with_commands(told.sections))
-        draft = self._drafts.get(self._path)
-        if draft is None:
-            status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
-            return EditState(status, self._failure or strings.LOADING, path=self._path)
-        sections = self._sections.sections(self._path, draft, {**self._waiting, **self._setting})
-        ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
-        way = self._way if self._way in ways else "fields"
-        text, fault = json_text.shown(draft) if way == "json" else ("", None)
-        changes = len(draft.changes)
-        status, sentence = self._status(draft, changes)
-        return EditState(
-            status,
-            sentence,
-            self._fields_of(way, draft, sections, text, fault),
-            changes,
-            can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._writable,
-            can_undo=draft.at > 0 and not draft.saving,
-            can_redo=draft.at < len(draft.history) - 1 and not draft.saving,
-            conflicts=draft.disagreements if draft.theirs is not None else (),
-            path=self._path,
-            key=draft.now.key,
-            way=way,
-            ways=ways,
-            sections=self._with_commands(sections) if way == "image" else (),
-            text=text,
-            text_line=fault.line if fault is not None else 0,
-            text_error=fault.sentence if fault is not None else "",
-            verdict=self._judge.verdict.sentence if self._judging else "",
-            valid=not self._judge.verdict.broken,
-            findings=self._findings(draft),
-            summary=self._judge.verdict.summary if self._judging else "",
-            title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
-        )
-
-    def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
-        if draft.saving:
-            return EditStatus.SAVING, strings.SAVING
-        if draft.theirs is not None:
-            return EditStatus.CONFLICT, strings.conflict(len(draft.disagreements))
-        if draft.errors:
-            return EditStatus.INVALID, next(iter(draft.errors.values()))[1]
-        if draft.failure:
-            return EditStatus.FAILED, draft.failure
-        if changes or self._working:
-            return EditStatus.DIRTY, strings.joined(strings.changes(changes), draft.hint)
-        if not self._writable:
-            return EditStatus.READ_ONLY, words.WAITS if self._waiting or self._later else strings.READ_ONLY_FORM
-        return EditStatus.CLEAN, draft.hint or draft.note
+    def _with_commands(self, state: EditState) -> EditState:
+        """What the picture shows is offered beside the channels."""
+        if not state.sections or not self._view_changes():
+            return state
+        sections = [replace(s, command="take-view") if s.id == CHANNELS.id else s for s in state.sections]
+        return replace(state, sections=tuple(sections))
 
     @property
     def title(self) -> str:
@@ -275,35 +233,11 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
 
     def field(self, pointer: str) -> Field | None:
         """A member of the attributes by its pointer, or a field of a section by its id."""
-        if self._several is not None:
-            return self._several.field(pointer)
-        draft = self._drafts.get(self._path)
-        if draft is None:
-            return None
-        if pointer.startswith(json_text.LINE):
-            found = json_text.lines_of(*json_text.shown(draft))
-        elif is_section_field(pointer):
-            found = fields_of(self._sections.sections(self._path, draft))
-        else:
-            found = self._tree_fields(draft)
-        return next((f for f in found if f.pointer == pointer), None)
-
-    def _fields_of(
-        self, way: Way, draft: Draft, sections: tuple[FormSection, ...], text: str, fault: TextFault | None
-    ) -> tuple[Field, ...]:
-        if way == "json":
-            return json_text.lines_of(text, fault)
-        return fields_of(sections) if way == "image" else self._tree_fields(draft)
-
-    def _tree_fields(self, draft: Draft) -> tuple[Field, ...]:
-        if self._tree is None:
-            self._tree = fields(draft, FOLD_ABOVE)
-        return self._tree
+        return self._form.field(pointer)
 
     def show_way(self, way: Way) -> None:
         """Shows the attributes in another way; what is edited and not saved is the same in all of them."""
-        self._way = way
-        self._refresh()
+        self._one.show_way(way)
 
     def next_way(self) -> None:
         """Shows the attributes in the way after this one."""
@@ -314,23 +248,17 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
         """Whether somebody sees the form: what they type is judged by the text of OME-Zarr, in the background."""
         if self._judging != on:
             self._judging = on
+            self._one.judge(on)
             if self._several is not None:
                 self._several.judge(on)
             self._refresh()
 
     def diff(self) -> Diff:
-        if self._several is not None:
-            return self._several.diff()
-        draft = self._drafts.get(self._path)
-        if draft is None:
-            return Diff("", ())
-        return self._diff_behind(draft) if is_large(draft) else draft.diff()
+        return self._form.diff()
 
     def _refresh(self) -> None:
-        self._state = self._tree = None
-        draft = self._drafts.get(self._path) if self._several is None else None
-        if draft is not None and self._judging:
-            self._judge.look_at(draft)
+        self._state = None
+        self._one.look_again()
         self._notify.soon()
 
     def _tell(self) -> None:
@@ -338,150 +266,160 @@ class EditPresenter(EditsBehind, EditsMembers, SavesDrafts, ActsOnMeaning, Tries
         self.changed.emit()
 
     # ------------------------------------------------------------------ editing
-    def _draft(self) -> Draft | None:
-        """The draft that may be edited now."""
-        draft = self._drafts.get(self._path) if self._several is None else None
-        if draft is None or draft.saving or draft.theirs is not None:
-            return None
-        if not self._writable:
-            self._refresh()
-            return None
-        return draft
-
-    def _change(self, pointer: str, change: Any, text: str = "") -> bool:
-        """Runs change(document, pointer in the document); an error stays with the field."""
-        draft = self._draft()
-        if draft is None:
-            return False
-        if is_large(draft):
-            self._change_behind(pointer, change, text)
-            return True
-        try:
-            new = change(draft.now, draft.prefix + pointer)
-            draft.need_object(new)
-        except ZarrscopeError as error:
-            draft.errors[pointer] = (text, strings.clean(error.message.rstrip(".")) + ".")
-            self._refresh()
-            return False
-        draft.errors.pop(pointer, None)
-        draft.push(new)
-        self._refresh()
-        return True
+    @property
+    def busy(self) -> bool:
+        """An edit of a large document is being made."""
+        return self._one.busy
 
     def edit(self, pointer: str, text: str) -> None:
         """The text of a field as typed; read according to its kind. For lists and objects: JSON text.
 
         Where the place is open for reading only, the text waits until it is open for writing.
         """
-        if self._several is not None:
-            self._several.edit(pointer, text, self._writable)
-            return
-        if not self._writable and self._path in self._drafts:
-            self._waiting[pointer] = text
-            self._refresh()
-            return
-        if pointer.startswith(json_text.LINE):
-            self.edit_text(json_text.with_line(json_text.shown(self._drafts[self._path])[0], pointer, text))
-            return
-        field = self.field(pointer)
-        kind: FieldKind = field.kind if field is not None else "text"
-        if field is not None and field.text == text and not field.error:
-            return
-        if kind == "number" and not strings.is_number(text):
-            self._wrong(pointer, text, strings.NOT_A_NUMBER)
-        elif kind == "bool" and text.strip().lower() not in ("true", "false"):
-            self._wrong(pointer, text, strings.NOT_A_BOOL)
-        elif field is not None and (why := refusal(field.row, text)):
-            self._wrong(pointer, text, why)
-        elif is_section_field(pointer):
-            ask = partial(self._sections.edited, self._path, self._drafts[self._path], pointer, text)
-            self._change(pointer, lambda d, p: ask(), text)
-        elif (kind == "null" and text.strip() != "null") or kind == "text":
-            self._change(pointer, lambda d, p: d.set(p, text), text)
-        else:
-            spelled = text.strip().lower() if kind == "bool" else text.strip()
-            self._change(pointer, lambda d, p: d.set_text(p, spelled), text)
-
-    def _type_waiting(self) -> None:
-        """Applies what was typed, or taken from elsewhere, before the place was open for writing."""
-        self._take()
-        if self._writable and self._path in self._drafts:
-            waiting, self._waiting = self._waiting, {}
-            for pointer, text in waiting.items():
-                self.edit(pointer, text)
-            self._do_later()
-
-    def _wrong(self, pointer: str, text: str, why: str) -> None:
-        draft = self._draft()
-        if draft is not None:
-            draft.errors[pointer] = (text, why)
-            self._refresh()
+        self._form.edit(pointer, text)
 
     def edit_text(self, text: str) -> None:
         """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
-        self._change(json_text.WHOLE, lambda d, _: json_text.with_text(d, self._drafts[self._path].prefix, text), text)
+        self._one.edit_text(text)
 
     def edit_json(self, pointer: str, text: str) -> None:
         """Replaces a value by JSON text, its kind with it."""
-        self._change(pointer, lambda d, p: d.set_text(p, text), text)
-
-    def _refuse(self, why: str) -> None:
-        """Refuses an edit, and shows why."""
-        draft = self._draft()
-        if draft is not None:
-            draft.hint = why
-            self._refresh()
+        self._one.edit_json(pointer, text)
 
     def undo(self) -> None:
         """Takes back the last edit, also one that was saved: save again to write that."""
-        self._travel(-1)
+        self._form.travel(-1)
 
     def redo(self) -> None:
-        self._travel(1)
-
-    def _travel(self, by: Literal[-1, 1]) -> None:
-        if self._several is not None:
-            self._several.travel(by)
-            return
-
-        def act() -> None:
-            draft = self._draft()
-            if draft is not None and 0 <= draft.at + by < len(draft.history):
-                draft.at += by
-                draft.errors.clear()
-                draft.failure = draft.note = draft.hint = ""
-                self._refresh()
-
-        self._in_turn(act)
+        self._form.travel(1)
 
     def revert(self) -> None:
         """Drops all changes; `undo` brings them back."""
-        if self._several is not None:
-            self._several.revert()
-            return
-
-        def act() -> None:
-            draft = self._draft()
-            if draft is not None and (draft.dirty or draft.errors):
-                draft.push(draft.base)
-                draft.errors.clear()
-                self._refresh()
-
-        self._in_turn(act)
+        self._form.revert()
 
     def fold(self, pointer: str, folded: bool) -> None:
-        draft = self._drafts.get(self._path)
-        if draft is not None:
-            draft.folded[pointer] = folded
-            self._refresh()
+        self._one.fold(pointer, folded)
 
     def reload(self) -> None:
         """Reads the document again; changes not saved are dropped."""
-        if self._several is not None and self._hierarchy is not None:
-            for path in self._several.paths:
-                self._drafts.pop(path, None)
-            self._several.show(self._hierarchy, self._several.asked, self._writable)
-            return
-        self._drafts.pop(self._path, None)
-        self._load(self._path, self._kind)
-        self._refresh()
+        drafts = self._drafts
+        for path in self._form.paths:
+            drafts.by_path.pop(path, None)
+        if self._several is None:
+            self._one.load()
+            self._refresh()
+        elif drafts.hierarchy is not None:
+            self._several.show(drafts.hierarchy, self._several.asked)
+
+    def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
+        """What is wrong with a text while it is being typed into a section: `told(sentence)`, "" where nothing is."""
+        ask = self._form.why_not(pointer, text)
+        if ask is not None:
+            self._trials.ask(ask, told)
+
+    def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
+        """Which line of a text is wrong while it is being typed, and why: `told(line, sentence)`; 0 and "": none."""
+        if (draft := self._drafts.selected) is not None:
+            self._trials.ask_json(text, draft, told)
+
+    # ------------------------------------------------------------------ members
+    def may_retype(self, pointer: str) -> bool:
+        """Whether a field can be given another kind; when not, `state.sentence` says why."""
+        return self._one.members.may_retype(pointer)
+
+    def retype(self, pointer: str, kind: FieldKind) -> None:
+        """Another kind for a field, of its `kinds` ("5" ↔ 5); others would lose what it holds, and are refused."""
+        self._one.members.retype(pointer, kind)
+
+    def add(self, pointer: str, name: str, text: str = '""') -> str:
+        """A new member of the object or list at `pointer` (a list takes any name and appends); `text` is JSON.
+        Returns its pointer, "" when it could not be added (`state.sentence` says why)."""
+        return self._one.members.add(pointer, name, text)
+
+    def add_typed(self, pointer: str, name: str, typed: str) -> str:
+        """As `add`, with a value as a person types it: JSON, and what is none is a text."""
+        return self._one.members.add_typed(pointer, name, typed)
+
+    def takes_name(self, pointer: str, name: str) -> bool:
+        """Whether the object at `pointer` can have a new member `name`; when not, `state.sentence` says why."""
+        return self._one.members.takes_name(pointer, name)
+
+    def rename(self, pointer: str, name: str) -> None:
+        """Renames a member of an object. Items of lists, and the attributes as a whole, have no name."""
+        self._one.members.rename(pointer, name)
+
+    def remove(self, pointer: str) -> None:
+        """Takes a member or an item out; the attributes as a whole stay."""
+        self._one.members.remove(pointer)
+
+    def move(self, pointer: str, by: int) -> None:
+        """Moves a member or an item up or down among its siblings."""
+        self._one.members.move(pointer, by)
+
+    # ------------------------------------------------------------------ what attributes mean
+    def change(self, asked: Sequence[Asked]) -> None:
+        """Makes changes, all of them or none, in one undo; of several nodes, to each. In a place open for reading they
+        wait until it is open for writing."""
+        self._when_writable(lambda: self._form.change(asked))
+
+    def mend(self, pointer: str) -> None:
+        """Does what the finding at `pointer` offers; in a place open for reading it waits."""
+        self._when_writable(lambda: self._form.mend(pointer))
+
+    def _when_writable(self, act: Callable[[], object]) -> None:
+        if self._drafts.writable:
+            act()
+        else:
+            self._waiting.add(act)
+            self._refresh()
+
+    def locate(self, pointer: str) -> str:
+        """Shows the field that a finding is about, in the way that has it; its id, "" where there is none."""
+        return self._form.locate(pointer)
+
+    def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
+        """Makes changes to a node's attributes as one edit, as soon as its form is on show and can be edited."""
+        self._one.meaning.take(path, changes)
+
+    def offer_view(self, view: ViewChanges) -> None:
+        """From where `take_view` takes contrast, colours and visibility."""
+        self._view = view
+
+    def _view_changes(self) -> Sequence[Asked]:
+        return next((found for found in map(self._view, self._form.paths) if found), ())
+
+    def take_view(self) -> None:
+        """Writes contrast, colours and visibility of the picture on the screen into the form; saving is another act."""
+        if changes := self._view_changes():
+            self.change(changes)
+
+    # ------------------------------------------------------------------ saving
+    @property
+    def saving(self) -> bool:
+        return self._saver.saving
+
+    def save(self) -> None:
+        """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are saved, or none."""
+        self._form.save()
+
+    @property
+    def can_save_all(self) -> bool:
+        """Whether `save_all` has something to save and nothing in its way."""
+        return self._saver.can_save_all
+
+    def save_all(self, then: Callable[[str | None], object]) -> None:
+        """Saves the changes of every node; `then(path)` of the first that could not be saved, `then(None)` when all
+        were. With errors or a conflict in one of them nothing is written."""
+        self._saver.save_all(then)
+
+    def when_saved(self, then: Callable[[str | None], object]) -> bool:
+        """`then`, as in `save_all`, once the saves under way have ended; False when there are none to wait for."""
+        return self._saver.when_saved(then)
+
+    def diff_of_all(self) -> Diff:
+        """The differences of every document with changes, one after the other."""
+        return self._drafts.diff()
+
+    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
+        """Merges with what is stored now; where both changed a field, this side wins. DIRTY or CLEAN afterwards."""
+        self._form.resolve(whose)

@@ -1,62 +1,39 @@
-"""Saving the drafts of a form: one of them or all; conflicts told and merged."""
+"""Saving drafts: the one on show, or all of them; conflicts are told and merged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from zarrscope.errors import Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
-from zarrscope_app.presenters.form.several import SeveralForm
-from zarrscope_app.presenters.form.view_models import Diff
-
-if TYPE_CHECKING:
-    from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope_app.presenters.form.drafts import Drafts
 
 
-class SavesDrafts:
-    """Part of the edit presenter: what writes."""
+class Saver:
+    """Writes drafts. `told()` asks for a repaint, `saved(path)` is called for each document that was written."""
 
-    saved: Any
-    _owner: Owner
-    _hierarchy: Hierarchy | None
-    _writable: bool
-    _path: str
-    _drafts: dict[str, Draft]
-    _several: SeveralForm | None
-    _then: Callable[[str | None], object] | None
+    def __init__(
+        self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]
+    ) -> None:
+        self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
+        self._then: Callable[[str | None], object] | None = None
 
     @property
     def saving(self) -> bool:
-        return any(draft.saving for draft in self._drafts.values())
-
-    def _in_turn(self, act: Callable[[], object]) -> None:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _draft(self) -> Draft | None:
-        raise NotImplementedError  # EditPresenter defines it
-
-    def _refresh(self) -> None:
-        raise NotImplementedError  # EditPresenter defines it
+        return any(draft.saving for draft in self._drafts.by_path.values())
 
     def save(self) -> None:
-        """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are saved, or none."""
-        if self._several is not None:
-            self._several.save()
-            return
-
-        def act() -> None:
-            draft = self._draft()
-            if draft is not None and not draft.errors and draft.dirty:
-                self._save(self._path, draft, may_merge=True)
-
-        self._in_turn(act)
+        """Saves the draft on show."""
+        draft = self._drafts.editable
+        if draft is not None and not draft.errors and draft.dirty:
+            self._save(self._drafts.path, draft, may_merge=True)
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
-        hierarchy = self._hierarchy
+        hierarchy = self._drafts.hierarchy
         assert hierarchy is not None  # a draft is of a node, and a node of a hierarchy
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
@@ -78,29 +55,24 @@ class SavesDrafts:
                 draft.failure = strings.problem(outcome.error, path).headline
             elif saved is not None:
                 draft.saved(saved)
-                self.saved.emit(path)
+                self._saved(path)
             elif theirs is not None:
                 attributes_changed = bool(differences(draft.base, theirs, draft.prefix))
                 draft.theirs = theirs
                 if may_merge and not attributes_changed:  # another part changed: merge without asking
                     draft.resolve("mine")
                     self._save(path, draft, may_merge=False)
-            self._refresh()
+            self._told()
             self._settled()
 
         self._owner.fetch(work, done)
-        self._refresh()
-
-    def diff_of_all(self) -> Diff:
-        """The differences of every document with changes, one after the other."""
-        found = [draft.diff() for draft in self._drafts.values() if draft.dirty]
-        return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))
+        self._told()
 
     @property
     def can_save_all(self) -> bool:
         """Whether `save_all` has something to save and nothing in its way."""
-        drafts = [draft for draft in self._drafts.values() if draft.dirty]
-        return bool(drafts) and self._writable and not any(d.errors or d.saving or d.theirs for d in drafts)
+        drafts = self._drafts.unsaved().values()
+        return bool(drafts) and self._drafts.writable and not any(d.errors or d.saving or d.theirs for d in drafts)
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
         """Saves the changes of every node; `then(path)` of the first that could not be saved, `then(None)` when all
@@ -109,9 +81,8 @@ class SavesDrafts:
             then(self._in_the_way())
             return
         self._then = then
-        for path, draft in [*self._drafts.items()]:
-            if draft.dirty:
-                self._save(path, draft, may_merge=True)
+        for path, draft in self._drafts.unsaved().items():
+            self._save(path, draft, may_merge=True)
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
         """`then`, as in `save_all`, once the saves under way have ended; False when there are none to wait for."""
@@ -121,9 +92,9 @@ class SavesDrafts:
         return True
 
     def _in_the_way(self) -> str | None:
-        dirty = [(path, draft) for path, draft in self._drafts.items() if draft.dirty]
-        found = [path for path, draft in dirty if draft.errors or draft.theirs or draft.failure]
-        return found[0] if found else dirty[0][0] if dirty else None
+        dirty = self._drafts.unsaved()
+        found = [path for path, draft in dirty.items() if draft.errors or draft.theirs or draft.failure]
+        return next(iter(found or dirty), None)
 
     def _settled(self) -> None:
         """Called when a save has ended; after the last one, calls those that wait for all."""
@@ -132,11 +103,8 @@ class SavesDrafts:
             then(self._in_the_way())
 
     def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """Merges with what is stored now; where both changed a field, this side wins. DIRTY or CLEAN afterwards."""
-        if self._several is not None:
-            self._several.resolve(whose)
-            return
-        draft = self._drafts.get(self._path)
+        """Merges the draft on show with what is stored now; where both changed a field, `whose` wins."""
+        draft = self._drafts.shown
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)
-            self._refresh()
+            self._told()

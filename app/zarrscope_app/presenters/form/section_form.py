@@ -12,6 +12,7 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
@@ -20,6 +21,11 @@ from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REMEMBERED = 3
+
+
+def is_section_field(pointer: str) -> bool:
+    """Whether an id is that of a section's field, which is no JSON pointer."""
+    return bool(pointer) and not pointer.startswith("/")
 
 
 class SectionForm:
@@ -92,7 +98,7 @@ class SectionForm:
         try:
             self.edited(path, draft, id, text)
         except ZarrscopeError as error:
-            return strings.clean(error.message.rstrip(".")) + "."
+            return words.refusal(error)
         return ""
 
 
@@ -125,6 +131,8 @@ class Judge:
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
+        self.on = False
+        """Somebody sees the form."""
         self._document: Document | None = None
         self._ticket: Ticket | None = None
         self.verdict = Verdict("")
@@ -132,9 +140,9 @@ class Judge:
         """The document that the verdict is about."""
 
     def look_at(self, draft: Draft) -> None:
-        """Judges the draft as it is now, unless that was done."""
+        """Judges the draft as it is now, unless that was done or nobody sees it."""
         document = draft.now
-        if document is self._document:
+        if not self.on or document is self._document:
             return
         self._document = document
         attributes = document.get(draft.prefix, {})

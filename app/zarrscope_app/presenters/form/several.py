@@ -20,6 +20,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft, diff_of, differences, new_act
+from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
 from zarrscope_app.presenters.form.mending import Asked, mended
@@ -66,11 +67,11 @@ class _Saving:
 
 
 class SeveralForm:
-    """The form of the nodes at `paths`. `drafts` are those of the whole presenter, by path; `told()` asks for a
-    repaint, `saved(path)` is called for each document that was written. All on the host's thread."""
+    """The form of the nodes at `paths`. `drafts` are those of the whole presenter; `told()` asks for a repaint,
+    `saved(path)` is called for each document that was written. All on the host's thread."""
 
     def __init__(
-        self, owner: Owner, drafts: dict[str, Draft], told: Callable[[], object], saved: Callable[[str], object]
+        self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]
     ) -> None:
         self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
         self._hierarchy: Hierarchy | None = None
@@ -93,7 +94,7 @@ class SeveralForm:
         self._judge = JudgeOfSeveral(owner, told)
 
     # ------------------------------------------------------------------ which nodes
-    def show(self, hierarchy: Hierarchy, paths: Sequence[str], writable: bool) -> None:
+    def show(self, hierarchy: Hierarchy, paths: Sequence[str]) -> None:
         """Reads the documents of these nodes; drafts that are there stay."""
         self._hierarchy, self.asked, self.paths, self._failure = hierarchy, tuple(paths), (), ""
         if self._loading is not None:
@@ -128,12 +129,12 @@ class SeveralForm:
             stating = {path: read for path, read in found.items() if read is not None and read.fits}
             for path, read in stating.items():
                 self._around[path] = read.around
-                self._drafts.setdefault(path, Draft(read.document, read.prefix))
+                self._drafts.by_path.setdefault(path, Draft(read.document, read.prefix))
             self.paths = tuple(stating)
             self._unread = sum(read is None for read in found.values())
             if not stating:
                 self._failure = words.NOTHING_IN_COMMON
-            waiting = {**self._typed} if writable else {}
+            waiting = {**self._typed} if self._drafts.writable else {}
             self._do(None)
             for id, text in waiting.items():
                 self._soon(partial(self._set, id, text))
@@ -156,13 +157,13 @@ class SeveralForm:
         return self._working or self._saving or bool(self._queue)
 
     def _chosen(self) -> list[Draft]:
-        return [self._drafts[path] for path in self.paths if path in self._drafts]
+        return [self._drafts.by_path[path] for path in self.paths if path in self._drafts.by_path]
 
     def _parts(self) -> list[Part]:
         return [
             Part(path, draft.now, draft.base, draft.prefix, self._around[path], self._linked)
             for path in self.paths
-            if (draft := self._drafts.get(path)) is not None
+            if (draft := self._drafts.by_path.get(path)) is not None
         ]
 
     # ------------------------------------------------------------------ one act after the other
@@ -170,13 +171,13 @@ class SeveralForm:
         """Changes the documents in the background, and makes the form of what they are then."""
         self._working = True
         parts = self._parts()
-        known = {path: at for path, draft in self._drafts.items() if (at := draft.known) is not None}
+        known = {path: at for path, draft in self._drafts.by_path.items() if (at := draft.known) is not None}
 
         def work() -> _Made:
             try:
                 made = change(parts) if change is not None else {}
             except ZarrscopeError as error:
-                return _Made({}, merged(parts), {}, strings.clean(error.message.rstrip("."), 300) + ".")
+                return _Made({}, merged(parts), {}, words.refusal(error, 300))
             now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
             diffs = {
                 part.path: (part.base, part.document, diff_of(part.base, part.document, part.prefix))
@@ -210,9 +211,9 @@ class SeveralForm:
             self._failure = ""
         act = new_act()
         for path, document in made.documents.items():
-            self._drafts[path].push(document, act)
+            self._drafts.by_path[path].push(document, act)
         for path, known in made.diffs.items():
-            self._drafts[path].know(*known)
+            self._drafts.by_path[path].know(*known)
 
     def _soon(self, act: Callable[[], object]) -> None:
         """Does it when all that was asked for before is done."""
@@ -234,13 +235,13 @@ class SeveralForm:
         self._told()
 
     # ------------------------------------------------------------------ editing
-    def edit(self, id: str, text: str, writable: bool = True) -> None:
+    def edit(self, id: str, text: str) -> None:
         """Sets a field of all nodes; in a place open for reading the text waits."""
         field = self.field(id)
         if field is not None and field.text == text and not field.error and not field.differs:
             return
         self._typed[id] = text
-        if not writable:
+        if not self._drafts.writable:
             self._told()
             return
         self._soon(partial(self._set, id, text))
@@ -294,7 +295,7 @@ class SeveralForm:
             try:
                 edited(parts, places, text)
             except ZarrscopeError as error:
-                return strings.clean(error.message.rstrip("."), 300) + "."
+                return words.refusal(error, 300)
             return ""
 
         return work
@@ -342,7 +343,7 @@ class SeveralForm:
 
     def _save(self, may_merge: bool) -> None:
         hierarchy = self._hierarchy
-        drafts = {path: self._drafts[path] for path in self.paths if self._drafts[path].dirty}
+        drafts = {path: self._drafts.by_path[path] for path in self.paths if self._drafts.by_path[path].dirty}
         if hierarchy is None or not drafts or self._errors or self._in_conflict:
             return
         edits = [
@@ -414,8 +415,10 @@ class SeveralForm:
         if not self.busy:
             self._judge.look_at(self._parts())
 
-    def state(self, path: str, writable: bool) -> EditState:
-        """The form as it is now; `path`: of the node that is selected in the tree."""
+    @property
+    def state(self) -> EditState:
+        """The form as it is now."""
+        path, writable = self._drafts.path, self._drafts.writable
         if self._loading is not None or (not self.paths and not self._failure):
             return EditState(EditStatus.EMPTY, words.reading(len(self.asked)), path=path, title=self.title)
         if not self.paths:
@@ -429,7 +432,7 @@ class SeveralForm:
         conflicts = [
             replace(each, pointer=words.of_node(path, each.pointer))
             for path in self.paths
-            for each in self._drafts[path].disagreements
+            for each in self._drafts.by_path[path].disagreements
         ]
         return EditState(
             status,

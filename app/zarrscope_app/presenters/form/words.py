@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope_app.presenters.form.view_models import Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 
@@ -36,6 +37,11 @@ WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"
 """The ways to show attributes."""
 WAITS = "Opened read-only. Open it for writing: then what you typed is taken over."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
+
+
+def refusal(error: ZarrscopeError, most: int = 0) -> str:
+    """Why an edit is refused, in a sentence; cut to `most` characters when given."""
+    return clean(error.message.rstrip("."), most) + "."
 
 
 def pixel_size_of(axis: str) -> str:

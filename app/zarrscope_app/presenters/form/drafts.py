@@ -1,0 +1,58 @@
+"""The documents of a place that are being edited, and which of them is on show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Literal
+
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.view_models import Diff
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+class Drafts:
+    """Drafts by the path of their node. Nodes that have changes keep them while one looks at another node."""
+
+    def __init__(self) -> None:
+        self.hierarchy: Hierarchy | None = None
+        self.writable = False
+        self.by_path: dict[str, Draft] = {}
+        self.path = "/"
+        """The node that is selected."""
+        self.kind: Literal["group", "array"] = "group"
+        self.together = False
+        """Several nodes are edited in one form, in place of the selected one."""
+
+    @property
+    def selected(self) -> Draft | None:
+        """The draft of the selected node, on show or not."""
+        return self.by_path.get(self.path)
+
+    @property
+    def shown(self) -> Draft | None:
+        """The draft whose form is on show; None while it is being read, and while it is the form of several."""
+        return None if self.together else self.selected
+
+    @property
+    def editable(self) -> Draft | None:
+        """The draft on show, where nothing is in the way of an edit."""
+        draft = self.shown
+        return None if draft is None or draft.saving or draft.theirs is not None or not self.writable else draft
+
+    def unsaved(self) -> dict[str, Draft]:
+        """The drafts with changes that are not saved."""
+        return {path: draft for path, draft in self.by_path.items() if draft.dirty}
+
+    def forget_unchanged(self, paths: Collection[str] | None = None) -> None:
+        """Drops drafts without changes, of all nodes or of these: shown again, their documents are read again."""
+        for path in [*self.by_path]:
+            draft = self.by_path[path]
+            if not draft.dirty and (paths is None or (path in paths and not draft.saving)):
+                del self.by_path[path]
+
+    def diff(self) -> Diff:
+        """The differences of every document with changes, one after the other."""
+        found = [draft.diff() for draft in self.unsaved().values()]
+        return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))

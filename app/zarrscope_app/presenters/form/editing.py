@@ -1,0 +1,95 @@
+"""Edits of the document on show: a field, the whole of it, or back and forth in its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.behind import BackgroundEdits, Splice, is_large
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.drafts import Drafts
+
+
+class DraftEditor:
+    """Edits the draft on show, where nothing is in the way. An error stays with its field."""
+
+    def __init__(self, drafts: Drafts, background: BackgroundEdits, told: Callable[[], object]) -> None:
+        self._drafts, self._background, self._told = drafts, background, told
+
+    def draft(self) -> Draft | None:
+        """The draft on show, where nothing is in the way of an edit."""
+        if self._drafts.shown is not None and not self._drafts.writable:
+            self._told()  # what a host's editor shows falls back to what is stored
+        return self._drafts.editable
+
+    def change(self, pointer: str, change: Splice, text: str = "") -> bool:
+        """Runs change(document, pointer in the document). False where it is refused, or nothing can be edited."""
+        draft = self.draft()
+        if draft is None:
+            return False
+        if is_large(draft):
+            self._background.change(self._drafts.path, draft, pointer, change, text)
+            return True
+        try:
+            new = change(draft.now, draft.prefix + pointer)
+            draft.need_object(new)
+        except ZarrscopeError as error:
+            self.wrong(pointer, text, words.refusal(error))
+            return False
+        draft.errors.pop(pointer, None)
+        draft.push(new)
+        self._told()
+        return True
+
+    def wrong(self, pointer: str, text: str, why: str) -> None:
+        """Keeps a text that is wrong with its field."""
+        if (draft := self.draft()) is not None:
+            draft.errors[pointer] = (text, why)
+            self._told()
+
+    def refuse(self, why: str) -> None:
+        """Shows why an edit is refused that is not about one field's text."""
+        if (draft := self.draft()) is not None:
+            draft.hint = why
+            self._told()
+
+    def make(self, make: Callable[[], Document]) -> bool:
+        """Puts another document in place of the one on show. False, and the reason is shown, where `make` refuses."""
+        draft = self.draft()
+        if draft is None:
+            return False
+        try:
+            draft.push(make())
+        except ZarrscopeError as error:
+            self.refuse(words.refusal(error))
+            return False
+        self._told()
+        return True
+
+    def travel(self, by: Literal[-1, 1]) -> None:
+        """Takes back the latest edit, or makes it again."""
+
+        def act() -> None:
+            draft = self.draft()
+            if draft is not None and 0 <= draft.at + by < len(draft.history):
+                draft.at += by
+                draft.errors.clear()
+                draft.failure = draft.note = draft.hint = ""
+                self._told()
+
+        self._background.in_turn(act)
+
+    def revert(self) -> None:
+        """Drops all changes, as one edit."""
+
+        def act() -> None:
+            draft = self.draft()
+            if draft is not None and (draft.dirty or draft.errors):
+                draft.push(draft.base)
+                draft.errors.clear()
+                self._told()
+
+        self._background.in_turn(act)

@@ -1,0 +1,284 @@
+"""The form of one node: its sections, its members and its text are three ways to show and edit one draft.
+
+What a person types is checked at once: a field that is wrong keeps the text, shows its error, and blocks saving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+from zarrscope.jsondoc.document import Document
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import json_text, words
+from zarrscope_app.presenters.form.acts import MeaningEditor
+from zarrscope_app.presenters.form.behind import BackgroundEdits, is_large
+from zarrscope_app.presenters.form.draft import Draft, fields
+from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.editing import DraftEditor
+from zarrscope_app.presenters.form.field_editors import refusal
+from zarrscope_app.presenters.form.json_text import TextFault
+from zarrscope_app.presenters.form.members import MemberEditor
+from zarrscope_app.presenters.form.mending import Asked
+from zarrscope_app.presenters.form.saving import Saver
+from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
+from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
+from zarrscope_app.presenters.form.waiting import Waiting
+
+FOLD_ABOVE = 60
+"""Lists and objects with more members are folded at first."""
+
+
+class NodeForm:
+    """The form of the node that is selected among `drafts`. `told()` asks for a repaint. None of it waits."""
+
+    def __init__(
+        self, owner: Owner, drafts: Drafts, waiting: Waiting, saver: Saver, told: Callable[[], object]
+    ) -> None:
+        self._owner, self._drafts, self._waiting, self._saver, self._told = owner, drafts, waiting, saver, told
+        self._loading: Ticket | None = None
+        self._failure = ""
+        self._way: Way = "image"
+        self._tree: tuple[Field, ...] | None = None
+        self.sections = SectionForm()
+        self._judge = Judge(owner, told)
+        self._background = BackgroundEdits(owner, self.sections, told)
+        self._editor = DraftEditor(drafts, self._background, told)
+        self.members = MemberEditor(self._editor, self.field, told)
+        self.meaning = MeaningEditor(drafts, self._editor, self.sections, self._judge)
+
+    # ------------------------------------------------------------------ the document
+    def load(self) -> None:
+        """Reads the document of the selected node."""
+        self.stop_loading()
+        path, kind, hierarchy = self._drafts.path, self._drafts.kind, self._drafts.hierarchy
+        if hierarchy is None:
+            return
+
+        def done(outcome: JobResult[Document]) -> None:
+            self._loading = None
+            if outcome.error is not None:
+                self._failure = strings.problem(outcome.error, path).headline
+            elif outcome.value is not None:
+                prefix = hierarchy.dialect.attributes_at(path, kind)[1]
+                self._drafts.by_path[path] = Draft(outcome.value, prefix)
+            self._told()
+            self.type_waiting()
+
+        self._loading = self._owner.fetch(lambda: hierarchy.document(path), done)
+
+    def stop_loading(self) -> None:
+        """Nobody waits for the document any more."""
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+
+    def start(self) -> None:
+        """Another node is selected, or the same anew: why the former could not be read is no longer told."""
+        self._failure = ""
+
+    def look_again(self) -> None:
+        """The draft on show, or what is known of it, may have changed."""
+        self._tree = None
+        if (draft := self._drafts.shown) is not None:
+            self._judge.look_at(draft)
+
+    def judge(self, on: bool) -> None:
+        """Whether somebody sees the form: what they type is judged by the text of OME-Zarr, in the background."""
+        self._judge.on = on
+
+    # ------------------------------------------------------------------ snapshots
+    @property
+    def state(self) -> EditState:
+        draft, path = self._drafts.selected, self._drafts.path
+        if draft is None:
+            status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
+            return EditState(status, self._failure or strings.LOADING, path=path)
+        sections = self.sections.sections(path, draft, {**self._waiting.texts, **self._background.setting})
+        ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
+        way = self._way if self._way in ways else "fields"
+        text, fault = json_text.shown(draft) if way == "json" else ("", None)
+        changes = len(draft.changes)
+        status, sentence = self._status(draft, changes)
+        return EditState(
+            status,
+            sentence,
+            self._fields_of(way, draft, sections, text, fault),
+            changes,
+            can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._drafts.writable,
+            can_undo=draft.at > 0 and not draft.saving,
+            can_redo=draft.at < len(draft.history) - 1 and not draft.saving,
+            conflicts=draft.disagreements if draft.theirs is not None else (),
+            path=path,
+            key=draft.now.key,
+            way=way,
+            ways=ways,
+            sections=sections if way == "image" else (),
+            text=text,
+            text_line=fault.line if fault is not None else 0,
+            text_error=fault.sentence if fault is not None else "",
+            verdict=self._judge.verdict.sentence if self._judge.on else "",
+            valid=not self._judge.verdict.broken,
+            findings=self.meaning.findings,
+            summary=self._judge.verdict.summary if self._judge.on else "",
+            title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
+        )
+
+    def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
+        if draft.saving:
+            return EditStatus.SAVING, strings.SAVING
+        if draft.theirs is not None:
+            return EditStatus.CONFLICT, strings.conflict(len(draft.disagreements))
+        if draft.errors:
+            return EditStatus.INVALID, next(iter(draft.errors.values()))[1]
+        if draft.failure:
+            return EditStatus.FAILED, draft.failure
+        if changes or self._background.working:
+            return EditStatus.DIRTY, strings.joined(strings.changes(changes), draft.hint)
+        if not self._drafts.writable:
+            return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
+        return EditStatus.CLEAN, draft.hint or draft.note
+
+    def _fields_of(
+        self, way: Way, draft: Draft, sections: tuple[FormSection, ...], text: str, fault: TextFault | None
+    ) -> tuple[Field, ...]:
+        if way == "json":
+            return json_text.lines_of(text, fault)
+        return fields_of(sections) if way == "image" else self._tree_fields(draft)
+
+    def _tree_fields(self, draft: Draft) -> tuple[Field, ...]:
+        if self._tree is None:
+            self._tree = fields(draft, FOLD_ABOVE)
+        return self._tree
+
+    def field(self, pointer: str) -> Field | None:
+        """A member of the attributes by its pointer, or a field of a section by its id."""
+        draft = self._drafts.selected
+        if draft is None:
+            return None
+        if pointer.startswith(json_text.LINE):
+            found = json_text.lines_of(*json_text.shown(draft))
+        elif is_section_field(pointer):
+            found = fields_of(self.sections.sections(self._drafts.path, draft))
+        else:
+            found = self._tree_fields(draft)
+        return next((f for f in found if f.pointer == pointer), None)
+
+    def show_way(self, way: Way) -> None:
+        """Shows the attributes in another way; what is edited and not saved is the same in all of them."""
+        self._way = way
+        self._told()
+
+    def diff(self) -> Diff:
+        """Of the document and what is stored."""
+        draft = self._drafts.selected
+        if draft is None:
+            return Diff("", ())
+        return self._background.diff(draft) if is_large(draft) else draft.diff()
+
+    # ------------------------------------------------------------------ editing
+    @property
+    def busy(self) -> bool:
+        """An edit of a large document is being made."""
+        return self._background.busy
+
+    def edit(self, pointer: str, text: str) -> None:
+        """The text of a field as typed; read according to its kind. For lists and objects: JSON text."""
+        draft = self._drafts.selected
+        if draft is not None and not self._drafts.writable:
+            self._waiting.texts[pointer] = text
+            self._told()
+            return
+        if draft is not None and pointer.startswith(json_text.LINE):
+            self.edit_text(json_text.with_line(json_text.shown(draft)[0], pointer, text))
+            return
+        field = self.field(pointer)
+        if field is None or field.text != text or field.error:
+            self._set(pointer, text, field)
+
+    def _set(self, pointer: str, text: str, field: Field | None) -> None:
+        kind: FieldKind = field.kind if field is not None else "text"
+        if kind == "number" and not strings.is_number(text):
+            self._editor.wrong(pointer, text, strings.NOT_A_NUMBER)
+        elif kind == "bool" and text.strip().lower() not in ("true", "false"):
+            self._editor.wrong(pointer, text, strings.NOT_A_BOOL)
+        elif field is not None and (why := refusal(field.row, text)):
+            self._editor.wrong(pointer, text, why)
+        elif is_section_field(pointer):
+            if (draft := self._drafts.selected) is not None:
+                ask = partial(self.sections.edited, self._drafts.path, draft, pointer, text)
+                self._editor.change(pointer, lambda d, p: ask(), text)
+        elif (kind == "null" and text.strip() != "null") or kind == "text":
+            self._editor.change(pointer, lambda d, p: d.set(p, text), text)
+        else:
+            spelled = text.strip().lower() if kind == "bool" else text.strip()
+            self._editor.change(pointer, lambda d, p: d.set_text(p, spelled), text)
+
+    def type_waiting(self) -> None:
+        """Does what waited for the draft of the selected node, as far as it can be edited now."""
+        self.meaning.take_waiting()
+        if self._drafts.writable and self._drafts.selected is not None:
+            self._waiting.type_texts(self.edit)
+            self._waiting.do_acts()
+
+    def edit_text(self, text: str) -> None:
+        """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
+        if (draft := self._drafts.selected) is not None:
+            prefix = draft.prefix
+            self._editor.change(json_text.WHOLE, lambda d, _: json_text.with_text(d, prefix, text), text)
+
+    def edit_json(self, pointer: str, text: str) -> None:
+        """Replaces a value by JSON text, its kind with it."""
+        self._editor.change(pointer, lambda d, p: d.set_text(p, text), text)
+
+    def fold(self, pointer: str, folded: bool) -> None:
+        """Whether the members of a list or object are hidden."""
+        if (draft := self._drafts.selected) is not None:
+            draft.folded[pointer] = folded
+            self._told()
+
+    def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
+        """What is wrong with a text, to be asked on any thread; None while there is nothing to edit."""
+        draft = self._drafts.selected
+        if draft is None:
+            return None
+        return partial(self.sections.why_not, self._drafts.path, draft, pointer, text)
+
+    def change(self, asked: Sequence[Asked]) -> None:
+        """Makes changes, all of them or none, in one undo."""
+        self.meaning.change(asked)
+
+    def mend(self, pointer: str) -> None:
+        """Does what the finding at `pointer` offers."""
+        self.meaning.mend(pointer)
+
+    def locate(self, pointer: str) -> str:
+        """Shows the field that a finding is about, in the way that has it; its id, "" where there is none."""
+        id, way = self.meaning.place_of(pointer)
+        if way is not None:
+            self.show_way(way)
+        return id
+
+    def travel(self, by: Literal[-1, 1]) -> None:
+        """Takes back the latest edit, or makes it again."""
+        self._editor.travel(by)
+
+    def revert(self) -> None:
+        """Drops all changes, as one edit."""
+        self._editor.revert()
+
+    def save(self) -> None:
+        """Writes the document when the edits asked for before are made."""
+        self._background.in_turn(self._saver.save)
+
+    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
+        """Merges with what is stored now; where both changed a field, `whose` wins."""
+        self._saver.resolve(whose)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The nodes that the form is of."""
+        return (self._drafts.path,)
