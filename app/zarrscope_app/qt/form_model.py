@@ -17,6 +17,7 @@ from zarrscope_app.presenters.commands import LABELS
 from .editors import EDITORS, Choice
 from .text import tip
 from .theme import current_palette, icon, quiet, warning
+from .undo_keys import UndoKeys
 
 NAME, VALUE, KIND = range(3)
 CONTAINERS = ("list", "object")
@@ -157,6 +158,10 @@ class FormModel(QAbstractItemModel):
 class FormDelegate(QStyledItemDelegate):
     """A list to choose from for kinds; for values the editor of the table."""
 
+    def __init__(self, parent: Any = None) -> None:
+        super().__init__(parent)
+        self._undo_keys = UndoKeys(self)
+
     def sizeHint(self, option: Any, index: Any) -> Any:
         size = super().sizeHint(option, index)
         # Room for the line editor, which Qt squeezes into the row.
@@ -170,7 +175,10 @@ class FormDelegate(QStyledItemDelegate):
         elif make is not None:
             editor = make(parent, field)
         else:
-            return super().createEditor(parent, option, index)
+            made = super().createEditor(parent, option, index)
+            assert made is not None
+            editor = made
+        self._undo_keys.watch(editor)
         if isinstance(editor, Choice):
             editor.activated.connect(lambda _: self._chosen(editor))
         return editor

@@ -14,6 +14,7 @@ from zarrscope_app.presenters.form.view_models import EditState
 
 from .text import Label
 from .theme import current_palette, fixed_font, mix, quiet, warning
+from .undo_keys import UndoKeys
 
 _PAUSE = 250
 """Milliseconds without a key before the text is tried."""
@@ -109,6 +110,8 @@ class JsonForm(QWidget):
         self.text = _Text()
         self.text.textChanged.connect(self._changed)
         self.text.left.connect(self.commit)
+        self._undo_keys = UndoKeys(self)
+        self._undo_keys.watch(self.text)
         self.fault = Label()
         self.fault.setWordWrap(True)
         self.fault.setContentsMargins(8, 0, 8, 0)

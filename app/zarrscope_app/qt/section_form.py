@@ -31,6 +31,7 @@ from zarrscope_app.presenters.form.view_models import EditState, FormSection, Ro
 from .editors import Choice, Colour
 from .text import Label, tip
 from .theme import current_palette, quiet, warning
+from .undo_keys import UndoKeys
 
 _WIDTHS = {"number": 88, "colour": 96, "choice": 144}
 _LABEL_WIDTH = 40
@@ -56,6 +57,7 @@ class SectionForm(QScrollArea):
         self._wrong: dict[str, str] = {}
         """Field → what is wrong with the text that is being typed there."""
         self._wants_focus = False
+        self._undo_keys = UndoKeys(self)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -200,6 +202,7 @@ class SectionForm(QScrollArea):
             choice = Choice(self, field.choices, free=True)
             choice.activated.connect(lambda _: self._typed(id))
             self._watch(choice.lineEdit(), id)
+            self._undo_keys.watch(choice)
             editor = choice
         else:
             line = Colour(self) if field.editor == "colour" else QLineEdit()
@@ -218,6 +221,7 @@ class SectionForm(QScrollArea):
         assert line is not None
         line.textEdited.connect(partial(self._try, id))
         line.editingFinished.connect(partial(self._typed, id))
+        self._undo_keys.watch(line)
 
     def _order_tabs(self, sections: tuple[FormSection, ...]) -> None:
         """Orders the Tab key down each column: a size is followed by the next size."""

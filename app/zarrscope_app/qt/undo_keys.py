@@ -1,0 +1,50 @@
+"""Whose undo a key means: that of the text being typed, or that of the document.
+
+Qt's text editors take the keys of undo and redo even when they have nothing to take back, so that the window's commands
+never hear of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtGui import QKeySequence
+from qtpy.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
+
+from zarrscope_app.presenters.commands import command
+
+
+class UndoKeys(QObject):
+    """`watch` the editors of a form: once a text was taken over, undo and redo are the document's."""
+
+    def watch(self, editor: QWidget) -> None:
+        """Leave the keys to the window while nothing is being typed into this editor."""
+        editor.installEventFilter(self)
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
+        """Keep the key from the editor, which Qt asks first whether it wants it, and gives it when nobody else does."""
+        about_keys = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
+        if about_keys and _is_the_documents(watched, event):
+            event.ignore()
+            return True
+        return False
+
+
+def _is_the_documents(editor: QWidget, event: Any) -> bool:
+    pressed = QKeySequence(event.keyCombination())
+    undo = _means(event, pressed, QKeySequence.StandardKey.Undo, "undo")
+    if not undo and not _means(event, pressed, QKeySequence.StandardKey.Redo, "redo"):
+        return False
+    line = editor.lineEdit() if isinstance(editor, QComboBox) else editor
+    if isinstance(line, QLineEdit):
+        own = line.isModified() and line.isUndoAvailable() if undo else line.isRedoAvailable()
+    elif isinstance(line, QPlainTextEdit) and (document := line.document()) is not None:
+        own = document.isModified() and document.isUndoAvailable() if undo else document.isRedoAvailable()
+    else:
+        return False
+    return not own
+
+
+def _means(event: Any, pressed: QKeySequence, standard: QKeySequence.StandardKey, id: str) -> bool:
+    return event.matches(standard) or any(pressed == QKeySequence(keys) for keys in command(id).keys)
