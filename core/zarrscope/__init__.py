@@ -4,8 +4,8 @@
     hierarchy = zarrscope.open("https://example.org/image.zarr")
     plane = hierarchy["/0"][0, 0, 16]
 
-Importing it is quick: what it needs beyond numpy comes in when it is first needed. It changes nothing in the process
-of whoever imports it.
+Importing it is quick: packages other than numpy are imported when they are first needed. The import changes nothing in
+the importing process.
 """
 
 from __future__ import annotations

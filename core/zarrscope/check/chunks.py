@@ -1,9 +1,10 @@
 """Checks the stored chunks of one array: missing chunks, keys that are no chunks, and chunks that cannot be decoded.
 
-Where the store lists, the keys beneath the array's prefix are read once, and only as one bit per chunk of the grid (a
-set of numbers where the grid is huge): a grid of 2^60 chunks costs what is stored. Where it cannot list, every chunk is
-asked for, up to MAX_ASKED. Decoding goes in batches in C order of the grid, each batch on all cores, so findings come
-in the same order every time and at most one chunk per core is in memory.
+Where the store can list, the keys beneath the array's prefix are read once and kept as one bit per chunk of the grid
+(as a set of numbers where the grid is huge), so a grid of 2^60 chunks takes only as much memory as its stored chunks
+need. Where the store cannot list, each chunk is requested, up to MAX_ASKED chunks. Chunks are decoded in batches in C
+order of the grid, each batch on all cores. Findings therefore come in the same order every time, and at most one chunk
+per core is in memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compares two hierarchies: nodes, canonical metadata, attributes, and on request every value.
 
-Documents are compared by what they mean, not by how they are written: a v2 hierarchy and its conversion to v3 are the
-same when shapes, data types, fill values, chunk grids, names of dimensions and attributes are. `strict` compares
-codecs, dialects and the documents themselves, too. Values are read block by block, and equal where they are, NaN to NaN
-included. A difference in attributes is named by its JSON pointer. Specification: reference.md A.2, H.8.
+Documents are compared by their meaning, not by their text: a v2 hierarchy equals its conversion to v3 when shapes, data
+types, fill values, chunk grids, names of dimensions and attributes are equal. `strict` also compares codecs, dialects
+and the documents themselves. Values are compared block by block; NaN equals NaN. The JSON pointer names the place of a
+difference in attributes. Specification: reference.md A.2, H.8.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ ABSENT = Absent()
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference between two hierarchies: `what` differs at node `path`, relative to both starts: "node", "kind",
-    "shape", "attributes", "values" …
+    """One difference at node `path`, relative to the two starting nodes. `what` names the thing that differs: "node",
+    "kind", "shape", "attributes", "values" …
 
     `pointer` is the place within attributes or a document. `left` and `right` are JSON values, numpy scalars or text;
-    ABSENT where one side has nothing. For "values" they are those at `index`, the first that differs in C order, and
-    `count` tells how many do.
+    ABSENT where one side has nothing. For "values", `index` is the first element in C order that differs, `left` and
+    `right` are its two values, and `count` is the number of elements that differ.
     """
 
     path: str
@@ -72,10 +72,10 @@ def diff(
     progress: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[Difference]:
-    """Every difference as it is found, nodes in the order of their names; ends early once `cancelled()`.
+    """Yields every difference as it is found, with the nodes in order of their names; ends early once `cancelled()`.
 
-    A node that fails to open differently on the two sides is a difference of "problem", and the comparison goes on.
-    Raises NotFound when there is no node at one of the paths.
+    A node that fails to open differently on the two sides is reported as a difference of "problem", and the comparison
+    goes on. Raises NotFound when one of the two paths has no node.
     """
     starts = clean_path(left_path), clean_path(right_path)
     for hierarchy, path in zip((left, right), starts, strict=True):

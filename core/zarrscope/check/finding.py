@@ -1,7 +1,7 @@
 """A finding of a check: a frozen record of one problem and its place; and the conversion of errors into findings.
 
-Severities: *error*, something is lost or will be read wrongly by somebody; *warning*, something is not as it should be,
-yet values are whole, or could not be looked at here; *information*, worth knowing. Errors carry the code of their
+Severities: *error*: data is lost, or some reader will read it wrongly. *warning*: something is not as it should be, but
+the values are whole; or it could not be checked here. *information*: worth knowing. Errors carry the code of their
 class: not-found, unreadable, bad-metadata, unsupported, refused. Specification: reference.md F.
 """
 
@@ -21,7 +21,7 @@ Severity = Literal["error", "warning", "information"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found at node `path`: `code` names the kind of finding and stays the same for good."""
+    """One problem found at node `path`. `code` names the kind of problem and never changes between versions."""
 
     severity: Severity
     code: str
@@ -33,7 +33,8 @@ class Finding:
 
 
 def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Finding:
-    """An error met at `path`. What is not supported or refused here is a warning: nothing speaks against the data."""
+    """The finding for an error at `path`. Unsupported or refused data gives a warning, because the data
+    may be valid."""
     mild = isinstance(error, Unsupported | Refused) and not isinstance(error, OutsideLink)
     code = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("-")
     message = error.message.rstrip(".")

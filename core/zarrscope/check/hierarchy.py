@@ -1,7 +1,8 @@
 """Checking a hierarchy: documents, how nodes fit together, and every stored chunk; nothing is changed.
 
-`check` streams findings in a fixed order: of each node what its own documents say, then what lies under its keys, then
-its chunks (chunks.py), then its children by name. A broken node ends only its own checks; the others go on.
+`check` yields findings in a fixed order. For each node these are: the findings in its own documents, those about its
+keys, those in its chunks (chunks.py), then those of its children by name. A broken node ends only its own checks; the
+checks of other nodes go on.
 
 A chunk that is not stored is information, not an error: it reads as the fill value. `expect_all` makes it an error.
 Specification: reference.md A.1, A.9, F; severities: finding.py.
@@ -56,8 +57,8 @@ class CheckProgress:
 
 
 class Journal(Protocol):
-    """Remembers how far a check came, so that it can resume after a kill. It records whole steps with their
-    findings."""
+    """Remembers how far a check got, so that it can resume after it was killed. It records whole steps
+    with findings."""
 
     def reached(self, path: str) -> int | None:
         """The number of chunks of the node's grid that were checked, in C order; None if the node was not checked

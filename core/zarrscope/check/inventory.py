@@ -1,8 +1,8 @@
 """Which chunks of an array are stored, and how large they are, as the store's listing tells: no chunk is read.
 
-Where the store cannot list, each chunk of a small grid is asked for by its first byte; of a large one nothing is known.
-The memory of an inventory grows with the stored chunks, not with the grid: a grid of 2^60 chunks costs no more than any
-other.
+Where the store cannot list, the first byte of each chunk is requested if the grid is small; if it is large, nothing is
+known about its chunks. The memory of an inventory grows with the number of stored chunks, not with the grid: a grid of
+2^60 chunks takes no more memory than a small one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Inventory:
         return (int(told.min()), int(np.median(told)), int(told.max())) if told.size else None
 
     def size_of(self, chunk: ChunkIndex) -> int | None:
-        """The size of a stored chunk, UNKNOWN where it is not told; None for one that is not stored."""
+        """The size of a stored chunk, or UNKNOWN if the store does not tell it; None for a chunk that is not stored."""
         number = number_of(chunk, self.grid)
         at = int(np.searchsorted(self.numbers, number))
         return int(self.sizes[at]) if at < len(self.numbers) and self.numbers[at] == number else None

@@ -1,9 +1,9 @@
-"""Shards of very many inner chunks, up to 2^24 and nested, checked by what their indexes tell.
+"""Checks shards of very many inner chunks (up to 2^24, nested ones too) by the entries in their indexes.
 
-An index is read once and looked at as arrays of numbers: which entries can be true, which inner chunks overlap, which
-are one and the same. Each stored inner chunk is then read in the order of the file and decoded; where elements are
-stored as they are, its length tells as much as decoding it. What is not stored costs nothing. One shard of 2^24 inner
-chunks takes some 700 MiB.
+Each index is read once and examined as arrays of numbers, which shows the entries that cannot be valid, the inner
+chunks that overlap, and those that share all their bytes. Each stored inner chunk is then read in file order and
+decoded; where elements are stored unencoded, checking its length is enough. Inner chunks that are not stored take no
+time. One shard of 2^24 inner chunks takes about 700 MiB.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class LargeShard:
             yield from map(tuple, places.tolist())
 
     def _tell_overlaps(self, starts: NDArray[Any], ends: NDArray[Any], numbers: NDArray[Any], grid: ChunkIndex) -> None:
-        """Findings for overlapping inner chunks. Identical byte ranges may be intended."""
+        """Reports overlapping inner chunks. Inner chunks with identical byte ranges may be intended."""
         reach = np.maximum.accumulate(ends)
         later = np.flatnonzero((starts[1:] < reach[:-1]) & (ends[1:] > starts[1:])) + 1
         if not len(later):
@@ -220,7 +220,7 @@ class LargeShard:
                 self.findings.append(finding)
 
     def _read_only(self, starts: NDArray[Any], ends: NDArray[Any], low: int) -> int | None:
-        """Reads all of it; where the value ends, if that is too early."""
+        """Reads all of it. Returns the place where the value ends, if it ends too early."""
         if not len(starts):
             return None
         reach = np.maximum.accumulate(ends)

@@ -1,8 +1,8 @@
 """A batch of encoded chunks, or parts of chunks: decoded by one call and copied into the result by one assignment.
 
-For a tiny chunk, or a part of a large one, Python takes as long as the decoder; and each call releases the GIL, for
-which the other threads compete ("tiny", full: 22 ms instead of 54; "blosc-lz4 64^3", xy plane: 2.3 instead of 3.8).
-Where decoding many fails, the error names the one that is damaged.
+For a tiny chunk, or a part of a large one, Python takes as long as the decoder does; and each call releases the GIL,
+for which the threads then compete (benchmark "tiny", full: 22 ms instead of 54; "blosc-lz4 64^3", xy plane: 2.3 instead
+of 3.8). If decoding a batch fails, the error names the damaged chunk.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ class Batch:
         arena: Arena,
         failure: Callable[[Exception, ChunkIndex], ZarrscopeError],
     ) -> None:
-        """Decodes all and puts them into the result. `memory(size)` and `arena`: as for `CodecPipeline.decode_blocks`.
+        """Decodes all chunks and puts them into the result. `memory(size)` and `arena`: as for
+        `CodecPipeline.decode_blocks`.
 
-        Raises what `failure` makes of an error and the chunk that it is about.
+        If a chunk cannot be decoded, raises the exception that `failure(error, chunk)` returns.
         """
         if self.chunks:
             chunks = [data for _, _, data in self.chunks]

@@ -149,7 +149,9 @@ class Locator:
     def _fetch_held(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
-        """Reads one shard after another, keeping each file open: a shard that replaces it has another index."""
+        """Reads one shard after another. Each file stays open meanwhile: a shard that replaces it would have another
+        index.
+        """
         by_key: dict[str, list[ChunkIndex]] = {}
         for chunk in chunks:
             by_key.setdefault(self.key(chunk), []).append(chunk)
@@ -360,8 +362,8 @@ class Locator:
         return found
 
     def _block(self, reader: Reader, start: int, stop: int, tail: int) -> Buffer:
-        """Reads bytes of the shard, and stops where its index begins, which is `tail` bytes long, or where the value
-        ends."""
+        """Reads bytes of the shard up to its index, which is `tail` bytes long, or up to the end of the
+        stored value."""
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
             return reader.read(start, stop) if stop > start else b""

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[Any], bool]:
     """Memory for the selected elements, in the shape of `selection.extent`; and whether it holds the fill value.
 
-    Raises what is wrong with the array; Refused where the result cannot fit.
+    Raises the array's own error if it cannot be read, and Refused if the result cannot fit into memory.
     """
-    array.grid_chunk_pipeline(
-        array.metadata.grid.chunk_shape
-    )  # raises what is wrong with the array before anything is read
+    array.grid_chunk_pipeline(array.metadata.grid.chunk_shape)  # raises the array's own error before anything is read
     extent = selection.full_shape
     size = prod(extent) * array.dtype.itemsize
     try:

@@ -1,16 +1,16 @@
 """Reading a selection of an array: which chunks, how much of each, and onto which thread.
 
-The plan is made per axis, crossed row by row and cut into jobs (read_plan.py), which the calling thread and the decode
-threads take from one locked iterator, each with its own reader, arena and scratch. Per chunk one of three ways, the
-codec's three methods:
+The plan is made per axis, combined row by row and split into jobs (read_plan.py). The calling thread and the decode
+threads take jobs from one locked iterator; each thread has its own reader, arena and scratch memory. Each chunk is
+decoded in one of three ways, which are the codec's three methods:
 
 * of a large chunk that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
 * tiny chunks (`CodecPipeline.decodes_many`), and parts of large ones where the codec can merge them (`reads_blocks`),
   are decoded many by one call and put into the result by one assignment (batch.py);
 * all else is decoded whole: straight into the result where it lies there without gaps, else by way of scratch.
 
-Remote stores, nested shards and arrays without axes go by `Array.fetch`, many requests at once. The same checks hold on
-all ways; what is not stored reads as the fill value.
+Chunks of remote stores, nested shards and arrays without axes are fetched by `Array.fetch`, with many requests at once.
+The same checks apply in every case; a chunk that is not stored reads as the fill value.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 @uninterrupted
 def read(array: ArraySource, selection: Selection) -> NDArray[Any]:
-    """The selected elements in the shape of `selection.full_shape`. Raises as Array.__getitem__ says."""
+    """The selected elements in the shape of `selection.full_shape`. Raises the errors that Array.__getitem__ lists."""
     out, blank = allocate_result(array, selection)
     if selection.size:
         reading = _ReadJob(array, selection, out, blank)
@@ -253,7 +253,7 @@ class _ReadJob:
 
     # ------------------------------------------------------------------ working
     def _do_one(self) -> None:
-        """Reads a single chunk without a plan, which would take longer than the reading ("pixel")."""
+        """Reads a single chunk without a plan, because planning would take longer than reading (benchmark "pixel")."""
         parts = [some[0] for some in self.parts]
         chunk, source = tuple(part.chunk for part in parts), tuple(part.source for part in parts)
         last = AxisPart(parts[-1], "", 0)
@@ -274,7 +274,7 @@ class _ReadJob:
             self._do_inner((RowSlice(row, (last,), spans),), self._hold(self._state.reader))
 
     def _hold(self, reader: Reader) -> object:
-        """Keeps the shard that the reader is at open."""
+        """Keeps the reader's current shard open."""
         kept = reader.keep()
         if hasattr(kept, "close"):
             self._kept.add(kept)
@@ -287,7 +287,7 @@ class _ReadJob:
 
     @property
     def _state(self) -> _WorkerState:
-        """This thread's."""
+        """The state of the current thread."""
         found: _WorkerState | None = getattr(self._local, "state", None)
         if found is None:
             found = self._local.state = self._new_state()
@@ -313,7 +313,7 @@ class _ReadJob:
             )
 
     def _do_each(self, job: Sequence[RowSlice]) -> None:
-        """Chunks under their own keys."""
+        """Reads chunks that are stored under their own keys."""
         state = self._state
         state.arena.clear()
         reader = state.reader
@@ -341,7 +341,7 @@ class _ReadJob:
             batch.decode_into_result(self._regular, self.chunk_bytes, state.memory, state.arena, self.array.failure)
 
     def _do_inner(self, job: Sequence[RowSlice], kept: object) -> None:
-        """Inner chunks of one shard."""
+        """Reads inner chunks of one shard."""
         state = self._state
         state.arena.clear()
         key = job[0].row.key[0]
@@ -454,7 +454,7 @@ class _Fetched:
 def fetched(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[tuple[ChunkSelection, EncodedChunk]]:
-    """Each piece with its chunk's bytes, as they come; `batch` of them are asked for at once, or all."""
+    """Yields each piece with its chunk's bytes as they arrive; requests `batch` chunks at once, or all of them."""
     waiting = iter(pieces)
     while by_chunk := {piece.chunk: piece for piece in islice(waiting, batch)}:
         for chunk, payload in array.fetch(by_chunk):

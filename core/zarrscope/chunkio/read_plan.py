@@ -1,7 +1,7 @@
 """The plan for reading a selection: its parts along each axis, combined into rows and split into jobs (see read.py).
 
-A *row* is the run of chunks along the last axis that share all else, so that keys, targets and windows are worked out
-once for many.
+A *row* is the run of chunks along the last axis whose other indices are equal. Keys, places in the result and windows
+are computed once per row, not once per chunk.
 """
 
 from __future__ import annotations

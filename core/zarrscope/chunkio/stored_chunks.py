@@ -1,8 +1,8 @@
-"""Which chunks of an array are stored, as the store's listing tells: work on a sparse array grows with these, not with
-the chunks that its grid has.
+"""Finds the stored chunks of an array from the store's listing, so that work on a sparse array grows with its stored
+chunks, not with its grid.
 
-A grid of up to MANY chunks is visited as a whole: that takes no longer than a listing. Where the store cannot list,
-nobody can tell, and every chunk has to be asked for.
+A grid of up to MANY chunks is visited as a whole, because that takes no longer than a listing. Where the store cannot
+list, every chunk has to be requested.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def index_at(number: int, extent: ChunkIndex) -> ChunkIndex:
 
 
 def stored_chunks(array: ArraySource, cancelled: Callable[[], bool] = never) -> ChunkSet | None:
-    """The chunks of the grid that are stored; None where visiting all is as quick, or the store cannot list.
+    """The chunks of the grid that are stored; None where visiting all chunks is as quick, or the store cannot list.
 
-    Raises Unreadable, and Refused where the store cannot list and visiting all would never end.
+    Raises Unreadable; and Refused where the store cannot list and the grid is too large to visit.
     """
     metadata = array.metadata
     extent = metadata.grid.grid_shape(array.shape)

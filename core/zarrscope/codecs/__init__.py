@@ -1,6 +1,7 @@
 """Codecs: from a chunk's bytes to its elements and back. model/codec_table.py has a row for each.
 
-Codecs are resolved when an array is opened: configuration and compatibility errors come then, never in mid-scroll.
+Codecs are resolved when an array is opened, so errors in configuration and compatibility are raised then, not later
+while chunks are read.
 
     pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
     elements = pipeline.decode(data, out)      pipeline.encode(elements)

@@ -10,7 +10,7 @@ reshape, vlen-utf8 and vlen-bytes: https://github.com/zarr-developers/zarr-exten
         {"name": "bytes", "configuration": {"endian": "big"}}]}
 
 Stored order of bytes (v3 codec "bytes"; spec C.1, D.4): C order of the elements, each little- or big-endian. Structured
-types keep the order of their fields; `endian: big` turns fields whose type names none.
+types keep the order of their fields; `endian: big` applies to fields whose type names no byte order.
 """
 
 from __future__ import annotations

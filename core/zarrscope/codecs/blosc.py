@@ -83,7 +83,7 @@ class Blosc(BytesToBytes):
         return 2 * (stop - start) <= (self.decoded.size or 0)
 
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
-        """One plane of a chunk ("xy plane", blosc): only the blocks that hold it are read and decoded."""
+        """Reads and decodes only the blocks that hold the wanted bytes (benchmark "xy plane", blosc)."""
         part = self.read_blocks(source, start, start + out.size)
         if part is None:
             return super().decode_partial(source, out, start)
@@ -177,7 +177,7 @@ class Blosc(BytesToBytes):
             raise self.damaged(error) from None
 
     def _check_header(self, data: Buffer, limit: int, *, exact: bool, whole: int | None = None) -> int:
-        """The decoded size. The library trusts the header, so it must be true first (spec F.4).
+        """Checks the header and returns the decoded size: the library trusts the header (spec F.4).
 
         `whole`: the size of the chunk, where `data` is only its beginning.
         """
@@ -216,7 +216,9 @@ class Blosc(BytesToBytes):
         return size + cblosc.HEADER
 
     def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
-        """Chunks and shards ("write full, blosc-lz4"): Python's part of an inner chunk is 2 µs instead of 6."""
+        """Encodes several chunks at once: Python takes 2 µs per inner chunk instead of 6 (benchmark "write full,
+        blosc-lz4").
+        """
         whole = chunks.shape[1] > 0 and chunks.shape[1] % self.typesize == 0
         typesize = self.typesize if whole else 1
         shuffle = self.shuffle if self.shuffle >= 0 else 2 if typesize == 1 else 1

@@ -1,11 +1,11 @@
 """c-blosc's own functions in the library file that numcodecs brings, called without importing numcodecs.
 
-2026-11-21 (tests/bench/run.py "full"): the wrapper of numcodecs takes the global lock of c-blosc on the main thread
-where the stateless function needs none: 53 µs instead of 68 for a chunk of 64³. Where the file does not show the
-function (Windows), numcodecs itself is called.
+Measured 2026-11-21 (tests/bench/run.py "full"): on the main thread the wrapper of numcodecs takes c-blosc's global
+lock, which the stateless function does not need: 53 µs instead of 68 for a chunk of 64³. Where the file does not export
+the function (Windows), numcodecs itself is called.
 
-2026-11-21 (tests/bench/run.py "write"): compressing, the wrapper starts threads of its own beside ours, makes new
-memory for each chunk, and copies what it made.
+Measured 2026-11-21 (tests/bench/run.py "write"): when it compresses, the wrapper starts threads of its own beside ours,
+allocates memory for each chunk, and copies the result.
 
 Decompressing trusts the header of a buffer: `Blosc._check_header` comes before it (spec F.4).
 """
@@ -27,7 +27,7 @@ LARGEST = (1 << 31) - 1 - HEADER
 
 
 def decompress(data: Buffer, out: Octets) -> None:
-    """Fills `out` from one buffer whose header counts as many bytes. Raises ValueError, Unsupported."""
+    """Fills `out` from one buffer whose header announces as many bytes. Raises ValueError, Unsupported."""
     call = function()
     if call is None:
         needed("numcodecs.blosc").decompress(data, out)

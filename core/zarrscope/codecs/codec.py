@@ -1,14 +1,15 @@
-"""The three kinds of codec, the representations between them, and how a class is registered under its name.
+"""The three kinds of codec, their input and output types, and the registration of a codec class by name.
 
 A codec is made for one place in one array's list of codecs: `Codec(settings, decoded)` checks its configuration against
-the representation it will be given and computes, without data, the representation it makes (`encoded`; v3 core
-"compute_encoded_representation_type"). After that it is immutable, so one object serves any number of threads.
+the representation that it decodes to and computes, without data, the representation that it encodes to (`encoded`; v3
+core "compute_encoded_representation_type"). After that it is immutable, so one object serves any number of threads.
 
-Errors: BadMetadata or Unsupported when made, pointer relative to the codec's own JSON object ("/configuration/level");
-BadChunk while decoding, never another exception, never more memory than `decoded` allows (spec F.3).
+Errors: making a codec raises BadMetadata or Unsupported, with a pointer relative to the codec's own JSON object
+("/configuration/level"). Decoding raises BadChunk and no other exception, and never takes more memory than `decoded`
+allows (spec F.3).
 
-Kinds and names per dialect (spec A.13, C.1) stand in model/codec_table.py; a codec of another package brings them along
-in its decorator.
+Kinds and names per dialect (spec A.13, C.1) are listed in model/codec_table.py; a codec of another package gives its
+own in the decorator.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class ArrayToArray:
         """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, array: Elements) -> Elements:
-        """Elements of `decoded` from elements of `encoded`; a view where that will do."""
+        """Elements of `decoded` from elements of `encoded`; a view where possible."""
         raise NotImplementedError  # each codec has its own
 
     def encode(self, array: Elements) -> Elements:
@@ -313,15 +314,16 @@ def codec(
     Parameters
     ----------
     name
-        The name in v3 documents. For a codec of zarrscope itself the rest stands in model/codec_table.py.
+        The name in v3 documents. For zarrscope's own codecs, model/codec_table.py holds the other properties.
     v2, draft, n5
-        What these dialects call it; the first name is written. By default v2 calls it `name`, the others not at all.
+        The names in these dialects; the first one is written. By default v2 uses `name`, and the other dialects have no
+        name for the codec.
     members, required
-        What its configuration may hold, member by member in the words of JSON Schema, and what it must spell out.
+        The members that its configuration may hold, each described in JSON Schema, and those that it must hold.
     object_type
         "string", "bytes" or "object", if it stores elements of any length and is a filter in v2.
     needs, package
-        Import names of which one must be there, and what to install when none is.
+        Import names, of which one must be installed, and the package to install when none is.
     writes
         Whether it encodes.
 

@@ -93,9 +93,11 @@ class Gzip(Deflated):
         return 10 * stop <= 9 * (self.decoded.size or 0) and library("isal.igzip_lib") is not None
 
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
-        """One plane of a chunk of 128³ ("XY plane, gzip 128^3"): the stream up to the last byte that is needed.
+        """Decodes the stream up to the last byte that is needed (one plane of a chunk of 128³: benchmark "XY plane,
+        gzip 128^3").
 
-        That the chunk is whole is known from its last four bytes, the decoded size; anything else is decoded whole.
+        The last four bytes of the stream hold the decoded size. If they hold another number, the whole chunk is
+        decoded.
         """
         data, igzip = source.read(0, source.size), library("isal.igzip_lib")
         if igzip is None or len(data) < 18 or int.from_bytes(data[-4:], "little") != self.decoded.size:

@@ -1,8 +1,8 @@
 """libzstd's own functions in the library file that numcodecs brings, called without importing numcodecs or zstandard.
 
-2026-11-21 (tests/bench/run.py "cold", "tiny", "shards"): importing zstandard takes 20 ms before the first chunk; and
-one call decodes all frames that lie one after the other, those of many chunks. Where the file does not show the
-functions (Windows), `functions()` is None and zstandard does the work.
+Measured 2026-11-21 (tests/bench/run.py "cold", "tiny", "shards"): importing zstandard takes 20 ms before the first
+chunk is read; and one call of libzstd decodes all frames that lie one after the other, such as those of many chunks.
+Where the file does not export the functions (Windows), `functions()` is None and zstandard does the work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _local = threading.local()
 
 
 class ZstdFailure(ValueError):
-    """An error of libzstd for data that it cannot decode; `too_long` when they decode to more than fits."""
+    """An error of libzstd for data that it cannot decode; `too_long` if the decoded data do not fit into the output."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -81,8 +81,9 @@ _FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
 
 
 def _test(found: Any) -> None:
-    """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged frame and too small an
-    output."""
+    """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged frame and a too small
+    output.
+    """
     context, out = _Context(found), np.empty(24, np.uint8)
     decoded = _decompress(found, context, 2 * _FRAME, out)
     need(decoded == 18 and out[:18].tobytes() == b"zarrscopezarrscope", "it decoded a known frame wrongly")

@@ -6,8 +6,9 @@ zfpy and pcodec: https://numcodecs.readthedocs.io/en/stable/
     {"data_type": "float32", "codecs": [
         {"name": "zfp", "configuration": {"mode": "reversible"}}]}
 
-zfp reads its stream without looking where it ends, so it is always given a copy padded to the longest stream that the
-chunk could have (spec F.4 tells of the same fault in blosc); what a cut stream lacks is then zeros, never memory.
+zfp does not check where its stream ends, so it always gets a copy padded with zeros to the longest stream that the
+chunk could have (spec F.4 describes the same fault in blosc). It then reads these zeros where a stream was cut, never
+foreign memory.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Zfpy(ArrayToBytes):
 class Zfp(Zfpy):
     """The registered codec "zfp": a stream without header, its mode in the configuration.
 
-    Its forerunner in zarrs had `write_header`, which makes the stream that of numcodecs.zfpy.
+    Its predecessor in zarrs had `write_header`, which gives the same stream as numcodecs.zfpy.
     """
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:

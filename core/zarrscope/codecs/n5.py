@@ -11,9 +11,9 @@ n5_default: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/
 
     uint16 mode · uint16 number of axes · uint32 size per axis, fastest first · payload
 
-`n5_block` is what the N5 dialect uses: the array's axes are N5's reversed, so the payload is in C order. A block may be
-smaller than the chunk, at the array's border; what it lacks is 0. `n5_default` is the registered codec of v3, for which
-the axes stay in N5's order: its configuration spells out the transpose that this takes.
+The N5 dialect uses `n5_block`: the array's axes are N5's reversed, so the payload is in C order. A block at the array's
+border may be smaller than the chunk; the missing elements are 0. `n5_default` is the registered codec of v3, whose axes
+stay in N5's order, so its configuration must contain the transpose.
 """
 
 from __future__ import annotations

@@ -39,14 +39,15 @@ def needed(name: str, package: str | None = None) -> Any:
 
 @memoized(8)
 def numcodecs_file(name: str, shows: str) -> Any:
-    """The library file of a module of numcodecs as ctypes sees it, numcodecs itself not imported. Raises NotUsable.
+    """The library file of a module of numcodecs, loaded by ctypes without importing numcodecs. Raises NotUsable.
 
-    2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up every codec it has, 25 ms before the first chunk.
+    Measured 2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up all of its codecs, which takes 25 ms
+    before the first chunk is read.
 
-    `shows`: a function that the file must export. Another library of the process may export functions of the same names
-    (a graphics driver brings its own libzstd), and the file would then call those, with structures of another layout.
-    So the file is loaded with its own symbols first; where it was already loaded otherwise beside such a library, it is
-    not used.
+    `shows`: a function that the file must export. Another library in the process may export functions of the same names
+    (a graphics driver brings its own libzstd), and the file would then call those, whose structures have another
+    layout. So the file is loaded in a way that it finds its own symbols first. If it was already loaded in another way
+    beside such a library, it is not used.
     """
     import ctypes
 

@@ -7,8 +7,8 @@ https://github.com/zarr-developers/zarr-extensions/tree/main/codecs
         {"name": "numcodecs.delta", "configuration": {"dtype": "<i4"}},
         {"name": "bytes", "configuration": {"endian": "little"}}]}
 
-The dtypes in configurations ("<i4") name types; their byte order is the `bytes` codec's business and is dropped here.
-Decoding is exactly the arithmetic of the writer (spec C.1): x/scale+offset, cumulative sums, a cast.
+Data types in configurations ("<i4") are used without their byte order, which the `bytes` codec decides. Decoding is
+exactly the arithmetic of the writer (spec C.1): x/scale+offset, cumulative sums, a cast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from zarrscope.model.typestr import from_numpy
 
 
 def named_dtype(settings: CodecSettings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
-    """The native dtype that a configuration names. `default` where it names none."""
+    """The data type that a configuration names, in native byte order; `default` where it names none."""
     if not settings.has(member) and default is not None:
         return default
     text = settings.text(member)
@@ -41,7 +41,7 @@ def named_dtype(settings: CodecSettings, member: str, default: np.dtype[Any] | N
 
 
 class Elementwise(ArrayToArray):
-    """A codec that changes each element by itself; `made` is the encoded dtype."""
+    """A codec that changes each element independently; `made` is the encoded dtype."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec, made: np.dtype[Any]) -> None:
         super().__init__(settings, decoded)
@@ -230,7 +230,7 @@ class NumcodecsPackBits(ArrayToArray):
 
 @codec("numcodecs.categorize")
 class Categorize(Elementwise):
-    """Strings as numbers: 1 is the first label, 0 (and any number beyond the labels) none of them, the empty string."""
+    """Strings as numbers: 1 is the first label; 0, and any number beyond the labels, is the empty string."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         if not decoded.dtype.variable and decoded.numpy.kind not in "US":
@@ -307,7 +307,7 @@ ROUNDINGS = ("nearest-even", "towards-zero", "towards-positive", "towards-negati
 
 @codec("cast_value")
 class CastValue(Elementwise):
-    """Numbers as another data type: values are converted, not bits. Scalars in the map go by the map."""
+    """Stores numbers as another data type: values are converted, not bits. `scalar_map` replaces single values."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         try:

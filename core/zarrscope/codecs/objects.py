@@ -4,8 +4,8 @@ Specification: https://numcodecs.readthedocs.io/en/stable/
 
     {"dtype": "|O", "filters": [{"id": "json2"}], "compressor": {"id": "zlib", "level": 1}}
 
-Payload of json2 and msgpack2: a list of the items, then the dtype and the shape. Both of those are checked against what
-the array's metadata say before anything is made of the items.
+Payload of json2 and msgpack2: a list of the items, then the dtype and the shape. Dtype and shape are checked against
+the array's metadata before the items are used.
 """
 
 from __future__ import annotations

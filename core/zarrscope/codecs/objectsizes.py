@@ -1,7 +1,7 @@
-"""Estimates the memory of a chunk's objects before they are made, because one byte may become a hundred.
+"""Estimates the memory of a chunk's objects before they are made, because one stored byte may become a hundred.
 
-Each count is of CPython's objects and rather too high. What cannot be too much, by the length of the chunk alone, is
-not counted at all: that is nearly every chunk.
+The estimates count CPython objects and are rather too high. A chunk that is too short to exceed the limit is not
+estimated at all; nearly every chunk is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def too_much(codec: str, size: int) -> BadChunk:
 
 
 def need_room(codec: str, size: int) -> None:
-    """Raises BadChunk where objects of so many bytes are more than a chunk may hold."""
+    """Raises BadChunk where objects of this many bytes are more than a chunk may hold."""
     if size > limits.MAX_CHUNK_BYTES:
         raise too_much(codec, size)
 
@@ -63,13 +63,13 @@ def check_items(codec: str, data: Buffer, count: int, *, text: bool, each: int =
 
 
 def _width(item: memoryview) -> int:
-    """Bytes of memory for each byte of UTF-8, at most."""
+    """The largest number of bytes of memory for each byte of UTF-8."""
     highest = int(np.frombuffer(item, np.uint8).max(initial=0))
     return 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
 
 
 def check_json(codec: str, data: Buffer) -> None:
-    """Raises BadChunk where the values of this JSON take too much."""
+    """Raises BadChunk where the values of this JSON take too much memory."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return
     value = bytes(data)
@@ -79,7 +79,7 @@ def check_json(codec: str, data: Buffer) -> None:
 
 
 def unpacked(codec: str, data: Buffer, unpack: Any, **options: Any) -> Any:
-    """The value of a msgpack text, made as far as there is room. Raises BadChunk."""
+    """The value of a msgpack text, decoded only if it fits into the allowed memory. Raises BadChunk."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return unpack(bytes(data), **options)
     need_room(codec, 2 * len(data))

@@ -5,9 +5,9 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
     {"data_type": "bool", "codecs": [
         {"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}]}
 
-`first_bit` and `last_bit` choose which bits of each element are kept, counted from its least significant one; where the
-highest kept bit of a signed integer is not its last, it stands for the sign. The bits that fill the last byte are
-counted in a byte of their own, first or last, or nowhere.
+`first_bit` and `last_bit` choose the bits that are kept of each element, counted from the least significant one. If the
+highest kept bit of a signed integer is not its last bit, it is the sign. A byte of its own counts the padding bits of
+the last byte; it comes first or last, or is left out.
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ class PackBits(ArrayToBytes):
         return {"none": packed, "first": counted + packed, "last": packed + counted}[self.padding]
 
     def _turned(self, octets: Elements) -> Elements:
-        """Bytes of each element from little-endian to the machine's order, or back."""
+        """Converts the bytes of each element from little-endian to the machine's order, or back."""
         return octets if np.little_endian else np.ascontiguousarray(octets[:, ::-1])

@@ -1,7 +1,7 @@
 """A list of codecs made ready for the chunks of one array (v3 core "Codecs"; table F of the spec for its limits).
 
-Everything that can be known without data is settled when the pipeline is made: names, configurations, the order of
-kinds, the representation after each codec. Decoding then only decodes. A pipeline is immutable and serves any thread.
+Names, configurations, the order of kinds and the representation after each codec are checked when the pipeline is made,
+so decoding need not check them. A pipeline is immutable and serves any thread.
 """
 
 from __future__ import annotations
@@ -264,9 +264,9 @@ class CodecPipeline:
         return window
 
     def decode_window(self, source: RangeReadable, window: DecodeWindow, out: Octets) -> Elements:
-        """The elements that the window takes, in memory of `out`, which is `window.size` long, or of the source.
+        """Where elements are stored unencoded, any part can be a window.
 
-        Raises BadChunk as `decode` does, for damage that lies in what is decoded, and wherever the chunk was cut.
+        Raises BadChunk as `decode` does, for damage within the decoded bytes, and for a chunk that was cut anywhere.
         """
         self._check_size()
         at: Codec = self._serializer
@@ -297,7 +297,7 @@ class CodecPipeline:
 
     @property
     def copies_only(self) -> bool:
-        """Whether elements are stored as they are: decoding copies, and only the window that is asked for."""
+        """Whether elements are stored unencoded: decoding only copies the window that is asked for."""
         return self._serializer.plain and not self._bytes
 
     @property

@@ -1,4 +1,6 @@
-"""From the name of a codec to its class: the table first, then installed plugins, then a sentence that helps."""
+"""Finds a codec's class by its name: in the table, then among installed plugins; else raises an error that says what to
+install.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ class CodecSettings:
         self._read: set[str] = set()
 
     def unread(self) -> list[str]:
-        """Members that the codec did not ask for: they may change what the bytes mean. Null says nothing."""
+        """Members that the codec did not ask for: they may change the meaning of the bytes. Members that are null are
+        ignored.
+        """
         return [member for member, value in self.members.items() if member not in self._read and value is not None]
 
     def fault(self, member: str, problem: str) -> BadMetadata:
@@ -55,7 +57,7 @@ class CodecSettings:
         return f"/configuration/{escaped}" if member else "/configuration"
 
     def unfit(self, problem: str) -> BadMetadata:
-        """The error for a codec in a place where it cannot work, when no single member is at fault."""
+        """The error for a codec that cannot work in its place, when no single member is at fault."""
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:
@@ -155,6 +157,6 @@ class CodecSettings:
 
 
 def shown(value: object) -> str:
-    """A JSON value as an error message shows it: cut short."""
+    """A JSON value, shortened for an error message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"

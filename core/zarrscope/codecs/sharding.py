@@ -63,7 +63,7 @@ class ShardIndex:
     def __init__(
         self, entries: npt.NDArray[np.uint64], index_size: int, at_start: bool, size: int | None, most: int = NOWHERE
     ) -> None:
-        """`most`: no inner chunk is encoded to more bytes."""
+        """`most`: the largest possible size of an encoded inner chunk, in bytes."""
         self.entries = entries
         """uint64, grid + (2,): offset and length."""
         self._index_size = index_size
@@ -191,7 +191,9 @@ class Shard:
         return ByteRange(0, self.index_size) if self.at_start else ByteRange.last(self.index_size)
 
     def decode_index(self, data: Buffer, size: int | None = None) -> ShardIndex:
-        """The index from its own bytes (`index_range` of the shard); the shard's `size`, if known, sharpens checks."""
+        """The index from its own bytes (`index_range` of the shard). The shard's `size`, if known, allows stricter
+        checks.
+        """
         if len(data) != self.index_size:
             raise BadChunk(
                 f"{NAME}: the shard gives {len(data):,} bytes of index where {self.index_size:,} are expected: "
@@ -222,7 +224,7 @@ class Shard:
         return chunks
 
     def assemble(self, chunks: Mapping[ChunkIndex, Buffer]) -> bytes:
-        """A shard of these encoded inner chunks, in C order, and its index: the others stay absent."""
+        """A shard made of these encoded inner chunks, in C order, and its index. All other inner chunks are absent."""
         return b"".join(self.parts(chunks))
 
     def parts(self, chunks: Mapping[ChunkIndex, Buffer]) -> list[Buffer]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class DecodeWindow(NamedTuple):
-    """The decoded bytes of a chunk that a selection needs: they hold elements of `shape`, of which it takes `take`.
+    """The decoded bytes of a chunk that a selection needs. They hold elements of `shape`; `take` selects from these.
 
     `shape` and `take` are in the order of axes in which the elements are stored.
     """

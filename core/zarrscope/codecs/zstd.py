@@ -7,8 +7,8 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
         {"name": "zstd", "configuration": {"level": 3, "checksum": true}}]}
 
 libzstd decodes in one call into memory of exactly the chunk's size (czstd.py); zstandard decodes where libzstd is not
-available. Traps this file is written around: zstandard's stream reader ends in silence where a frame is cut off, also
-within its checksum, its one-shot calls return only the first of several frames, and a frame may announce any size.
+available. Three properties of zstandard need care: its stream reader ends without an error where a frame is cut off,
+even within the checksum; its one-shot calls return only the first of several frames; and a frame may announce any size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST_BLOCK = 128 * 1024
 
 
 class ZstdFrame(NamedTuple):
-    """One frame: its place in the data, its content size where it says so, and a size that it cannot pass."""
+    """One frame: its place in the data, its content size if the frame tells it, and an upper limit of that size."""
 
     start: int
     stop: int
@@ -83,14 +83,14 @@ def _frame(data: Buffer, start: int) -> ZstdFrame:
 
 
 def _beginning(data: Buffer, frame: ZstdFrame, count: int) -> bytes:
-    """The first `count` blocks of a frame, fewer than it has, as a frame of their own that says nothing of its size."""
+    """The first `count` blocks of a frame, fewer than it has, as a frame of their own without a content size."""
     first, last, stop = frame.blocks[0], frame.blocks[count - 1], frame.blocks[count]
     header = bytes((*MAGIC, 0, max(0, frame.window or 0)))
     return b"".join((header, data[first:last], bytes((data[last] | 1,)), data[last + 1 : stop]))
 
 
 def _size(data: Buffer) -> int | None:
-    """The content size of the frame that the data begin with, where it says so and needs no dictionary."""
+    """The content size of the frame at the beginning of the data, if the frame tells it and needs no dictionary."""
     if len(data) < 12 or data[:4] != MAGIC:
         return None
     descriptor = data[4]
@@ -158,14 +158,15 @@ class Zstd(BytesToBytes):
             raise (self.too_long(out.size) if error.too_long else self.damaged(error)) from None
 
     def supports_partial(self, start: int, stop: int) -> bool:
-        """A block is decoded whole or not at all, and all before it with it."""
+        """A block can only be decoded whole, and only after all blocks before it."""
         blocks = -(-stop // LARGEST_BLOCK) * LARGEST_BLOCK
         return 5 * blocks <= 4 * (self.decoded.size or 0)
 
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
-        """One plane of a chunk of 64³ ("XY plane, 64^3"): only the blocks up to the last one that is needed.
+        """Decodes only the blocks up to the last one that is needed (one plane of a chunk of 64³: benchmark "XY plane,
+        64^3").
 
-        That the chunk is whole is known from the headers of its frames.
+        The headers of the frames show whether the chunk is whole.
         """
         data, size = source.read(0, source.size), self.decoded.size or 0
         try:
@@ -199,11 +200,11 @@ class Zstd(BytesToBytes):
         out[:] = beginning[start:]
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
-        """Full reads of 16³ chunks ("tiny 16^3"): one call for many, so that threads need not take turns for each.
-        Chunks that do not begin with a frame of their whole size are decoded one by one.
+        """Decodes many chunks in one call, so that threads need not take turns for each (full reads of 16³ chunks:
+        benchmark "tiny 16^3"). Chunks that do not begin with a frame of their whole size are decoded one by one.
 
-        If all begin so and fill `out` exactly, none was cut off: a frame that was cut off would swallow the beginning
-        of the next one, and the rest would be no valid frame.
+        If all chunks begin so and fill `out` exactly, none was cut off: a cut frame would swallow the beginning of the
+        next one, and the rest would not be a valid frame.
         """
         size, functions = out.size // len(chunks), czstd.functions()
         if not all(_size(data) == size for data in chunks):
@@ -268,7 +269,7 @@ def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool
 
 
 def _fill(reader: Any, out: Octets) -> int:
-    """How many bytes of `out` the reader fills: fewer than there are only where the frames end."""
+    """The number of bytes of `out` that the reader fills: fewer than its size only where the frames end."""
     done = int(reader.readinto(out))
     while 0 < done < out.size and (more := reader.readinto(out[done:])):
         done += more
@@ -276,14 +277,14 @@ def _fill(reader: Any, out: Octets) -> int:
 
 
 def _decompressor(zstandard: Any) -> Any:
-    """One per thread: making one costs more than decoding a small chunk."""
+    """The decompressor of the current thread: making one takes longer than decoding a small chunk."""
     if getattr(_local, "zstd", None) is None:
         _local.zstd = zstandard.ZstdDecompressor()
     return _local.zstd
 
 
 def _compressor(zstandard: Any, level: int, checksum: bool) -> Any:
-    """One per thread, of the settings last used there."""
+    """The compressor of the current thread, with the settings that it used last."""
     kept = getattr(_local, "compressor", None)
     if kept is None or kept[:2] != (level, checksum):
         made = zstandard.ZstdCompressor(level=level, write_checksum=checksum)

@@ -1,13 +1,13 @@
-"""Conversion: a hierarchy, or a part of one, written anew in another dialect, and proved equal to its source.
+"""Conversion: writes a hierarchy, or a part of one, in another dialect and checks that it equals its source.
 
     source = zarrscope.open("old.zarr")
     plan = convert.plan(source, "new.zarr", "v3")         # reads documents only, writes nothing
     for loss in plan.losses: print(loss)                  # what the destination cannot hold
     convert.run(plan)                                     # copies or encodes anew, verifies, raises Refused on losses
 
-A chunk whose bytes mean the same in both dialects is copied as it is (reference.md H.8); else it is decoded and encoded
-anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata along, copying.py does the work, in pieces
-(work.py) that the threads of this process do, or the workers of a Dask cluster (executors/executor.py).
+A chunk whose bytes mean the same in both dialects is copied unchanged (reference.md H.8); any other is decoded and
+encoded anew. planning.py decides this, carrying.py converts attributes and OME-Zarr metadata, and copying.py does the
+work in pieces (work.py), on the threads of this process or the workers of a Dask cluster (executors/executor.py).
 
     plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
     convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # or where they are
@@ -16,15 +16,15 @@ anew. planning.py decides, carrying.py takes attributes and OME-Zarr metadata al
 
     convert.add_label_image(image, "/", "cells")                                # empty, and fits it (label_images.py)
 
-patching.py writes edited elements of an image into its levels.
+patching.py writes edited elements of an image into all of its levels.
 
-levels.py and pyramids.py say which levels an image gets, downsampling.py what their elements are, rebuilding.py how an
-image in use gets them.
+levels.py and pyramids.py choose the levels of an image, downsampling.py computes their elements, and rebuilding.py
+gives new levels to an image that is in use.
 
-Promises: the destination is a new place, and nothing in it is ever overwritten. An array gets its documents after all
-of its chunks, groups get theirs at the end, the root last: what was cut short opens nowhere as if it were whole. A run
-that was killed goes on where it was when the same plan is run again; a journal at the root, a key that no dialect takes
-for a node's, says which plan that is, and goes when all is verified.
+Guarantees: the destination is a new place, and nothing in it is ever overwritten. The documents of an array are written
+after all of its chunks, those of groups at the end, the root's last; so an incomplete conversion never opens as a
+complete hierarchy. When a run was killed, running the same plan again continues it. A journal at the root identifies
+the plan; its key belongs to no node in any dialect, and it is erased once everything is verified.
 """
 
 from zarrscope.convert.copying import Progress, Result, run

@@ -1,8 +1,8 @@
-"""Regions: blocks of destination chunks that are processed together. Pure geometry, and the comparison of elements.
+"""Regions: blocks of destination chunks that are processed together. Pure geometry, and a comparison of elements.
 
-A region is whole chunks (whole shards) of the destination, so that no two workers ever write one key, and as many of
-them as make whole chunks of the source, so that none is decoded twice, while memory allows; of a source far away, as
-many as fill its requests.
+A region consists of whole chunks (or shards) of the destination, so two workers never write the same key. Where memory
+allows, it also covers whole chunks of the source, so none is decoded twice; for a remote source, it covers as many as
+fill the requests.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def region_shape(
 ) -> tuple[int, ...]:
     """The number of chunks of `metadata`'s grid in a region, along each axis.
 
-    Values are read from an array `factors` times as large whose units of decoding have the shape `unit`. A region takes
-    `max_bytes` bytes, or as much as has to be decoded at once anyway; it spans `many` units where they are that small.
+    Values are read from an array that is larger by `factors` and is decoded in units of the shape `unit`. A region
+    takes at most `max_bytes` bytes, or one unit if that is larger; if units are small, it spans `many` of them.
     """
     grid = metadata.grid
     extent = grid.grid_shape(metadata.shape)
@@ -104,7 +104,7 @@ def inside(spans: ElementRegion, outer: ElementRegion) -> tuple[slice, ...]:
 
 
 def spelled(spans: ElementRegion) -> str:
-    """Spells a region for messages: "0:5, 3:9"."""
+    """The text of a region in messages: "0:5, 3:9"."""
     return ", ".join(f"{s.start}:{s.stop}" for s in spans)
 
 

@@ -1,7 +1,8 @@
-"""Attributes on their way from one dialect to another: what moves to another place, and what JSON does not have.
+"""Converts attributes from one dialect to another: moves those that have another place there, and replaces values that
+JSON lacks.
 
-Names of dimensions are a member of the array in v3, an attribute elsewhere; OME-Zarr: ome_versions.py. Pure functions;
-what they are given is not changed.
+Names of dimensions are a member of the array in v3 and an attribute in the other dialects. For OME-Zarr see
+ome_versions.py. The functions are pure: they do not change their arguments.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def attributes(
 
 
 def _drop_names(own: Attributes, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:
-    """Names of dimensions that came from attributes and go to another place."""
+    """Removes the names of dimensions from attributes when the other dialect keeps them elsewhere."""
     if metadata.dimension_names is not None and before.names_in is not None and before.names_in != after.names_in:
         own.pop(before.names_in, None)
 
@@ -70,7 +71,7 @@ def strict(value: Any) -> tuple[Any, list[str]]:
     """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns it, and pointers to the
     first.
 
-    Without recursion, for attributes may be nested as deeply as it goes; and what needs no change is not copied.
+    It works without recursion, because attributes may be nested to any depth, and copies only what has to change.
     """
     if is_standard_json(value):
         return value, []

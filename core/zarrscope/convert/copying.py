@@ -1,9 +1,9 @@
-"""Carrying a plan out: chunks in parallel, documents after them, then every element compared.
+"""Carries out a plan: copies chunks in parallel, then writes documents, then compares every element.
 
 Memory holds one region per thread, of at most REGION_BYTES or one chunk of the destination, whichever is more. Nothing
-is stored over anything: every value is set with ABSENT. Stores set whole values or nothing, so what a killed run left
-behind is whole chunks, and the next run of the same plan takes each of them as done; the comparison at the end reads
-all of it again. The pieces are work.py's, who does them executors/executor.py's.
+is overwritten: every value is stored with the condition ABSENT. Stores write a whole value or nothing, so a killed run
+leaves whole chunks behind, and the next run of the same plan skips them; the comparison at the end reads all of them
+again. work.py defines the pieces of work; executors/executor.py distributes them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
 ) -> Result:
-    """Writes the destination, or goes on where an earlier run of the same plan stopped, and compares all elements.
+    """Writes the destination, or continues an earlier run of the same plan, and compares all elements.
 
     `scheduler`: the address of a Dask cluster's scheduler (or a distributed.Client) whose workers do it, instead of the
     threads of this process; see executors/executor.py. `progress` is called by several threads, one at a time. Raises
@@ -114,7 +114,7 @@ class DestinationWriter:
         return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled, assumed)
 
     def begin(self, journal: bytes, *, empty: bool) -> None:
-        """Claims the destination, where it is ours to claim: `empty`, or with the same journal in it."""
+        """Marks the destination as belonging to this run: it must be `empty`, or hold the same journal."""
         if self.store.get(JOURNAL, None, JOURNAL_LIMIT) is None:
             if empty and next(self.store.list(), None) is not None:
                 raise Conflict(

@@ -6,9 +6,9 @@
 - nearest: the first element of each block. No value comes up that was not there, so it suits labels.
 - mode: the most frequent value of each block, the smallest among equals; NaN never wins against a number.
 
-Where the factors do not divide the shape, the last block is what is left: a level has ceil(n / factor) elements, and
-nothing at the edge is dropped. An element of a level by mean or mode stands for its block, so it lies in the block's
-middle; one by nearest lies where it was taken. Pure numpy.
+Where the factors do not divide the shape, the last block is smaller: a level has ceil(n / factor) elements, and no
+element at the edge is dropped. By mean and mode, an element of a level stands for its block, so its position is the
+middle of the block; by nearest, its position is that of the element that was taken. Pure numpy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def middle(factor: int, method: Method) -> float:
 
 
 def check_method(method: Method, dtype: DataType) -> None:
-    """Raises Refused where values of that type have no mean, or no order to count them by."""
+    """Raises Refused for a data type that has no mean, or for the mode no order."""
     numpy = dtype.numpy
     numbers = numpy is not None and (numpy.kind in "iufc" or _is_small_float(numpy))
     if method == "mean" and not numbers:
@@ -48,7 +48,7 @@ def check_method(method: Method, dtype: DataType) -> None:
 
 
 def downsample(values: NDArray[Any], factors: Sequence[int], method: Method) -> NDArray[Any]:
-    """Makes each block of `factors` elements of `values` one; the first block begins at the first element."""
+    """Reduces each block of `factors` elements of `values` to one; the first block begins at the first element."""
     if method == "nearest":
         return np.ascontiguousarray(values[tuple(slice(None, None, f) for f in factors)])
     reduce = _mean if method == "mean" else _mode

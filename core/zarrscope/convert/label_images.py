@@ -1,8 +1,8 @@
 """A new, empty label image of an image: a group `labels/NAME` that fits it level by level, and its name in the list.
 
-The axes are the image's without channels; each level has the shape, place and chunks of the image's level. Nothing is
-stored but documents: labels that nobody has drawn are the fill value 0. The name enters the list of the group `labels`
-last: a label image that was cut short is listed nowhere. Specification: reference.md E.4; OME-Zarr 0.4 and 0.5
+The axes are the image's without channels; each level has the shape, position and chunks of the image's level. Only
+documents are stored: labels that nobody has drawn are the fill value 0. The name is added to the list of the group
+`labels` last, so an incomplete label image is never listed. Specification: reference.md E.4; OME-Zarr 0.4 and 0.5
 "labels".
 """
 
@@ -26,8 +26,8 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int6
 def add_label_image(hierarchy: Hierarchy, path: str, name: str, *, dtype: str = "uint32") -> Group:
     """Adds the label image `name` to the image at `path`.
 
-    Raises Refused (there is no image, the format holds no OME-Zarr, a type that labels do not have), Conflict (there is
-    one of that name), ReadOnly.
+    Raises Refused (there is no image, the format cannot hold OME-Zarr, or labels cannot have this data type), Conflict
+    (a label image of this name exists), ReadOnly.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def add_label_image(hierarchy: Hierarchy, path: str, name: str, *, dtype: str = 
 
 
 def unlist(hierarchy: Hierarchy, path: str) -> None:
-    """Takes the label image at `path` out of the list of its group `labels`, where it is in it."""
+    """Removes the label image at `path` from the list of its group `labels`, if it is listed."""
     above, _, name = clean_path(path).rpartition("/")
     document, pointer = hierarchy.document(above), _pointer(hierarchy, above)
     if document.has(pointer) and name in document.get(pointer):
@@ -164,7 +164,7 @@ def _list(hierarchy: Hierarchy, above: str, name: str, boxed: bool) -> None:
 
 
 def _pointer(hierarchy: Hierarchy, above: str) -> str:
-    """Where the list of label images stands in the document of the group `labels`."""
+    """The JSON pointer to the list of label images in the document of the group `labels`."""
     pointer = hierarchy.attributes_pointer(above)
     boxed = isinstance(hierarchy.open_node(above).attributes.get("ome"), Mapping)
     return f"{pointer}/ome/labels" if boxed else f"{pointer}/labels"

@@ -1,4 +1,6 @@
-"""Chooses chunks, shards and codecs of a converted array: as the caller asks, else as in the source or close to it."""
+"""Chooses chunks, shards and codecs of a converted array: those that the caller asks for, else the source's or similar
+ones.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ class Layout:
 
 
 def laid(draft: ArrayMetadata) -> ArrayMetadata:
-    """N5's blocks written anywhere else are plain values with N5's compression."""
+    """Turns the blocks of N5 into plain values with N5's compression for any other dialect. Other metadata stay as they
+    are.
+    """
     if dialect_named(draft.dialect).blocks or not _is_block(draft.codecs):
         return draft
     return replace(draft, codecs=_unblocked(draft))
@@ -114,7 +118,7 @@ def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
 
 
 def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec, ...]:
-    """The codecs as asked for, the plain ones of the data type put before a list of compressors."""
+    """The codecs as asked for; a list of mere compressors gets the default codecs of the data type before it."""
     specs = tuple(with_defaults(as_spec(codec), dtype) for codec in codecs)
     if any(kind_of(spec.name) in ("array→bytes", "array→array") for spec in specs):
         return specs

@@ -1,9 +1,10 @@
-"""The levels of a pyramid: how many, how large, where they lie in space, and the metadata that says so. Pure.
+"""The levels of a pyramid: their number, shapes and positions in space, and the metadata that describes them. Pure.
 
-A level is the one above it with its spatial axes made shorter by whole factors; time, channels and other axes stay. A
-level's scale is the one above times the factor, its translation moves to the middle of the first block: half a pixel
-of the level above for a mean of two. What else a multiscale says (name, axes, coordinate transformations of the whole,
-omero, image-label) stays as it is. Specification: reference.md E.2, E.4; OME-Zarr 0.4 and 0.5 "multiscales".
+A level has the spatial axes of the level above it shortened by whole factors; time, channels and other axes stay as
+they are. A level's scale is the scale of the level above times the factor, and its translation moves to the middle of
+the first block: half a pixel of the level above for a mean of two. The other members of a multiscale (name, axes, its
+own coordinate transformations, omero, image-label) stay as they are. Specification: reference.md E.2, E.4; OME-Zarr 0.4
+and 0.5 "multiscales".
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Pyramid:
     """The options for building pyramids. Raises Refused for impossible ones.
 
     `levels` counts the finest one; None: until y and x are at most SMALL. `factors`: one number for all spatial axes,
-    or by the names of axes, those not named 2. `method` None: mean, for labels nearest. `axes`: the names of a plain
-    array's axes.
+    or a number by name of axis, where axes that are not named get 2. `method` None: mean, for labels nearest. `axes`:
+    the names of a plain array's axes.
     """
 
     levels: int | None = None
@@ -127,7 +128,7 @@ def entries(attributes: Mapping[str, Any]) -> list[Any]:
 
 
 def with_levels(entry: Mapping[str, Any], base: str, built: Sequence[Step], method: Method) -> dict[str, Any]:
-    """A multiscale whose finest level is at `base`, and whose others are `built`. The finest keeps its own words."""
+    """A multiscale whose finest level is at `base`, and whose others are `built`. The finest keeps its own metadata."""
     dataset = next(
         (d for d in entry.get("datasets", []) if isinstance(d, Mapping) and d.get("path") == base), {"path": base}
     )
@@ -152,7 +153,7 @@ def with_levels(entry: Mapping[str, Any], base: str, built: Sequence[Step], meth
 
 
 def with_entries(attributes: Mapping[str, Any], changed: Sequence[Any]) -> dict[str, Any]:
-    """Returns `attributes` with another list of multiscales, in the same place."""
+    """Returns `attributes` with another list of multiscales in the same place."""
     if isinstance(attributes.get("ome"), Mapping):
         return {**attributes, "ome": {**attributes["ome"], "multiscales": [*changed]}}
     return {**attributes, "multiscales": [*changed]}
@@ -174,7 +175,7 @@ def image_attributes(name: str, axes: Sequence[Axis], version: str) -> dict[str,
 
 
 def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str, ...] | None) -> tuple[Axis, ...]:
-    """The axes of a plain array: as stated by the caller, else as its dimensions are called. Raises Refused."""
+    """The axes of a plain array: as the caller names them, else as its dimensions are named. Raises Refused."""
     chosen: Sequence[str | None] | None = stated if stated is not None else names
     if stated is not None and len(stated) != rank:
         raise Refused(f"{len(stated)} axes ({', '.join(stated)}) do not fit an array of {rank}")

@@ -1,9 +1,10 @@
-"""OME-Zarr from one version to another: 0.1 to 0.4 become 0.5 on the way to v3, 0.5 becomes 0.4 on the way back.
+"""Converts OME-Zarr metadata between versions: 0.1 to 0.4 become 0.5 in v3, and 0.5 becomes 0.4 in v2.
 
 0.4 keeps its members at the top of v2's attributes, each with a version of its own; 0.5 keeps them in v3's attributes
 under "ome" with one version, and arrays must name their dimensions as the axes. 0.1 and 0.2 imply the axes t, c, z, y,
-x, 0.3 names them; none of the three tells scales, nor where wells are but by their paths. Other versions are taken
-along as they are. Pure functions; what they are given is not changed. Specification: reference.md E.1, E.2, E.5.
+x; 0.3 names them. None of these three states scales, and only the paths of wells show their positions. Other versions
+are copied unchanged. The functions are pure: they do not change their arguments. Specification: reference.md E.1, E.2,
+E.5.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str
 
 
 def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> tuple[Attributes, str]:
-    """(OME-Zarr 0.1 to 0.4 at the top as 0.5 under "ome", what to tell of it); "" where it is none."""
+    """(OME-Zarr 0.1 to 0.4 at the top as 0.5 under "ome", a note on the conversion); the note is "" where there is
+    none.
+    """
     found = {name: own[name] for name in _OME_04 if name in own}
     if not {"multiscales", "plate", "well", "image-label", "bioformats2raw.layout"} & found.keys() and not (
         path.endswith(_ENDINGS) and {"labels", "series"} & found.keys()
@@ -88,7 +91,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
 
 
 def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | None:
-    """Multiscales of 0.1 to 0.3 with axes that are objects and scales for all levels; None where these are unknown."""
+    """Multiscales of 0.1 to 0.3 with axes as objects and scales for all levels; None where these are unknown."""
     if listed is None:
         return []
     entries: list[Attributes] = []
@@ -118,13 +121,15 @@ def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | 
 
 
 def _times(fine: int, coarse: int) -> float:
-    """How much coarser: a whole number where rounding up or down by it gives that length."""
+    """The factor from a fine length to a coarse one: the whole number that gives the coarse length (rounded up or
+    down), else the exact quotient.
+    """
     near = max(1, round(fine / coarse)) if coarse else 1
     return float(near) if not coarse or coarse in (fine // near, -(-fine // near)) else fine / coarse
 
 
 def _with_places(plate: Mapping[str, Any]) -> Attributes:
-    """A plate of 0.1 to 0.3 whose wells have their indices of row and column, as their paths tell them."""
+    """A plate of 0.1 to 0.3 whose wells get their row and column indices from their paths."""
     order: dict[str, list[Any]] = {}
     for name in ("rows", "columns"):
         listed = plate.get(name)
@@ -169,7 +174,7 @@ def _version(found: Mapping[str, Any]) -> str:
 
 
 def _has_axes(entries: Any) -> bool:
-    """Axes are objects, as from 0.4 on; also where there are no multiscales."""
+    """Whether the axes are objects, as since 0.4; true also where there are no multiscales."""
     if entries is None:
         return True
     return isinstance(entries, list) and all(

@@ -1,14 +1,14 @@
-"""Writes edited elements into an image's finest level and carries them into its coarser ones, where they belong.
+"""Writes edited elements into an image's finest level and updates its coarser levels beneath them.
 
     patch = convert.plan_patch(image_of_a_writable_hierarchy, edits)    # reads what is stored there, writes nothing
     for level in patch.levels: print(level.path, level.elements)
     convert.write_patch(patch)
 
-Only chunks that hold a changed element are written, each atomically; before, what is stored there is compared with what
-the plan read, and a difference is a Conflict. A coarser level gets the blocks above the edits anew, by the method that
-its stored values were made with, as far as they tell. A level whose shape is no whole part of the one above it is left,
-and `Patch.left` says so. Killed half-way, the finest level is written first, and the same edits planned again are the
-rest of it.
+Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its stored value is
+compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the blocks beneath the
+edits are computed anew, by the method that explains its stored values. A level whose shape is no whole fraction of the
+level above stays as it is, and `Patch.left` names it. The finest level is written first, so after a run was killed,
+planning the same edits again gives the remaining ones.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ class Patch:
 
     @property
     def pieces(self) -> int:
-        """Chunks, or shards, that are written."""
+        """The number of chunks, or shards, that are written."""
         return sum(len(level.pieces) for level in self.levels)
 
 
 def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never) -> Patch:
     """Plans to write `edits`, which are of the finest level of `image`; reads what lies around them.
 
-    Raises Refused where the array has another shape or type by now, or it was `cancelled`; BadChunk and Unreadable for
-    what cannot be read.
+    Raises Refused where the array now has another shape or type, or if `cancelled`; BadChunk and Unreadable where
+    chunks cannot be read.
     """
     finest = image.levels[0].array
     if finest.shape != edits.shape or finest.dtype != edits.dtype:
@@ -120,10 +120,11 @@ def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never
 def write_patch(
     patch: Patch, progress: Callable[[float], None] = lambda _: None, cancelled: Callable[[], bool] = never
 ) -> int:
-    """Writes it, the finest level first; gives how many elements were written. `cancelled` is asked between chunks.
+    """Writes the patch, the finest level first, and returns the number of elements written. Asks `cancelled` between
+    chunks.
 
-    Raises Conflict where somebody else changed an element's surroundings meanwhile, Refused when it was cancelled, and
-    what writing raises. What was written until then stays: planning the same edits again gives the rest.
+    Raises Conflict where another writer changed elements in these chunks meanwhile, Refused if it was cancelled, and
+    the errors of writing. Chunks written before that stay: planning the same edits again gives the rest.
     """
     total, done = max(1, patch.pieces), 0
     for level in patch.levels:
@@ -147,7 +148,7 @@ def write_patch(
 
 # ---------------------------------------------------------------------- pieces
 def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterator[PatchPiece]:
-    """What is to be written of one level, a piece for each stored chunk that changes."""
+    """The pieces to write in one level, one for each stored chunk that changes."""
     edges = [array.metadata.grid.edges(axis, n) for axis, n in enumerate(array.shape)]
     boxes: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for block in edits.blocks:
@@ -191,7 +192,7 @@ def _digest(values: NDArray[Any]) -> bytes:
 
 # ---------------------------------------------------------------------- coarser levels
 def _factors(above: Array, array: Array) -> tuple[int, ...] | None:
-    """Elements of the level above for one of this one, along each axis; None where they are no whole numbers."""
+    """The number of elements of the level above per element, along each axis; None where that is no whole number."""
     if above.dtype != array.dtype or above.ndim != array.ndim or not prod(array.shape):
         return None
     factors = tuple(max(1, round(n / m)) for n, m in zip(above.shape, array.shape, strict=True))
@@ -212,7 +213,7 @@ def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> I
 
 
 def _finer(region: Region, factors: tuple[int, ...], above: Array) -> Region:
-    """The part of the level above that makes a region."""
+    """The part of the level above from which a region is computed."""
     parts = zip(region, factors, above.shape, strict=True)
     return tuple(slice(part.start * f, min(part.stop * f, n)) for part, f, n in parts)
 
@@ -222,7 +223,7 @@ def _edited(array: Array, edits: Edits, region: Region) -> NDArray[Any]:
 
 
 def _method(above: Array, array: Array, regions: list[Region], factors: tuple[int, ...]) -> Method:
-    """How the stored values of a level follow from those above: by nearest, unless only the mode explains them."""
+    """The method by which a level was made from the one above: nearest, unless only the mode explains its values."""
     unlike = dict.fromkeys(("nearest", "mode"), 0)
     methods: tuple[Method, ...] = ("nearest", "mode")
     try:

@@ -1,8 +1,8 @@
 """The plan of a conversion: every node's new documents, which chunks are copied as they are, and what is lost.
 
-A plan reads documents and no chunks, and writes nothing. Whatever the new dialect says is written and parsed again
-while planning, so that a loss is what the destination's own documents would tell differently. Specification:
-reference.md H.8 (what each dialect can express), E.1 (OME-Zarr), A.12 (fill values).
+A plan reads documents and no chunks, and writes nothing. The new documents are written in memory and parsed again while
+planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8 (what each
+dialect can express), E.1 (OME-Zarr), A.12 (fill values).
 """
 
 from __future__ import annotations
@@ -178,10 +178,10 @@ def plan(
 ) -> Plan:
     """Plans the conversion of the node at `path`, and all beneath it, to `dialect` at the new place `destination`.
 
-    `chunks` and `shards` (elements per axis) hold for arrays of as many axes; `codecs` for all arrays: either the
-    whole list, or bytes→bytes ones only, before which the plain ones of each data type are put; [] compresses nothing.
-    `pyramid` gives every image (OME-Zarr) new levels in place of those it has, and makes an image of a plain array.
-    Raises NotFound, Refused (the destination is the source, or inside it), Unsupported (nothing writes that dialect).
+    `chunks` and `shards` (elements per axis) apply to arrays with that number of axes; `codecs` to all arrays: all of
+    them, or only bytes→bytes codecs, to which each data type's default codecs are added; [] compresses nothing.
+    `pyramid` replaces the levels of every image (OME-Zarr) by new ones, and makes an image of a plain array. Raises
+    NotFound, Refused (the destination is the source, or inside it), Unsupported (a dialect that is never written).
     """
     chosen = dialect_named(dialect)
     url = destination.url if isinstance(destination, Store) else _url(destination, chosen)
@@ -209,7 +209,7 @@ def _fixed(given: Sequence[T] | None) -> tuple[T, ...] | None:
 
 
 def plan_beside(source: Hierarchy, dialect: str) -> Plan:
-    """Plans new documents in the source's own store, beside the old ones, that describe the same chunks."""
+    """Plans new documents in the source's own store, beside the old ones, for the same chunks."""
     planner = _Planner(source, dialect_named(dialect), "/", Layout(), None, chunks_stay=True)
     nodes = tuple(planner.nodes())
     if source.consolidated and nodes[0].metadata is None:
@@ -244,7 +244,7 @@ class _Planner:
         pyramid: Pyramid | None,
         chunks_stay: bool = False,
     ) -> None:
-        """`chunks_stay`: the new documents describe the chunks at the keys where they already are."""
+        """`chunks_stay`: the new documents describe the chunks under their present keys."""
         self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
         self.chunks_stay = chunks_stay
         self.tree = source.tree(root)
@@ -318,7 +318,7 @@ class _Planner:
         return NodePlan(group.path, target, "group", documents, key, notes=tuple(notes), files=files)
 
     def _files(self, path: str, target: str) -> dict[str, bytes]:
-        """The OME-XML that bioformats2raw puts beside its series (reference.md E.6)."""
+        """The OME-XML files that bioformats2raw writes beside its series (reference.md E.6)."""
         if self.source.dialect.apart:
             return {}
         found = self.source.store.get(join_path(path, OME_XML)[1:], None, OME_XML_LIMIT)
@@ -335,7 +335,7 @@ class _Planner:
 
     # ------------------------------------------------------------------ pyramids
     def _levels(self, base: NodePlan) -> Iterator[NodePlan]:
-        """The levels to be built of an array that was planned."""
+        """The levels to build from an array that was planned."""
         assert self.pyramids is not None
         assert base.metadata is not None
         for made in self.pyramids.levels(base.path, base.target, base.metadata, self._separator(base.metadata)):
@@ -356,7 +356,7 @@ class _Planner:
             yield NodePlan(base.path, made.target, "built", documents, key, None, adapted, level=made.level, notes=told)
 
     def _groups_above(self, made: PlannedArray, base: NodePlan) -> Iterator[NodePlan]:
-        """Groups between the image and a level that the source does not have, such as "scale3" of scale3/image."""
+        """Groups between the image and a level that are missing in the source, such as "scale3" of scale3/image."""
         assert self.pyramids is not None
         built = self.pyramids.built[base.path]
         inner = made.target[len(built.target.rstrip("/")) :].split("/")[1:-1]
@@ -426,7 +426,7 @@ class _Planner:
         return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))
 
     def _separator(self, before: ArrayMetadata) -> str | None:
-        """v2 without a separator of its own in the source gets "/", as OME-Zarr 0.4 and file systems like it."""
+        """The separator in chunk keys: "/" in v2 if the source has none, as OME-Zarr 0.4 and file systems like it."""
         wanted = self.dialect.wanted_separator
         return before.keys.separator if wanted and before.dialect == self.dialect.name else wanted
 

@@ -1,4 +1,4 @@
-"""Which images of a hierarchy get new levels, and what each of those is: decided from attributes and shapes alone."""
+"""Decides from attributes and shapes which images of a hierarchy get new levels, and what these levels are."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from zarrscope.view.image import Image, find_images
 
 @dataclass(frozen=True)
 class PlannedPyramid:
-    """The levels that are to be built of one array: `image` is where the source's attributes tell of it (None: they do
-    not), `target` where the destination's do."""
+    """The levels to build from one array. `image` is the path of the group whose attributes describe the image in the
+    source (None: there is no such group), `target` its path in the destination.
+    """
 
     image: str | None
     target: str
@@ -43,7 +44,7 @@ class PlannedPyramid:
 
 @dataclass(frozen=True)
 class PlannedArray:
-    """One level: where it goes, its metadata there, how it is made, and the array it takes the place of."""
+    """One level: its path, its metadata there, how it is made, and the path of the array that it replaces."""
 
     target: str
     metadata: ArrayMetadata
@@ -55,8 +56,9 @@ class PyramidPlanner:
     """Collects the pyramids to build, group by group, and gives the levels of each array."""
 
     def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
-        """`named`: paths for new levels by the path of the finest one; those not named get free ones beside those that
-        are there. None: the new levels may take the names of the former ones."""
+        """`named`: paths for new levels, by the path of the finest level. A level that is not named gets a free path
+        beside the present levels. None: new levels may take the paths of the former ones.
+        """
         if not dialect.ome_zarr:
             raise Refused(
                 f"OME-Zarr's pyramids are made of Zarr v2 and v3 only, not of {dialect.title}",
@@ -69,12 +71,12 @@ class PyramidPlanner:
         """The planned pyramids by the path of their finest level in the source."""
 
     def rebuild(self, group: Group, own: Mapping[str, Any], target: str, notes: list[str]) -> dict[str, Any]:
-        """The group's attributes with new levels in each of its multiscales; `own` are those it gets otherwise.
+        """The group's attributes with new levels in each of its multiscales; `own` are its attributes without them.
 
-        What cannot be rebuilt stays as it is, and a note says why.
+        A multiscale that cannot be rebuilt stays as it is, and a note gives the reason.
         """
         images, listed = find_images(group), entries(own)
-        if not images or len(images) != len(listed):  # an entry that tells nothing usable
+        if not images or len(images) != len(listed):  # an entry has no usable content
             return dict(own)
         names = {child.name for child in group.children()}
         changed: list[Any] = []

@@ -1,10 +1,10 @@
 """Rebuilds the levels of images in place; every image can be opened at any moment.
 
-New levels are written under names that are not taken, their documents after their chunks, and compared with the level
-above them. Then the document of each image's group is saved once, which is atomic, and a conflict when somebody else
-changed it meanwhile; only after that are the former levels erased. The finest level is never touched. A journal at the
-root of the store records what was begun and is erased at the end: after a crash, running the same again continues where
-it stopped, before or after the switch.
+New levels are written under unused names, chunks before documents, and compared with the level above them. Then the
+document of each image's group is saved in one atomic write; if somebody else changed it meanwhile, that is a Conflict.
+Only then are the former levels erased. The finest level is never touched. A journal at the root of the store records
+the run and is erased at the end: after a crash, running the same rebuild again continues where it stopped, before or
+after the switch.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def _form(wanted: Pyramid) -> dict[str, Any]:
 def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebuild:
     """Plans new levels, in place, for the images at `path` and beneath it; reads documents only.
 
-    Where an earlier run was cut short, the plan is the rest of what it began. Raises NotFound, ReadOnly, Refused (there
-    is no image, or a plain array is to become one), Conflict (something else was begun and not finished).
+    If an earlier run was cut short, the plan contains only its remaining work. Raises NotFound, ReadOnly, Refused
+    (there is no image, or `pyramid` would make one of a plain array), Conflict (another rebuild was begun and not
+    finished).
     """
     path = clean_path(path)
     hierarchy._nodes.need_writing(JOURNAL)
@@ -224,11 +225,11 @@ def rebuild(
     scheduler: Any = None,
     remove: Callable[[str], object] | None = None,
 ) -> Result:
-    """Builds the new levels, compares them, switches to them, erases the former ones. Arguments as of `run`.
+    """Builds the new levels, compares them, switches to them and erases the former levels. Arguments as for `run`.
 
-    `remove(path)` takes a former level away, in place of erasing it: into the trash, from where `undo` brings it back.
+    `remove(path)` removes a former level instead of erasing it, for example into the trash; `undo` can then restore it.
 
-    Raises Conflict (somebody else changed an image's metadata meanwhile: it keeps what it had), BadChunk (the finest
+    Raises Conflict (somebody else changed an image's metadata meanwhile, so it stays as it is), BadChunk (the finest
     level cannot be read, or changed while it was read; nothing was switched), ReadOnly, Unreadable.
     """
     executor = executor_for(scheduler)
@@ -239,10 +240,11 @@ def rebuild(
 
 
 def undo(plan: Rebuild, restore: Callable[[str], object], remove: Callable[[str], object]) -> None:
-    """Takes a rebuild back: the former levels, which `restore(path)` brings, then the metadata, and at the end the new
-    levels go (`remove(path)`). The image can be opened at any moment.
+    """Undoes a rebuild: `restore(path)` brings back each former level, then the metadata are restored, and at the end
+    `remove(path)` removes each new level. The image can be opened at any moment.
 
-    Raises Conflict where the image's metadata were changed since: then it is as it was, with all levels.
+    Raises Conflict if the image's metadata were changed since the rebuild. The image then keeps its present metadata
+    and all levels.
     """
     for path in plan.former:
         if path not in plan.source:
@@ -309,7 +311,7 @@ class _RebuildRun(DestinationWriter):
 
 
 def _put_entries(hierarchy: Hierarchy, path: str, before: Sequence[Any], after: Sequence[Any]) -> None:
-    """Puts the multiscales `after` in the place of `before`, in one save. Raises Conflict where others are there."""
+    """Replaces the multiscales `before` by `after`, in one save. Raises Conflict if others are stored now."""
     document = hierarchy.document(path)
     pointer = hierarchy.attributes_pointer(path)
     pointer += "/ome/multiscales" if document.has(pointer + "/ome/multiscales") else "/multiscales"

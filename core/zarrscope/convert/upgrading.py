@@ -1,10 +1,11 @@
-"""v2 becomes v3 where it is: each node gets a zarr.json that tells of its chunks where they lie, and none is touched.
+"""Upgrades a v2 hierarchy to v3 in place: each node gets a zarr.json for its present chunks. No chunk is changed.
 
-v3 knows v2's chunk keys by the chunk key encoding "v2", so where the codecs mean the same (reference.md H.8) documents
-are all that is needed. The root's comes last: until then readers see v2, afterwards v3. v2's own documents stay, and
-readers of v2 with them, until they are asked to be removed; that goes from the leaves to the root, and only after all
-elements were compared and the new documents passed the registered schemas (dialects/strict.py). A run that was killed
-is run again: documents that are there as planned are done, others a Conflict.
+v3 can use v2's chunk keys by its chunk key encoding "v2", so where the codecs mean the same (reference.md H.8), new
+documents are enough. The root's zarr.json is written last: before that readers see v2, afterwards v3. v2's own
+documents, and with them the access for v2 readers, stay until the caller asks to remove them. Removal goes from the
+leaves to the root, and only after all elements were compared and the new documents passed the registered schemas
+(dialects/strict.py). A killed run can be run again: it skips documents that are stored as planned; others are a
+Conflict.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from zarrscope.nodes.opening import open as open_hierarchy
 
 
 def plan_upgrade(hierarchy: Hierarchy) -> Plan:
-    """The v3 documents of a v2 hierarchy, or of the v2 one that lies beside a v3 one.
+    """The v3 documents of a v2 hierarchy, or of a v2 hierarchy that lies beside a v3 one.
 
-    Raises Refused (another dialect, or nothing of v2 is left; arrays whose chunks v3 cannot read as they are: they have
-    to be converted to a new place), ReadOnly.
+    Raises Refused (the hierarchy has another dialect, or no v2 documents are left; or v3 cannot read the chunks of an
+    array unchanged, so it must be converted to a new place), ReadOnly.
     """
     hierarchy._nodes.need_writing("zarr.json")
     store = hierarchy.store
@@ -70,10 +71,10 @@ def upgrade(
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
 ) -> Result:
-    """Writes the v3 documents, compares what both dialects read, and with `remove` erases v2's documents.
+    """Writes the v3 documents, compares the values that both dialects read, and with `remove` erases v2's documents.
 
-    Arguments as of `run`. Raises Refused (losses), Conflict (a zarr.json is there that says something else), BadChunk
-    (the two do not read the same: the new documents are gone again).
+    Arguments as for `run`. Raises Refused (losses), Conflict (another zarr.json is stored there), BadChunk (the two
+    dialects read different values; the new documents are erased again).
     """
     if plan.losses and not allow_losses:
         raise Refused(

@@ -1,7 +1,8 @@
-"""The work on one array, in pieces that any thread or any process can do, in any order, once or twice.
+"""The conversion of one array, cut into pieces that any thread or process can do, in any order, and more than once.
 
-A Work holds all that a piece needs and pickles small; what a piece gives back are numbers. Every value is set with
-ABSENT, so a piece that is done again, because a worker died over it, changes nothing that is there already.
+A Work holds everything that a piece needs, and its pickle is small; the result of a piece is a few numbers. Every value
+is stored only where nothing is stored yet (ABSENT). So when a worker dies and its piece is done again, nothing that is
+already stored changes.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ WorkItem = TypeVar("WorkItem", list[ChunkIndex], ChunkRegion)
 
 
 def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayWork, WorkItem], WorkCount]:
-    """Adds the number of values that were taken as missing meanwhile, which only the process that reads the source
-    knows."""
+    """Adds the number of values that were taken as missing meanwhile. Only the process that reads the
+    source knows it."""
 
     @wraps(do)
     def counted(work: ArrayWork, what: WorkItem) -> WorkCount:
@@ -85,8 +86,9 @@ def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayW
 
 @dataclass(frozen=True)
 class ArrayWork:
-    """Making `target`, whose documents need not be there yet, of `source`: the array that is converted, or the level
-    above. `again`: some of it may be there already, from an earlier run or a worker that died."""
+    """The work of making `target` from `source`, which is the array to convert, or the level above. The documents of
+    `target` need not exist yet. `again`: parts of it may exist already, from an earlier run or a worker that died.
+    """
 
     source: Array
     target: Array
@@ -97,7 +99,7 @@ class ArrayWork:
 
     # ------------------------------------------------------------------ what there is to do
     def batches(self) -> Iterator[list[ChunkIndex]]:
-        """The pieces for `copy`: chunks, several together where each request costs a round trip."""
+        """The pieces for `copy`: single chunks, or groups of chunks where each request costs a round trip."""
         grid = self.target.metadata.grid
         stored = stored_chunks(self.source._stored)
         indices = iter(stored) if stored is not None else product(*map(range, grid.grid_shape(self.target.shape)))
@@ -109,9 +111,10 @@ class ArrayWork:
             yield batch
 
     def regions(self, *, written: bool = False) -> Iterator[ChunkRegion]:
-        """The pieces for `encode`, and those for `compare` once all is `written`.
+        """The pieces for `encode`; and, once everything is `written`, the pieces for `compare`.
 
-        For a sparse array only those with stored chunks: elsewhere both arrays hold the same fill value.
+        For a sparse array these are only the regions with stored chunks: elsewhere both arrays hold the same fill
+        value.
         """
         metadata = self.target.metadata
         total = prod(metadata.grid.grid_shape(metadata.shape))
@@ -191,7 +194,7 @@ class ArrayWork:
 
     @_counted
     def encode(self, region: ChunkRegion) -> WorkCount:
-        """The chunks of one region, encoded anew."""
+        """Encodes the chunks of one region anew."""
         metadata = self.target.metadata
         indices = list(product(*region))
         wanted = [index for index in indices if not self._stored(metadata.keys.key(index))]
@@ -224,7 +227,9 @@ class ArrayWork:
 
     @_counted
     def compare(self, region: ChunkRegion) -> WorkCount:
-        """Reads the target as anybody would and compares all elements. Raises BadChunk with the place."""
+        """Reads the target as any reader would and compares all elements. Raises BadChunk with the place of a
+        difference.
+        """
         spans = spans_of(self.target.metadata, region)
         if not equal(self.values(spans), self.target._stored.read(selection(spans))):
             first = tuple(chunks.start for chunks in region)

@@ -1,7 +1,8 @@
 """Dialects: which documents a node has, where its chunks lie, and what the documents say in canonical terms.
 
-A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
-consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
+A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore probes can run in
+parallel, consolidated metadata are simply documents that need no request, requests can be counted, and a dry run is the
+plan itself.
 
 `DIALECTS` lists them in probing order, those of other packages last; `detect` finds the one of a hierarchy from the
 documents at its root, fetched under the keys `PROBES`. protocol.py says what every dialect promises; detection.py has

@@ -1,7 +1,7 @@
 """Collects the members of a document that break its format, so that the others can still be used.
 
-A node with defects opens. Its attributes can be seen and mended, and whatever would read or write its values raises
-what is wrong, as `problem` says it (model/metadata.py).
+A node with defects can be opened. Its attributes can be seen and repaired. Reading or writing its values raises the
+defect, with the text of `problem` (model/metadata.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Defects:
         self._found: list[Defect] = []
 
     def attempt(self, read: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
-        """Calls `read`, and returns its result; None where it finds a defect, which is kept."""
+        """Calls `read` and returns its result. If it finds a defect, keeps the defect and returns None."""
         try:
             return read(*args, **settings)
         except (BadMetadata, Unsupported) as error:
@@ -52,8 +52,9 @@ class Defects:
         stored_type: Any = None,
         **others: Any,
     ) -> ArrayMetadata:
-        """The metadata, with stand-ins for what could not be understood (None). `stored_type` names a data type then,
-        as the document does."""
+        """The metadata, with stand-ins for members that could not be understood (None). `stored_type` is then the data
+        type as the document names it.
+        """
         parts = {"shape": shape, "dtype": dtype, "grid": grid, "keys": keys, "codecs": codecs, "fill": fill}
         known = shape if shape is not None else ()
         named = dtype if dtype is not None else unknown(stored_type if isinstance(stored_type, str) else "unknown")
@@ -72,6 +73,6 @@ class Defects:
 
 
 def need_sound(metadata: ArrayMetadata | GroupMetadata) -> None:
-    """Raises the first defect: metadata with defects are never written again or given to another dialect."""
+    """Raises the first defect: metadata with defects are never written again, nor converted to another dialect."""
     for defect in metadata.defects:
         raise defect.error

@@ -1,4 +1,4 @@
-"""Reports of what a document demands beyond the core of its format: missing codecs or types, extensions, unknown
+"""Reports of requirements in a document beyond the core of its format: missing codecs or types, extensions, unknown
 members.
 
 Reports never end the reading of a document: the node opens and shows its metadata, and its `problem` says what is
@@ -16,7 +16,7 @@ from zarrscope.model.metadata import Configuration, ExtensionOutcome, ExtensionR
 
 
 def missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
-    """A piece that nothing can be read without."""
+    """The report of a missing piece, such as a codec, without which the values cannot be read."""
     return ExtensionReport(point, name, False, True, ExtensionOutcome.REFUSED, advice, pointer)
 
 
@@ -29,7 +29,7 @@ def extension_reports(
 ) -> list[ExtensionReport]:
     """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4).
 
-    `attempt`: as Defects has it, so that an odd item hides no other; else the first is raised.
+    `attempt`: as for Defects, so that one invalid item does not hide the others; without it the first defect is raised.
     """
 
     def report(item: JSON, pointer: str) -> ExtensionReport:
@@ -68,7 +68,7 @@ def _unknown(
     lenient: bool = False,
     settings: Mapping[str, JSON] | None = None,
 ) -> ExtensionReport:
-    """The report of something not understood: refused when it must be, unless opened leniently."""
+    """The report of an extension that is not understood: refused if it must be understood, unless opened leniently."""
     if must and lenient:
         notes.append(f"The {point} {name!r} must be understood, and is not: what is shown may be wrong")
     return ExtensionReport(

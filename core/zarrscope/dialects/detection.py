@@ -1,12 +1,12 @@
-"""Which dialect a hierarchy speaks: one table, and one loop over it (spec A.1).
+"""Finds the dialect of a hierarchy: one table of dialects, and one loop over it (spec A.1).
 
-Each dialect has keys at the root that are its signs; it is asked whether it recognizes the documents when one of them
-is there. Adding one takes a row here, a class in the module that the row names, and an example in
+Each dialect has keys at the root that are its signs. If one of them exists, the dialect is asked whether it recognizes
+the documents. A new dialect needs a row here, a class in the module that the row names, and an example in
 tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have their `signs` on the
 class, and come last.
 
-Pure: the hierarchy fetches `PROBES` side by side and hands over what is there. A zarr.json that is no JSON (a server
-may answer any address with a web page) does not end the search; it is the fault when nothing else is found.
+Pure: the hierarchy fetches `PROBES` in parallel and passes the documents that it found. A zarr.json that is not JSON (a
+server may answer any address with a web page) does not end the search; it is reported if no other dialect matches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @frozen
 class DialectRow:
-    """One dialect: where it is, and which keys at the root are its signs."""
+    """One dialect: the module that holds it, and the keys at the root that are its signs."""
 
     name: str
     place: str
@@ -93,7 +93,7 @@ def _all() -> tuple[Dialect, ...]:
 
 
 def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
-    """The rows of other packages. Those that do not load are left out, and told in `faults`."""
+    """The rows of other packages. Rows that cannot be loaded are left out and named in `faults`."""
     for name in registered("dialects"):
         if name in _BUILT_IN:
             continue
@@ -108,7 +108,7 @@ def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
 
 
 def plugin_faults() -> list[Unsupported]:
-    """Why dialects of other packages were not looked for."""
+    """The reasons why dialects of other packages could not be loaded."""
     faults: list[Unsupported] = []
     for _ in _plugged(faults):
         pass
@@ -116,7 +116,7 @@ def plugin_faults() -> list[Unsupported]:
 
 
 def late_probes() -> tuple[str, ...]:
-    """`LATE_PROBES`, and the keys that tell dialects of other packages apart."""
+    """`LATE_PROBES`, and the keys that identify dialects of other packages."""
     others = (key for row in _plugged() for key in row.signs)
     return tuple(dict.fromkeys((*LATE_PROBES, *(key for key in others if key not in PROBES))))
 
@@ -154,9 +154,9 @@ def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The dialect of a hierarchy from the documents found under `PROBES` and `late_probes`; None when they tell none.
+    """The dialect of a hierarchy by the documents found under `PROBES` and `late_probes`; None when none matches.
 
-    Raises BadMetadata or Unsupported when there is a zarr.json that no dialect here can take, and nothing beside it.
+    Raises BadMetadata or Unsupported when the root has a zarr.json that no dialect can read, and no other document.
     """
     fault: ZarrscopeError | None = None
     found: list[Detected] = []
@@ -218,7 +218,8 @@ def _recognized(row: DialectRow, documents: Mapping[str, bytes], lenient: bool) 
 
 
 def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The last resort, a draft of May 2019 whose root has no document: `documents` are some found beneath "meta/"."""
+    """The last dialect to try: a draft of May 2019 whose root has no document. `documents` were found
+    beneath "meta/"."""
     for key, value in documents.items():
         from zarrscope.dialects.layouts import CORE_URI
 

@@ -1,8 +1,8 @@
-"""Array documents of the drafts to canonical metadata (drafts.py has the keys, layouts.py the differences, and
-draft_writing.py the way back).
+"""Converts array documents of the drafts to canonical metadata (drafts.py has the keys, layouts.py the differences, and
+draft_writing.py converts back).
 
-Reading is broader than any one text, since real writers mixed them: old and new type names, `compressor` or `codecs`,
-parameters beside a codec's name or under "configuration" (spec A.0, A.13, D.2, D.3).
+Reading accepts more than any one text of the specification, because real writers mixed the drafts: old and new type
+names, `compressor` or `codecs`, parameters beside a codec's name or under "configuration" (spec A.0, A.13, D.2, D.3).
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _data_type(
 
 
 def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
-    """The first type of `fallback`, one name or a list, that is known here and of the size that `form` tells."""
+    """The first type in `fallback` (one name or a list) that is known here and has the size that `form` states."""
     size = None
     if isinstance(form, str) and form[:1] in "<>|":
         try:

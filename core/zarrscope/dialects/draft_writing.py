@@ -1,4 +1,6 @@
-"""Array documents of the drafts from canonical metadata: one text each, though reading takes more (draft_arrays.py)."""
+"""Converts canonical metadata to array documents of the drafts. Each draft has one form, though reading accepts more
+(draft_arrays.py).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from zarrscope.model.typestr import typestr
 
 
 def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes: dict[str, JSON]) -> dict[str, JSON]:
-    """The members of an array document, `attributes` completed where zarr-python 2 hides filters there."""
+    """The members of an array document. zarr-python 2 keeps filters in `attributes`, so these are completed there."""
     layout, title = dialect.layout, dialect.title
     ndim = metadata.ndim
     if not isinstance(metadata.grid, RegularGrid):
@@ -85,7 +87,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
 def _unshard(
     metadata: ArrayMetadata, title: str, layout: DraftLayout
 ) -> tuple[tuple[int, ...], Sequence[CodecSpec], tuple[int, ...] | None]:
-    """(chunk shape, codecs, chunks per shard): a sharding codec with a plain index at the end as the transformer."""
+    """(chunk shape, codecs, chunks per shard): a sharding codec with a plain index at the end, as a transformer."""
     grid, codecs = metadata.grid.chunk_shape, metadata.codecs
     if not any(spec.name == "sharding_indexed" for spec in codecs):
         return grid, codecs, None
@@ -110,7 +112,7 @@ def _unshard(
 
 
 def with_plain_index(metadata: ArrayMetadata) -> ArrayMetadata:
-    """Returns the metadata with shards whose index is uncompressed, and stands at the end."""
+    """Returns the metadata with shards whose index is uncompressed and at the end."""
     index = {"index_codecs": PLAIN_INDEX, "index_location": "end"}
     codecs = [
         replace(spec, configuration=Configuration({**spec.configuration, **index}))

@@ -10,13 +10,13 @@
                                                 "configuration": {"level": 1}}}
     data/root/g/a/c0/1          the chunk in row 0, column 1
 
-This is the draft of 2020, which zarr-python 2.12 to 2.18 wrote; layouts.py holds what the others do differently.
-Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and
+This example is the draft of 2020, which zarr-python 2.12 to 2.18 wrote; layouts.py holds the differences of the other
+drafts. Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and
 89f92f9 (2022); spec A.3 to A.6, D.1 to D.3.
 
-The sharding storage transformer of 2022 becomes a sharding_indexed codec: shards are byte for byte what that codec
-reads with a plain index at the end, so arrays have one way of reading shards, not two (H.8). The rejected rival, a
-store over the store, would hide the inner chunks from everything that plans ranged reads.
+The sharding storage transformer of 2022 becomes a sharding_indexed codec: that codec with a plain index at the end
+reads the same shards byte for byte, so arrays have one way of reading shards, not two (H.8). The rejected alternative
+was a store on top of the store: it would hide the inner chunks from the code that plans ranged reads.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class DraftDialect(Dialect):
 
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """The bootstrap document tells the layout; the draft of May 2019 has none, its root's document suffices."""
+        """The bootstrap document names the layout. The draft of May 2019 has none; there the root's
+        document is enough."""
         if self.layout == DRAFT_2019_05:
             return Detected(self)
         document = parse_json(documents[BOOTSTRAP], key=BOOTSTRAP, limit=CONSOLIDATED_LIMIT)
@@ -260,7 +261,7 @@ class DraftDialect(Dialect):
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """As zarr-python 2: the place of the copies is a group as well, and zarr.json is among them."""
+        """Writes the copies as zarr-python 2 does: their key is also a group, and zarr.json is one of them."""
         inner = consolidated_json({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
         group = document({"attributes": {}}, indent=4)
@@ -289,7 +290,9 @@ class DraftDialect(Dialect):
         return written
 
     def bootstrap(self) -> dict[str, Any]:
-        """The document at zarr.json of a new hierarchy. That of 2020 has the four members zarr-python 2 demands."""
+        """The document at zarr.json of a new hierarchy. In the draft of 2020 it has the four members that zarr-python 2
+        demands.
+        """
         form: dict[str, Any] = {"zarr_format": self.layout.format_uri}
         if self.layout == DRAFT_2019_06:
             form["metadata_encoding"] = "application/json"
@@ -323,7 +326,7 @@ def check_format(members: Members, notes: list[str]) -> None:
 
 # ---------------------------------------------------------------------------------------------- from the bootstrap
 def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[DraftDialect, tuple[str, ...]]:
-    """The draft that a zarr.json with a zarr_format in words stands for, and warnings (spec A.1)."""
+    """The draft and the warnings for a zarr.json whose zarr_format is text (spec A.1)."""
     notes: list[str] = []
     members = Members(document, what="bootstrap document")
     check_format(members, notes)

@@ -1,4 +1,4 @@
-"""Extensions of ZEP 9 that are understood or explained here: found by name, never fetched (no URI is dereferenced)."""
+"""Extensions of ZEP 9 that zarrscope understands or explains. They are found by name; no URI is ever fetched."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _regular(settings: Members, shape: tuple[int, ...]) -> RegularGrid:
 
 
 def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
-    """rectilinear{kind "inline", chunk_shapes: per axis a length, or a list of lengths and [length, count] pairs}."""
+    """rectilinear{kind "inline", chunk_shapes: per axis one length, or a list of lengths and [length, count] pairs}."""
     settings.choice("kind", "inline")
     value = settings.need("chunk_shapes", list)
     pointer = settings.at("chunk_shapes")
@@ -85,7 +85,9 @@ def _is_length(value: Any) -> bool:
 
 @frozen
 class GridRow:
-    """One chunk grid: what makes it of its configuration and the array's shape, and what a document must hold."""
+    """One chunk grid: the function that makes it from its configuration and the array's shape, and the members that a
+    document must hold.
+    """
 
     make: Callable[[Members, tuple[int, ...]], ChunkGrid]
     members: Mapping[str, Schema]
@@ -106,7 +108,7 @@ CHUNK_GRIDS: dict[str, GridRow] = {
 
 
 def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
-    """The report of an item of `extensions` that changes nothing in how arrays are read, or None."""
+    """The report of an item of `extensions` that does not change how arrays are read; None for any other item."""
     last = spec.name.rstrip("/").rpartition("/")[2]
     advice = _HARMLESS.get(last)
     made = None if advice else plugin("extensions", spec.name)
@@ -170,9 +172,10 @@ def refuse_phase_3(document: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------- for child nodes
 @frozen
 class Inherited:
-    """An extension as it stands at a node: its own, or one of a group above it (ZEP 9 "Application to subnodes").
+    """An extension that applies to a node: its own, or one of a group above it (ZEP 9 "Application to subnodes").
 
-    For display only: what holds for children the ZEP leaves open, and nothing here changes how arrays are read.
+    Only for display: the ZEP does not settle which extensions apply to children, and this class does not change how
+    arrays are read.
     """
 
     report: ExtensionReport
@@ -189,9 +192,9 @@ class Inherited:
 def inherited(path: str, declared: Mapping[str, Sequence[ExtensionReport]]) -> list[Inherited]:
     """The extensions that apply at `path`: its own and those inherited from groups above.
 
-    `declared` has the reports of every node on the way from the root. A reference in a document is a path from its
-    node, clamped to the root; it stands for the extension of the same name there, of the name without "-ref", or, for
-    parent-ref, for all of them.
+    `declared` has the reports of every node on the way from the root. A reference in a document is a path from its node
+    that cannot go above the root. It refers to the extension of the same name there, to the one of the name without
+    "-ref", or, for parent-ref, to all of them.
     """
     found: list[Inherited] = []
     above = [path, *(_up(path, n) for n in range(1, path.strip("/").count("/") + 2) if path != "/")]

@@ -1,13 +1,13 @@
-"""N5: every directory is a group, a dataset where attributes.json says so; axes are listed fastest first.
+"""N5: every directory is a group, or a dataset if its attributes.json says so; axes are listed fastest first.
 
     attributes.json    {"n5": "4.0.0"}
     a/attributes.json  {"dimensions": [6, 4], "blockSize": [3, 2], "dataType": "uint16",
                         "compression": {"type": "raw"}}
     a/1/0              the block in column 1, row 0: a header with its size, then big-endian values
 
-Canonical arrays are in C order, so shapes and chunk indices are the reverse of what N5 lists: this array has shape
-(4, 6). Its codecs are a transpose into N5's order of axes and the registered n5_default, which knows the header.
-User attributes share the document with the dataset's own members. A missing block is zero.
+Canonical arrays are in C order, so shapes and chunk indices are the reverse of those in N5: this array has shape (4,
+6). Its codecs are a transpose into N5's order of axes and the registered codec n5_default, which reads the header. User
+attributes share the document with the dataset's own members. A missing block is zero.
 
 Specification: https://github.com/saalfeldlab/n5 (README, 4.0.0); spec A.10.
 """
@@ -80,7 +80,7 @@ class N5(Dialect):
                 yield Child(entry.name)
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Plain values, perhaps compressed, as N5's blocks; the fill value that nobody defined as zero."""
+        """Metadata with plain values, perhaps compressed, as N5's blocks; an undefined fill value becomes zero."""
         if any(spec.name == "n5_default" for spec in metadata.codecs):
             return metadata
         inner = [spec for spec in metadata.codecs if spec.name not in ("transpose", "bytes")]
@@ -214,7 +214,8 @@ def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
 
 
 def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> CodecSpec:
-    """n5_default, given an array in N5's order of axes: its header, and the values in C order, big-endian."""
+    """The codec n5_default for an array in N5's order of axes: the block's header, then values in C
+    order, big-endian."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
     turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # also for one axis
     inner = (*told_by("/dimensions", turn), *told_by("/dataType", values), *compression)
@@ -303,7 +304,9 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
 
 
 def _dataset_form(metadata: ArrayMetadata) -> dict[str, Any]:
-    """dimensions, blockSize, dataType, compression. Accepts plain pipelines too: N5 has no choice but its own."""
+    """The members dimensions, blockSize, dataType and compression. Plain codecs are accepted too: N5 has only its own
+    blocks.
+    """
     if metadata.dtype.name not in _TYPES or not metadata.shape:
         what = f"data type {metadata.dtype.name}" if metadata.shape else "array without dimensions"
         raise Unsupported(f"N5 has no {what}", feature=f"{what} in N5", advice="Write Zarr v3.")

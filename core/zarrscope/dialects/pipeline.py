@@ -1,9 +1,9 @@
-"""From the codecs of a dialect to the one canonical pipeline, and back: array→array*, one array→bytes, bytes→bytes*.
+"""Converts the codecs of a dialect to the one canonical list, and back: array→array*, one array→bytes, bytes→bytes*.
 
-Canonical names are those of v3, or "numcodecs." and the identifier of v2. model/codec_table.py says what each family of
-dialects calls a codec, of which kind it is and what its configuration may hold. The byte order of v2 and the
-drafts becomes the codec `bytes`; their order "F" becomes a transpose that reverses all axes (spec D.4). Filters come
-before `bytes`, compressors after it.
+Canonical names are those of v3, or "numcodecs." and the identifier of v2. model/codec_table.py holds the name of each
+codec in each family of dialects, its kind and the members of its configuration. The byte order of v2 and the drafts
+becomes the codec `bytes`; their order "F" becomes a transpose that reverses all axes (spec D.4). Filters come before
+`bytes`, compressors after it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def bytes_codec(dtype: DataType, endian: str | None) -> CodecSpec:
 
 
 def reversal(ndim: int) -> tuple[CodecSpec, ...]:
-    """Order "F": the full reversal of the axes; nothing where it changes nothing."""
+    """The codec for order "F": a full reversal of the axes; none where that changes nothing."""
     return () if ndim < 2 else (CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]})),)
 
 
 # ---------------------------------------------------------------------------------------------- numcodecs → canonical
 def from_numcodecs(identifier: str, configuration: Mapping[str, JSON], itemsize: int, spelled: str = "") -> CodecSpec:
-    """A codec of numcodecs by its identifier, as v2 and the draft of 2020 name it. `itemsize` of what it is given."""
+    """A codec of numcodecs by its identifier in v2 and the draft of 2020. `itemsize` is that of its input elements."""
     settings = {name: value for name, value in configuration.items() if name != "id"}
     name = codec_name("v2", identifier)
     if name == "blosc":
@@ -60,7 +60,7 @@ def from_numcodecs(identifier: str, configuration: Mapping[str, JSON], itemsize:
 
 
 def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataType, str | None]:
-    """The type and byte order of what an array→array codec of numcodecs gives to the next codec."""
+    """The data type and byte order that an array→array codec of numcodecs passes to the next codec."""
     settings = spec.configuration
     if spec.name == "numcodecs.packbits":
         return data_type("uint8"), None
@@ -73,11 +73,11 @@ def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataT
     try:
         return parse_typestr(text if text[:1] in "<>|=" else "<" + text)
     except BadMetadata:
-        return dtype, endian  # the codec's constructor raises what is wrong with its configuration
+        return dtype, endian  # the codec's constructor raises the fault in its configuration
 
 
 class NamedCodec(NamedTuple):
-    """A codec of numcodecs: identifier, configuration, how the document spells its name, and where it has it."""
+    """A codec of numcodecs: its identifier, its configuration, its name in the document and its place there."""
 
     identifier: str
     configuration: Mapping[str, JSON]
@@ -98,7 +98,7 @@ def from_v2(
 ) -> tuple[DataType, tuple[CodecSpec, ...]]:
     """The canonical (data type, pipeline) of v2: order, then filters, then compressor.
 
-    "|O" becomes the type that its object codec makes; without one, a type that is not supported.
+    "|O" becomes the type that its object codec makes; without an object codec, an unsupported type.
     """
     if dtype.name == "object":
         made = [made for made in map(_object_type, map(_canonical_name, filters)) if made]
@@ -139,7 +139,7 @@ def _canonical_name(named: NamedCodec) -> str:
 
 
 def _object_type(name: str) -> str:
-    """The data type that the object codec of this name makes of v2's "|O"; "" where it is none."""
+    """The data type that the object codec of this name makes of v2's "|O"; "" if it is not an object codec."""
     row = codec_row(name)
     return "" if row is None else row.object_type
 
@@ -150,7 +150,7 @@ def to_v2(
 ) -> tuple[str, str | None, list[dict[str, JSON]], dict[str, JSON] | None]:
     """Translates codecs to v2: returns (order, byte order, filters, compressor).
 
-    Raises Unsupported where v2 has none.
+    Raises Unsupported for a codec that v2 does not have.
     """
     rest = [*codecs]
     order, endian = "C", None
@@ -264,8 +264,8 @@ def from_v3(
 ) -> tuple[CodecSpec, ...]:
     """The codecs of a v3 document, short-hands written out, former names replaced, nested lists alike (spec A.7).
 
-    `implicit`: a list without an array→bytes codec gets the little-endian `bytes` that was understood until July 2023.
-    Codecs of unknown kind that must be understood are left for the codec floor to refuse.
+    `implicit`: a list without an array→bytes codec gets the little-endian `bytes` that was implied until July 2023.
+    Codecs of unknown kind that must be understood are kept; the package `codecs` refuses them later.
     """
     if not isinstance(value, list):
         raise BadMetadata(f"codecs must be a list, not {spell(value)}", pointer=pointer)
@@ -312,8 +312,8 @@ def _sharding(
 ) -> Configuration:
     """sharding_indexed with its nested codecs written out.
 
-    Without index_codecs the index is taken as zarr.js wrote it in 2023, with a checksum: of a plain one, which the text
-    of that spring had, no store is known (2026-11; the rejected rival was the text, reference.md A.7).
+    Without index_codecs the index is read as zarr.js wrote it in 2023, with a checksum. The text of spring 2023 implied
+    a plain index, but no such store is known (2026-11), so that reading was rejected (reference.md A.7).
     """
     members = dict(settings)
     inner = from_v3(members.get("codecs", []), pointer + "/codecs", dtype, ndim, depth + 1, implicit=True)
@@ -337,7 +337,8 @@ def form_of(spec: CodecSpec) -> dict[str, JSON]:
 def as_json(spec: CodecSpec, itemsize: int = 0) -> dict[str, JSON]:
     """A codec as v3 documents write it, readable for every v3 reader: an object, with must_understand only if false.
 
-    Its configuration holds what model/codec_table.py asks of it; `itemsize` is of the elements, where that is known.
+    Its configuration holds the members that model/codec_table.py requires; `itemsize` is the size of the elements, if
+    known.
     """
     form: dict[str, JSON] = {"name": spec.name}
     settings, needed = completed(spec.name, spec.configuration, itemsize)

@@ -1,7 +1,8 @@
 """Dialects: which documents a node has, where its chunks lie, and what the documents say in canonical terms.
 
-A dialect is pure: it names keys and translates documents, the hierarchy does the I/O. So probes run side by side,
-consolidated metadata is merely documents already at hand, requests can be counted, and a dry run is the plan itself.
+A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore probes can run in
+parallel, consolidated metadata are simply documents that need no request, requests can be counted, and a dry run is the
+plan itself.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Insight = tuple[ArrayMetadata | GroupMetadata | None, ZarrscopeError | None]
 class Child:
     """A name found under a group. `kind` None: only its documents can tell (fetch dialect.outline(path)).
 
-    `metadata` and `error` may be looked up when first asked for: a listing of thousands that wants names and kinds does
-    not pay for them. The lookup runs in the caller's thread, and waits for nothing slower than a local disk.
+    `metadata` and `error` may be read when they are first used, so that a listing of thousands of names and kinds does
+    not read them. They are read in the caller's thread, which at most waits for a local disk.
     """
 
     __slots__ = ("_insight", "_look", "kind", "name", "origin")
@@ -117,11 +118,11 @@ class Detected:
 
 
 class Dialect(Protocol):
-    """What a dialect can tell and write: documents, keys of chunks, and nodes. It does no I/O.
+    """Everything that depends on the dialect: documents, keys of chunks, and nodes. It does no I/O.
 
-    `path` is "/" or "/a/b". Keys are the store's. Errors are BadMetadata/Unsupported with a pointer and a key.
+    `path` is "/" or "/a/b". Keys are keys in the store. Errors are BadMetadata or Unsupported with a pointer and a key.
 
-    What most dialects share is written here; each says only what it does otherwise.
+    The methods here are those that most dialects share; each dialect overrides the ones in which it differs.
     """
 
     @property
@@ -135,34 +136,36 @@ class Dialect(Protocol):
     # ------------------------------------------------------------------ how it was opened
     @property
     def lenient(self) -> bool:
-        """Opens what demands extensions that are not understood here: then nothing may be written."""
+        """Opens documents that demand extensions unknown here; nothing may be written then."""
 
     @property
     def fallbacks(self) -> bool:
-        """Reads unknown data types as the fallback that their document offers, where the dialect has such."""
+        """Reads unknown data types as the fallback that their document offers, if the dialect has fallbacks."""
         return True
 
     # ------------------------------------------------------------------ what kind of dialect it is
     @property
     def implicit(self) -> Literal["prefix", "descendant"]:
-        """When a prefix without documents counts as a group: always where nodes have their own key space (drafts, N5),
-        else only if documents of nodes lie somewhere beneath it (v3, v2: with a warning, read-only)."""
+        """When a prefix without documents counts as a group. Always, where nodes have their own key space (drafts, N5);
+        otherwise only if documents of nodes lie somewhere beneath it (v3, v2: with a warning, read-only).
+        """
         return "descendant"
 
     @property
     def apart(self) -> bool:
-        """Whether documents are stored apart from chunks: then all keys beneath `listing(path)` are documents of nodes
-        beneath `path`."""
+        """Whether documents are stored apart from chunks: then every key beneath `listing(path)` is a document of a
+        node beneath `path`.
+        """
         return False
 
     @property
     def named_kinds(self) -> bool:
-        """Whether the keys of `outline` that exist tell the kind of a node; else its document says it."""
+        """Whether the existing keys of `outline` show the kind of a node; otherwise its document states it."""
         return False
 
     @property
     def case_blind(self) -> bool:
-        """Names of one group may not differ in upper and lower case only."""
+        """Whether names of one group must differ in more than upper and lower case."""
         return False
 
     @property
@@ -178,7 +181,7 @@ class Dialect(Protocol):
 
     @property
     def names_in(self) -> str | None:
-        """The attribute that holds the names of dimensions; None where they have a place of their own."""
+        """The attribute that holds the names of dimensions; None where the document has a member for them."""
         return DIMENSIONS
 
     @property
@@ -203,7 +206,7 @@ class Dialect(Protocol):
 
     @property
     def blocks(self) -> bool:
-        """Chunks are blocks of their own, with a header that tells their size."""
+        """Whether chunks are blocks with a header that states their size."""
         return False
 
     @property
@@ -227,15 +230,16 @@ class Dialect(Protocol):
 
     def recognize_odd(self, documents: Mapping[str, bytes]) -> Detected | None:
         """This dialect, for a document that states its node type but a wrong `zarr_format`. Called when no dialect
-        recognized the documents; opening the node then raises what is wrong."""
+        recognized the documents; opening the node then raises the fault.
+        """
         return None
 
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
-        """Keys to fetch side by side to learn what is at `path`: all that may be there, or those of one kind."""
+        """The keys to fetch in parallel for the node at `path`: all that may exist, or those of one kind."""
 
     def outline(self, path: str) -> tuple[str, ...]:
-        """The keys in `documents` that a listing needs: they tell kind and shape, but perhaps no attributes."""
+        """The keys of `documents` that a listing needs: they show kind and shape, but perhaps no attributes."""
         return self.documents(path)
 
     def attributes_at(self, path: str, kind: NodeKind) -> tuple[str, str]:
@@ -253,7 +257,7 @@ class Dialect(Protocol):
     def erase(self, path: str, kind: NodeKind) -> Erasure: ...
 
     def check_name(self, name: str) -> None:
-        """Raises Refused when a node may not be called that on writing."""
+        """Raises Refused for a name that a new node may not have."""
 
     # ------------------------------------------------------------------ documents
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
@@ -277,8 +281,9 @@ class Dialect(Protocol):
         return None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """The documents that hold copies of all those whose JSON `texts` are given by key; `root` is what is stored now
-        where the copies go. Nothing where the dialect copies no documents."""
+        """The documents that hold copies of all documents, whose JSON `texts` are given by key; `root` is the value now
+        stored at the place of the copies. Empty where the dialect copies no documents.
+        """
         return {}
 
     def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
@@ -294,5 +299,6 @@ class Dialect(Protocol):
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
-        """The documents that create or replace the node, none with `faults`. Raises Unsupported for what the dialect
-        cannot express."""
+        """The documents that create or replace the node; none of them has `faults`. Raises Unsupported for metadata
+        that the dialect cannot express.
+        """

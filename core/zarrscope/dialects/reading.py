@@ -1,4 +1,4 @@
-"""Reading JSON documents member by member: every fault names its key, its pointer and what was expected."""
+"""Reads JSON documents member by member: every fault names its key, its pointer and the expected value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ABSENT = object()
 
 
 class within:
-    """Adds the place to errors raised inside: `pointer` in front of theirs, and `key` where they name no document."""
+    """Adds the place to errors raised inside: `pointer` before their pointer, and `key` if they name no document."""
 
     __slots__ = ("key", "pointer")
 
@@ -68,7 +68,7 @@ class Members:
         return self.pointer + token(name)
 
     def any(self, name: str, default: JSON = None) -> JSON:
-        """The member whatever its type, or the default."""
+        """The member of any type, or the default."""
         self._asked.add(name)
         return self.value.get(name, default)
 
@@ -115,7 +115,8 @@ class Members:
         return tuple(value)
 
     def chunk_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Reads one chunk length per dimension: 0 is allowed only where the array has none either (spec A.8.2, D.8)."""
+        """Reads one chunk length per dimension: 0 is allowed only where the array's length is 0 too
+        (spec A.8.2, D.8)."""
         found = self.ints(name, length=len(shape))
         for axis, (chunk, length) in enumerate(zip(found, shape, strict=True)):
             if chunk == 0 and length:
@@ -133,7 +134,7 @@ class Members:
         return str(value)
 
     def unread(self) -> list[str]:
-        """Names that were not asked for, in the order of the document."""
+        """The names of members that were not read, in the order of the document."""
         return [name for name in self.value if name not in self._asked]
 
 
@@ -159,9 +160,9 @@ def load(
 
 
 def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapping[str, Any]:
-    """The members of a document that may be broken: empty where nothing can be made of it.
+    """The members of a document that may be broken: empty if it cannot be read at all.
 
-    Without the notes that `load` makes, so four times as fast: it is what a listing does with each document.
+    It makes no notes as `load` does, so it is four times as fast: a listing calls it for each document.
     """
     source = documents.get(key)
     if isinstance(source, bytes) and len(source) <= NODE_LIMIT:
@@ -188,7 +189,7 @@ def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, An
 
 
 def odd_number(value: JSON, number: int) -> bool:
-    """Whether `value` is this number written as text, which can mean nothing else."""
+    """Whether `value` is this number written as text, which can have no other meaning."""
     return type(value) is str and value == str(number)
 
 

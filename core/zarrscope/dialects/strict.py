@@ -1,8 +1,9 @@
-"""Finds what in a v3 document breaks the registered schemas. zarrscope reads such a node; other readers may refuse it.
+"""Finds violations of the registered schemas in a v3 document. zarrscope reads such a node; other readers may refuse
+it.
 
-Reading accepts more (v3.py). These checks run before a document is replaced that other readers can read, on every
-document that is written, and in `check`. They pass over names that model/codec_table.py does not know; the reports in
-ArrayMetadata tell what becomes of unknown extensions.
+Reading accepts more (v3.py). These checks run before zarrscope replaces a document that other readers can read, on
+every document that it writes, and in `check`. They ignore names that model/codec_table.py does not contain; the reports
+in ArrayMetadata say how unknown extensions are handled.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _array_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
 
 # ---------------------------------------------------------------------------------------------- extension points
 def _named(value: JSON, pointer: str, what: str) -> Iterator[Fault]:
-    """The faults in the form of an extension, which is a name, or an object with a name."""
+    """The faults in the form of an extension, which must be a name or an object with a name."""
     if isinstance(value, str):
         return
     if not isinstance(value, Mapping):
@@ -161,7 +162,7 @@ def _fill_faults(value: JSON, named: JSON) -> Iterator[Fault]:
 
 
 def _wide(named: JSON) -> bool:
-    """Whether the elements have a byte order."""
+    """Whether the elements are larger than one byte, so that they have a byte order."""
     from zarrscope.dialects.pipeline import bytes_codec
 
     try:

@@ -5,8 +5,8 @@
     attrs  {}
     0.1    the chunk in row 0, column 1
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v1/v1.0.html; spec A.11.
-Nothing is written: v2 can say all that v1 can.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v1/v1.0.html; spec A.11. v1 is never written, because v2 can
+express everything that v1 can.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _fill(members: Members, dtype: DataType) -> Fill:
 
 
 def _compression(members: Members) -> list[NamedCodec]:
-    """blosc has an object of options, zlib and bz2 a level, lzma an object."""
+    """The codec of v1's compression: blosc has an object of options, zlib and bz2 a level, lzma an object."""
     name = members.get("compression", str, type(None))
     options = members.any("compression_opts")
     if name in (None, "none"):

@@ -5,9 +5,9 @@
     a/.zattrs  {"_ARRAY_DIMENSIONS": ["y", "x"]}
     a/0.1      the chunk in row 0, column 1
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html; spec A.9.
-Also read: what zarr-python 2, NCZarr, GDAL and tensorstore really write.
-Unknown members are ignored; compressor, filters, order and fill_value may be missing, as early writers left them out.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html; spec A.9. Documents of zarr-python 2, NCZarr,
+GDAL and tensorstore that differ from it are read too. Unknown members are ignored; compressor, filters, order and
+fill_value may be missing, because early writers left them out.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class V2(Dialect):
             dtype, codecs = made if made is not None else (dtype, None)
         fill = attempt(_fill, members, dtype) if dtype is not None else None
         separator = attempt(_separator, members)
-        # the text's default is ".", and other readers keep to it; stores of old writers that nested without saying so
-        # are read leniently
+        # The specification's default is ".", and other readers follow it. Old writers nested chunks without stating the
+        # separator; their stores are read all the same.
         nested = (ChunkKeys(prefix, "", "/", "0"),) if separator == "" and shape is not None and len(shape) > 1 else ()
         return defects.array(
             shape=shape,
@@ -267,7 +267,7 @@ def _data_type(members: Members) -> tuple[DataType, str | None]:
 
 
 def _compressors(members: Members) -> list[NamedCodec]:
-    """The compressor, where there is one."""
+    """The compressor, if the document has one."""
     value = members.get("compressor", dict, type(None))
     return [_named(value, "/compressor")] if value is not None else []
 
@@ -294,7 +294,7 @@ def _named(value: Any, pointer: str) -> NamedCodec:
 
 
 def dimension_names(attributes: Mapping[str, Any], ndim: int) -> tuple[str | None, ...] | None:
-    """The names of dimensions as xarray stores them, where there is one for each."""
+    """The names of dimensions as xarray stores them, if there is one for each dimension."""
     names = attributes.get(DIMENSIONS)
     if isinstance(names, list) and len(names) == ndim and all(isinstance(name, str) for name in names):
         return tuple(names)

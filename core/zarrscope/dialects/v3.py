@@ -7,9 +7,9 @@
                   "fill_value": 0, "attributes": {}}
     a/c/0/1      the chunk in row 0, column 1
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html
-(v3.0 and v3.1), ZEP 9 phase 2 for `extensions`; spec A.7 (what early writers did), A.8.
-Unknown members make a node refused unless they say must_understand false; `lenient` opens it all the same.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html (v3.0 and v3.1), ZEP 9 phase 2 for
+`extensions`; spec A.7 (forms of early writers), A.8. A node with unknown members is refused, unless they state
+must_understand false; `lenient` opens it all the same.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class V3(Dialect):
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
         if DOCUMENT not in documents:
-            return Detected(self)  # a dialect derived from this one, with a sign of its own
+            return Detected(self)  # a dialect derived from this one, with its own sign
         document = parse_json(documents[DOCUMENT], key=DOCUMENT, limit=CONSOLIDATED_LIMIT)
         if not isinstance(document, Mapping):
             raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
@@ -177,7 +177,7 @@ class V3(Dialect):
         return found
 
     def consolidated_location(self, key: str) -> tuple[str, str] | None:
-        name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies, and is not among them
+        name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies, so it is not one of them
         return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
@@ -229,13 +229,14 @@ def _check_format(members: Members, notes: list[str]) -> None:
 
 
 def looks_like_array(document: Mapping[str, Any]) -> bool:
-    """Whether a document has what only arrays have, whatever its node_type says."""
+    """Whether a document has members that only arrays have, whatever its node_type says."""
     return "shape" in document and any(name in document for name in ("data_type", "chunk_grid", "codecs"))
 
 
 def _kind(members: Members, defects: Defects) -> NodeKind:
-    """The kind that node_type states or, where that is defective, that other members imply. Raises BadMetadata without
-    either."""
+    """The kind that node_type states or, if that is defective, the one that other members imply. Raises BadMetadata if
+    there is neither.
+    """
     kind = defects.attempt(members.choice, "node_type", "array", "group")
     if kind is not None:
         return "array" if kind == "array" else "group"
@@ -268,7 +269,7 @@ def _array_form(metadata: ArrayMetadata) -> dict[str, Any]:
 
 
 def _need_no_fault(form: Mapping[str, Any]) -> None:
-    """Raises Unsupported where other readers may refuse what would be written (strict.py)."""
+    """Raises Unsupported for a document that other readers may refuse (strict.py)."""
     from zarrscope.dialects.strict import document_faults
 
     for pointer, problem in document_faults(form):

@@ -1,7 +1,7 @@
-"""Documents of Zarr v3 to canonical metadata (v3.py has the keys, and writes): what each member may be.
+"""Parses documents of Zarr v3 into canonical metadata, member by member (v3.py has the keys and writes documents).
 
-Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html
-(v3.0 and v3.1), ZEP 9 phase 2 for `extensions`; spec A.7 (what early writers did), A.8.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html (v3.0 and v3.1), ZEP 9 phase 2 for
+`extensions`; spec A.7 (forms of early writers), A.8.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_WAY = "zarrscope cannot read the array without it; ask its writer which pack
 
 
 class DocumentParser:
-    """One document on its way to canonical metadata: what it demands is collected in `reports`."""
+    """Parses one document into canonical metadata; `reports` collects the extensions that it demands."""
 
     def __init__(self, dialect: Dialect, path: str, members: Members, notes: list[str], defects: Defects) -> None:
         self.dialect, self.path, self.members, self.notes, self.defects = dialect, path, members, notes, defects
@@ -102,7 +102,7 @@ class DocumentParser:
     def _report(
         self, point: str, spec: CodecSpec, pointer: str, *, ignorable: bool = False, advice: str = _NO_WAY
     ) -> bool:
-        """Reports an extension that is not understood; True when it is passed over."""
+        """Reports an extension that is not understood. Returns True when it may be ignored."""
         passed = ignorable and (not spec.must_understand or self.dialect.lenient)
         if passed and spec.must_understand:
             self.notes.append(f"The {point} {spec.name!r} must be understood, and is not: what is shown may be wrong")
@@ -171,7 +171,8 @@ class DocumentParser:
         return dtype
 
     def _fallback(self, dtype: DataType, value: Any) -> DataType | None:
-        """The first type of `fallback`, one or a list, that is known here and of the same size, where that is known."""
+        """The first type in `fallback` (one or a list) that is known here and, if the size is known, has
+        the same size."""
         for name in value if isinstance(value, list) else [] if value is None else [value]:
             with within("/data_type/fallback"):
                 other = data_type(name)
@@ -180,7 +181,7 @@ class DocumentParser:
         return None
 
     def _grid(self, shape: tuple[int, ...]) -> tuple[ChunkGrid, str | None]:
-        """The grid, and the separator that documents of early 2023 kept in it."""
+        """The grid, and the separator that documents of early 2023 stored in the grid."""
         value = self.members.need("chunk_grid")
         spec = extension(value, "/chunk_grid", "chunk grid", ignorable=False)
         settings = _settings(value, spec, "/chunk_grid", "chunk grid's configuration")
@@ -264,7 +265,7 @@ class DocumentParser:
         return tuple(value)
 
     def _members_left(self) -> None:
-        """`extensions` of ZEP 9, then members that nobody knows (v3.1 "Extension definition", spec A.8.3)."""
+        """Reports ZEP 9's `extensions`, then unknown members (v3.1 "Extension definition", spec A.8.3)."""
         if "extensions" in self.members:
             self.defects.attempt(self._extensions, self.members.any("extensions"))
         for name in self.members.unread():
@@ -309,7 +310,7 @@ class DocumentParser:
 
 
 def _settings(value: Any, spec: CodecSpec, pointer: str, what: str) -> Members:
-    """The configuration of an extension, where the document has it: beside the name, as early writers put it, too."""
+    """The configuration of an extension; early writers put its members beside the name."""
     apart = isinstance(value, Mapping) and "configuration" in value
     return Members(spec.configuration, f"{pointer}/configuration" if apart else pointer, what)
 

@@ -1,4 +1,4 @@
-"""Writes documents as JSON that every reader accepts, and checks that any store can hold the names."""
+"""Writes documents as JSON that every reader accepts, and checks that every store can hold the names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ back that is near the limit; nobody looks at so many lines."""
 
 
 def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
-    """The bytes of a JSON document. Raises BadMetadata, with the pointer, for what JSON cannot hold."""
+    """The bytes of a JSON document. Raises BadMetadata, with the pointer, for a value that JSON cannot hold."""
     if not is_standard_json(value):
         _check(value, "")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -26,7 +26,7 @@ def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
 
 
 def consolidated_json(texts: Mapping[str, str], margin: str = "    ") -> str:
-    """A JSON object of documents by name, each spelled as in its own place but for the margin."""
+    """A JSON object of documents by name. Each keeps its own text, only indented."""
     inner = f"\n{margin}    "  # a line break in JSON text never lies within a string
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
     return "{" + ",".join(items) + f"\n{margin}}}"
@@ -37,9 +37,10 @@ _LEAVES = frozenset((str, bool, int, type(None)))
 
 
 def is_standard_json(value: Any) -> bool:
-    """Whether a value is made of dicts and lists of what JSON has, not nested too deeply; else `_check` tells why.
+    """Whether a value consists of dicts, lists and the other types of JSON, not nested too deeply; if not, `_check`
+    gives the reason.
 
-    Level by level and without pointers: documents have millions of values.
+    It goes level by level and makes no pointers, because documents may have millions of values.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):

@@ -12,13 +12,14 @@
     ├── ReadOnly      the store or the node cannot be written: open it for writing, or save a copy
     └── Refused       asked for something that zarrscope will not do (a key outside the store, a forbidden name)
 
-Code that knows nothing of zarrscope handles them as Python's own: NotFound is a KeyError and a FileNotFoundError,
-ReadOnly and Denied are PermissionErrors, and Unreadable and BadChunk OSErrors. Within zarrscope, who handles an OSError
-around calls that may raise one of ours handles ZarrscopeError first (tests/test_error_handlers.py).
+Code that knows nothing of zarrscope can handle them as Python's own errors: NotFound is a KeyError and a
+FileNotFoundError, ReadOnly and Denied are PermissionErrors, Unreadable and BadChunk are OSErrors. Within zarrscope,
+code that handles OSError around calls that may raise a ZarrscopeError must handle ZarrscopeError first
+(tests/test_error_handlers.py).
 
-An error starts where the fault is seen, often by code that knows neither store nor key; each floor above adds
-what it knows with `located`. The text of an error always names what is at fault, and shows what it quotes from files
-without letting it steer the terminal that a traceback is printed on.
+An error is raised where the fault is seen, often by code that knows neither store nor key; each caller adds the parts
+of the place that it knows with `located`. The message of an error always names the faulty thing. It shows text from
+files in a form that cannot control the terminal on which a traceback is printed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from zarrscope.errors.visible import visible
 
 
 class ZarrscopeError(Exception):
-    """A fault with its place. Every error that zarrscope raises on purpose is one.
+    """An error with its place. Every error that zarrscope raises on purpose is one.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class ZarrscopeError(Exception):
         self.advice = scrub(advice) if advice is not None else None
 
     def located(self, *, store: str | None = None, key: str | None = None, pointer: str | None = None) -> Self:
-        """Adds the parts of the place that were not yet known. What is known already stays.
+        """Adds the parts of the place that were not yet known. Known parts stay.
 
         Parameters
         ----------
@@ -204,7 +205,7 @@ class Unreadable(_SystemError):
 class TooLarge(Unreadable):
     """The value is larger than the limit that the caller set.
 
-    `size` is that of the value, None where only "more than `limit`" is known.
+    `size` is the size of the value; None if it is only known to be more than `limit`.
     """
 
     title = "Too large"
@@ -219,8 +220,8 @@ class TooLarge(Unreadable):
 class Denied(Unreadable, PermissionError):
     """The store denies access.
 
-    `untold`: the store gives the same answer for absent values, so nobody can tell whether there is one. `tried`: whose
-    credentials a bucket denied.
+    `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: the
+    credentials that a bucket denied.
     """
 
     title = "Access denied"
@@ -252,7 +253,7 @@ class BadMetadata(ZarrscopeError):
 
 
 class Unsupported(ZarrscopeError):
-    """Something that zarrscope does not have here: a codec, a data type, an ability of a store.
+    """A feature that zarrscope does not have here: a codec, a data type, an ability of a store.
 
     Parameters
     ----------
@@ -374,7 +375,7 @@ class ReadOnly(_SystemError, PermissionError):
 
 
 class Refused(ZarrscopeError):
-    """Asked for something that zarrscope will not do, such as a key outside the store.
+    """The caller asked for something that zarrscope does not do, such as reading a key outside the store.
 
     Examples
     --------
@@ -391,7 +392,7 @@ class Refused(ZarrscopeError):
 
 
 class OutsideLink(Refused):
-    """A symbolic link leads out of the store, and nobody allowed to follow such links."""
+    """A symbolic link leads out of the store, and following such links was not allowed."""
 
     title = "A link out of the store"
 

@@ -1,12 +1,12 @@
-"""Addresses without what must stay confidential: passwords, tokens, signatures (RFC 3986 user information and queries).
+"""Removes confidential parts from addresses: passwords, tokens, signatures (RFC 3986 user information and queries).
 
-`public` gives the face of an address that may be shown, written and logged: `https://ann:***@host/a.zarr?sig=***`. What
-it takes out this process keeps in memory, so that `private` can give the whole address back where a store is opened.
-Two values that differ get marks that differ (`***`, `***2`), so public faces can stand for the stores they name. Values
-are given back only for the host and the parameter that they were taken from.
+`public` gives the form of an address that may be shown, stored and logged: `https://ann:***@host/a.zarr?sig=***`. This
+process keeps the removed parts in memory, so that `private` can restore the whole address to open the store. Different
+secrets get different marks (`***`, `***2`), so each public address stands for one store. A secret is restored only for
+the host and the parameter that it was taken from.
 
-In another process `private` raises KeyError, unless the file that ZARRSCOPE_ADDRESSES names holds the whole address on
-a line of its own: so nothing confidential needs to be in pickles, settings or a shell's history.
+In another process `private` raises KeyError, unless the file that ZARRSCOPE_ADDRESSES names has a line with the whole
+address. So pickles, settings and shell histories need not contain anything confidential.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ _looked_up: str | None = None
 
 
 def public(address: str) -> str:
-    """Returns an address with marks in place of passwords and keys; this process remembers what they stand for."""
+    """Returns an address with marks in place of passwords and keys, which this process remembers."""
     if "://" not in address or address.startswith("file://"):
         return address
     return "".join(_whole.sub(_hidden, part) for part in _apart.split(address))
 
 
 def private(address: str) -> str:
-    """The whole address of a public face. Raises KeyError where this process does not know what was taken out."""
+    """The whole address of a public one. Raises KeyError where this process does not know the removed parts."""
     if MARK not in address or "://" not in address or address.startswith("file://"):
         return address
     return "".join(_whole.sub(_revealed, part) for part in _apart.split(address))
 
 
 def without_numbers(address: str) -> str:
-    """A public face as it is written to files: the same in every process."""
+    """A public address as it is written to files: the same in every process."""
     return re.sub(r"\*\*\*\d+", MARK, public(address))
 
 
 def scrub(text: str) -> str:
-    """A sentence that may quote addresses, such as another library's error, without what is confidential in them."""
+    """A sentence that may quote addresses, such as another library's error, without the confidential parts of these."""
     if "://" in text:
         text = _in_text.sub(_hidden, text)
     for value in sorted(_known, key=len, reverse=True) if _known else ():
@@ -78,7 +78,7 @@ class Cause(Exception):
 
 
 def cause(error: BaseException) -> BaseException:
-    """`error`, or in its place one that says the same without what is confidential: for `raise … from`."""
+    """`error`; or, if its message has confidential parts, a copy without them: for `raise … from`."""
     text = str(error)
     return error if scrub(text) == text and error.__cause__ is None else Cause(f"{type(error).__name__}: {scrub(text)}")
 
@@ -93,7 +93,7 @@ def conceal(options: Mapping[str, object]) -> None:
 
 
 def public_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a file system that are no passwords and no keys."""
+    """The options of a file system that are neither passwords nor keys."""
     return {
         name: public_options(value) if isinstance(value, Mapping) else value
         for name, value in options.items()
@@ -102,7 +102,7 @@ def public_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class PublicAddress:
-    """An attribute that keeps of every address only its public face."""
+    """An attribute that stores addresses without their confidential parts."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

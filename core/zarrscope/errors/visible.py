@@ -1,11 +1,11 @@
-"""Text from a file as a person may safely see it: what steers a terminal or deceives the eye is spelled out.
+"""Makes text from a file safe to show: characters that control a terminal or mislead the reader are escaped.
 
-Control characters become their pictures (U+2400 …, "␛" for ESC); those without one, direction controls, characters
-without width and lone surrogates become escapes as JSON and Python have them (`\\x9b`, `\\u202e`, `\\U000e0041`). Every
-other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl, Zp, noncharacters, and
+Control characters become their pictures (U+2400 …, "␛" for ESC). Those without a picture, direction controls,
+characters without width and lone surrogates become escapes as in JSON and Python (`\\x9b`, `\\u202e`, `\\U000e0041`).
+Every other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl, Zp, noncharacters, and
 Default_Ignorable_Code_Point.
 
-Errors, representations, HTML and all front ends pass what they show through here.
+Errors, representations, HTML and all front ends pass the text that they show through this module.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _lines = re.compile(f"(?![\n\t])[{_UNSAFE}]")
 
 
 def visible(text: str) -> str:
-    """`text` on one line, with nothing in it that a terminal would obey or an eye would miss."""
+    """`text` on one line, without characters that control a terminal or are invisible."""
     if text.isascii() and text.isprintable():
         return text
     return _one_line.sub(_spelled, text)
 
 
 def visible_lines(text: str) -> str:
-    """`text` with nothing in it that a terminal would obey or an eye would miss, but for line ends and tabs."""
+    """`text` without characters that control a terminal or are invisible, except line ends and tabs."""
     return _lines.sub(_spelled, text)
 
 

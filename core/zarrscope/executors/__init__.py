@@ -10,7 +10,8 @@ __all__ = ["Cancelled", "Executor", "ThreadExecutor", "executor_for"]
 
 
 def executor_for(scheduler: Any) -> Executor:
-    """An executor on this process for None, else on the Dask cluster of that scheduler (cluster.DaskExecutor)."""
+    """The executor for a scheduler: None gives this process, an address the Dask cluster there
+    (cluster.DaskExecutor)."""
     if scheduler is None:
         return ThreadExecutor()
     from zarrscope.executors.cluster import DaskExecutor

@@ -1,9 +1,9 @@
 """Runs the pieces of a job on the workers of an existing Dask cluster.
 
-A worker takes part once it has answered: with the same zarrscope as here, and with the bytes of a document that both
-must find under the same address. Workers that join later are asked as well. One that may not take part is named with
-the reason; the job goes on with the others, and only where there is none it is refused. What was begun is waited for
-before `run` returns, whatever ended it, so that nothing is written any more then.
+A worker takes part once it has given the right answers: it must run the same zarrscope as this process and find the
+same bytes of a document at the same address. Workers that join later are asked as well. A worker that may not take part
+is named with the reason, and the job goes on with the others; if none may take part, the job is refused. Before `run`
+returns or raises, it waits for the pieces that have begun, so nothing is written afterwards.
 
 How to start a cluster: https://docs.dask.org/en/stable/deploying.html
 """
@@ -129,7 +129,7 @@ class DaskExecutor:
         )
 
     def threads(self) -> int:
-        """How many pieces the workers that may take part can work on at once. New ones are asked. Raises Unreadable."""
+        """The number of pieces that the accepted workers can run at once. Asks new workers. Raises Unreadable."""
         there = self._workers()
         now = time.monotonic()
         new = [
@@ -182,7 +182,7 @@ class DaskExecutor:
                 self._asked[worker] = time.monotonic()
 
     def _need_workers(self) -> None:
-        """Raises Unreadable where there are none, Refused where none may take part."""
+        """Raises Unreadable if there are no workers, Refused if none may take part."""
         begun = time.monotonic()
         while not self.threads():
             if time.monotonic() - begun >= self._wait or self._unfit:
@@ -255,7 +255,7 @@ class DaskExecutor:
                 )
 
     def halt(self, job: str) -> None:
-        """Returns when no worker works on the job any more; names those that do not answer."""
+        """Waits until no worker works on the job any more; names the workers that do not answer."""
         try:
             there = [worker for worker in self._workers() if worker in self._fit]
         except Unreadable:
@@ -376,8 +376,7 @@ class _Job:
                 )
 
     def _give_to_others(self) -> None:
-        """Sends tasks again, to the present workers, whose own workers have all left: the scheduler would wait for
-        those."""
+        """Sends tasks again if all of their workers have left, because the scheduler would wait for these workers."""
         fit = self.cluster._fit
         left = [future for future, (_, workers) in self.running.items() if fit and not workers & fit]
         for future in left:
@@ -388,7 +387,7 @@ class _Job:
 
 # ---------------------------------------------------------------------------------------------- the scheduler
 def _address(scheduler: str | os.PathLike[str]) -> str:
-    """The scheduler's address; from its scheduler file where that is what was given. Raises Unreadable."""
+    """The scheduler's address, read from its scheduler file if a file was given. Raises Unreadable."""
     given = os.fspath(scheduler)
     if isinstance(scheduler, str) and not given.endswith(".json"):
         return given

@@ -1,6 +1,8 @@
-"""What runs on the workers of a Dask cluster: the question whether one may take part, its answer, and the tasks.
+"""The code that runs on the workers of a Dask cluster: a question that decides whether a worker may take part, and the
+tasks.
 
-A worker imports this module of its own zarrscope. It may have another one, or none: so the question is text.
+A worker imports this module from its own zarrscope. That may be another version, or missing, so the question is sent as
+text.
 """
 
 from __future__ import annotations
@@ -92,14 +94,14 @@ class ProbedKey(NamedTuple):
 
 
 def question(place: ProbedKey | None) -> str:
-    """An expression, whose value on a worker is its answer."""
+    """An expression; a worker evaluates it, and its value is the worker's answer."""
     url, key = (place.url, place.key) if place is not None else (None, None)
     how = {"follow_links": True} if place is not None and place.follow_links else {}
     return _ASK.format(question=_QUESTION, url=url, key=key, how=how)
 
 
 def reason_against(answer: Any, place: ProbedKey | None) -> str | None:
-    """Why a worker that gave this answer may not take part; None: it may."""
+    """The reason why a worker that gave this answer may not take part; None if it may."""
     own = identity()
     if isinstance(answer, TimeoutError):
         return f"did not answer within {ANSWER_SECONDS:g} seconds"

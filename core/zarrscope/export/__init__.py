@@ -4,9 +4,9 @@
     plan = export.plan(source, "cells.ome.tif")         # size and shape; reads nothing
     export.run(plan)                                    # values are read in blocks and written as they come
 
-Formats are rows of `FORMATS`: TIFF, OME-TIFF, npy, CSV and Zarr; pictures (PNG, TIFF of colours) come from presenters.
-The target appears whole or not at all: everything goes to a temporary neighbour that takes the name at the end. What is
-there already is overwritten only when that is asked for, and a Zarr never.
+Formats are rows of `FORMATS`: TIFF, OME-TIFF, npy, CSV and Zarr; presenters make pictures (PNG, TIFF of colours). An
+export never leaves a partial file: it writes to a temporary file in the same folder, which gets the final name at the
+end. An existing file is overwritten only on request, an existing Zarr never.
 """
 
 from zarrscope.export.formats import FORMATS, ExportPlan, Format, format_of, plan

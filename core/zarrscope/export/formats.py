@@ -1,4 +1,4 @@
-"""The formats, what each can hold, and how large a file will be."""
+"""The export formats, the values that each can hold, and the estimated size of a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zarrscope.export.source import Source
 
 @dataclass(frozen=True)
 class Format:
-    """`endings`: the first is the usual one. `picture`: it holds colours as they are painted."""
+    """`endings`: file name endings, the usual one first. `picture`: the format holds colours as painted."""
 
     id: str
     title: str
@@ -54,7 +54,9 @@ MICROMETERS = {
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What will be written. `nbytes`: of values read; `file_nbytes`: of the file, about where it is compressed."""
+    """The plan of an export. `nbytes`: the size of the values; `file_nbytes`: the size of the file, estimated if it is
+    compressed.
+    """
 
     source: Source
     format: Format
@@ -80,9 +82,9 @@ def format_of(target: str, id: str | None = None) -> Format:
 
 
 def plan(source: Source, target: str, format: Format | None = None) -> ExportPlan:
-    """Plans what an export of values will write. Reads nothing.
+    """Plans the export of values. Reads nothing.
 
-    Raises Refused where the format cannot hold it, Unsupported where a package is missing.
+    Raises Refused if the format cannot hold the values, Unsupported if a package is missing.
     """
     chosen = format or format_of(target)
     if not chosen.values:
@@ -159,6 +161,6 @@ def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[
 
 
 def micrometers(source: Source, axis: int) -> float | None:
-    """The size of a pixel along an axis; None where the file names no length."""
+    """The size of a pixel along an axis; None where the metadata give no unit of length."""
     unit = source.axes[axis].unit
     return source.scale[axis] * MICROMETERS[unit] if unit in MICROMETERS else None

@@ -1,4 +1,4 @@
-"""What is exported: an array, or a level of an image, cut by a selection; with axes, pixel sizes and channels."""
+"""The values to export: an array, or a level of an image, cut by a selection; with axes, pixel sizes and channels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part:
     kept: bool = True
 
     def slice(self, low: int, high: int) -> slice:
-        """The elements low … high of the part, in the array; steps are positive."""
+        """The elements `low` to `high` of the part, as a slice of the array; steps are positive."""
         return slice(self.start + low * self.step, self.start + (high - 1) * self.step + 1, self.step)
 
 
@@ -58,7 +58,7 @@ class Source:
         """The values of a node. `selection` as numpy's, in elements of the finest level: integers, slices, `...`.
 
         Raises NotFound for a group without an image, Refused for a selection that does not fit or has negative steps,
-        and what opening raises.
+        and the errors of opening.
         """
         image = default_image(node)
         if image is None:
@@ -111,13 +111,13 @@ class Source:
         return prod(self.shape) * self.dtype.itemsize
 
     def read(self, region: Sequence[tuple[int, int]]) -> NDArray[Any]:
-        """Reads the elements low … high along each kept axis."""
+        """Reads the elements `low` to `high` along each kept axis."""
         spans = iter(region)
         index = tuple(part.slice(*next(spans)) if part.kept else part.start for part in self.parts)
         return np.asarray(self.array[index])
 
     def blocks(self) -> Iterator[tuple[tuple[int, int], ...]]:
-        """Regions of at most some 32 MiB in C order, along the edges of chunks where that can be."""
+        """Regions of at most about 32 MiB in C order, along the edges of chunks where possible."""
         shape = self.shape
         if not all(shape):
             return
@@ -164,7 +164,7 @@ def _of_level(node: Group | Array, image: Image, level: Level) -> Source:
 
 
 def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
-    """One item for each axis."""
+    """A selection with one item for each axis."""
     given = list(selection) or [Ellipsis]
     if len(given) - given.count(Ellipsis) > rank:
         raise Refused(f"The selection has {len(given)} parts, and there are {rank} axes")

@@ -1,4 +1,4 @@
-"""The file or folder that an export makes: there at the end, whole, or not at all."""
+"""The file or folder that an export makes: it appears when complete, and never in part."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from zarrscope.errors import Conflict, NotFound
 
 
 class Target:
-    """`with Target(path) as target: write to target.part; target.done()`. Left without `done`, nothing is there."""
+    """`with Target(path) as target: write to target.part; target.done()`. Without `done`, the file is removed."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, folder: bool = False) -> None:
-        """Raises NotFound without a folder to write into, Conflict where something is there already."""
+        """Raises NotFound if there is no folder to write into, Conflict if the path exists already."""
         self.path = Path(os.path.abspath(os.path.expanduser(path)))
         self._overwrite, self._folder = overwrite and not folder, folder
         if not self.path.parent.is_dir():
@@ -23,7 +23,7 @@ class Target:
         self.need_free()
 
     def need_free(self) -> None:
-        """Raises Conflict where something is there that is not to be overwritten."""
+        """Raises Conflict if the path exists and may not be overwritten."""
         if os.path.lexists(self.path) and (not self._overwrite or self.path.is_dir()):
             advice = (
                 "Choose another name." if self._folder or self.path.is_dir() else "Choose another name, or overwrite."
@@ -41,7 +41,7 @@ class Target:
         return self
 
     def done(self) -> None:
-        """Renames the result to its final name. Raises Conflict if something has that name by now."""
+        """Renames the result to its final name. Raises Conflict if that name was taken meanwhile."""
         if self._folder:
             self.need_free()
             os.rename(self.part, self.path)

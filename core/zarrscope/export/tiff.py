@@ -1,6 +1,7 @@
 """TIFF and OME-TIFF by tifffile: planes, or tiles of large planes, written as they are read.
 
-A plain TIFF is one that ImageJ and Fiji open as a hyperstack with its pixel size, where its values allow that.
+Where its values allow that, a plain TIFF is written so that ImageJ and Fiji open it as a hyperstack with its pixel
+size.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def _plane_bytes(plan: ExportPlan, dtype: np.dtype[Any]) -> int:
 
 
 def _order(letters: str) -> str:
-    """The axes in the order in which they are written, the two of the plane last."""
+    """The axes in the order of writing, the two axes of the plane last."""
     return "".join(letter for letter in letters if letter not in "YX") + "YX"
 
 
 def _regions(plan: ExportPlan, letters: str) -> Iterator[list[tuple[int, int]]]:
-    """Each plane of the values, in the order in which the file has them."""
+    """Each plane of the values, in the order of the file."""
     source = plan.source
     lead = [plan.letters.index(letter) for letter in letters[:-2] if letter in plan.letters]
     for place in product(*(range(source.shape[axis]) for axis in lead)):
@@ -151,14 +152,14 @@ def _metadata(plan: ExportPlan, letters: str, *, imagej: bool, ome: bool) -> dic
 
 
 def _rgba(color: tuple[int, int, int] | None) -> int:
-    """A colour as OME has it: a signed number of 32 bits, red first, opaque."""
+    """A colour in the form of OME: a signed 32-bit number, red first, opaque."""
     red, green, blue = color or (255, 255, 255)
     value = red << 24 | green << 16 | blue << 8 | 255
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _labels(source: Source, plan: ExportPlan, letters: str, names: list[str]) -> list[str]:
-    """The channel's name at each plane, as ImageJ shows it above the picture."""
+    """The name of the channel of each plane, which ImageJ shows above the picture."""
     lead = [plan.letters.index(letter) if letter in plan.letters else -1 for letter in letters[:-2]]
     ranges = [range(source.shape[axis]) if axis >= 0 else range(1) for axis in lead]
     at = letters.index("C")

@@ -1,4 +1,4 @@
-"""Writes a plan: values are read in blocks and written as they come."""
+"""Carries out an export: reads values in blocks and writes each block as it arrives."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Block = tuple[tuple[tuple[int, int], ...], NDArray[Any]]
 
 
 class Stopped(Exception):
-    """The export was cancelled; nothing is left of it."""
+    """The export was cancelled; no part of it is left."""
 
 
 def estimate(plan: ExportPlan) -> float:
-    """Estimates the seconds that reading will take, from one block in the middle that it reads."""
+    """Estimates the seconds that reading will take, from the time for one block in the middle."""
     blocks = [*plan.source.blocks()]
     if not blocks:
         return 0.0
@@ -49,10 +49,10 @@ def run(
     cancelled: Callable[[], bool] = never,
     progress: Progress = lambda done, total: None,
 ) -> bool:
-    """Writes the target. False: cancelled, and nothing is there. Blocks.
+    """Writes the target. Returns False if it was cancelled; then no file is left. Blocks.
 
-    Raises Conflict where something has the target's name already, NotFound without a folder for it, and what reading
-    raises. Whatever ends it, no part of a file is left.
+    Raises Conflict if the target's name is taken, NotFound if its folder does not exist, and the errors of reading. If
+    it fails, no part of a file is left.
     """
     target = Target(plan.target, overwrite=overwrite, folder=plan.format.id == "zarr")
     write = {
@@ -76,7 +76,7 @@ def run(
 def _read(
     source: Source, cancelled: Callable[[], bool], progress: Progress, blocks: Iterator[Any] | None = None
 ) -> Iterator[Block]:
-    """(region, values) of each block, telling how far it is. Raises Stopped."""
+    """Yields (region, values) for each block and reports progress. Raises Stopped."""
     done = 0
     for region in blocks if blocks is not None else source.blocks():
         if cancelled():
@@ -112,7 +112,9 @@ def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]])
 
 
 def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
-    """Up to two axes as rows and columns; of more, each value with its index. Fields of structures are columns."""
+    """Writes up to two axes as rows and columns; of more axes, one value per row with its index. Fields of structures
+    are columns.
+    """
     source = plan.source
     names = source.dtype.names
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -132,7 +134,7 @@ def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]])
 
 
 def read_rows(source: Source, read: Callable[..., Iterator[Block]]) -> Iterator[Block]:
-    """As `read`, in blocks of whole rows."""
+    """Like `read`, in blocks of whole rows."""
     if len(source.shape) < 2:
         return read()
     rows, columns = source.shape

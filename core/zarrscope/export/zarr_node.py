@@ -1,4 +1,6 @@
-"""A region as a new Zarr v3: an OME-Zarr image of one level, with its place, where the source is an image."""
+"""Exports a region as a new Zarr v3 hierarchy. If the source is an image, it becomes an OME-Zarr image of one level,
+with its position in space.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,13 @@ def write_zarr(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) 
 
 
 def _is_image(source: Source) -> bool:
-    """Whether OME-Zarr can describe it: two axes of space or more, and names that differ."""
+    """Whether OME-Zarr can describe the values: two or more axes of space, and names that differ."""
     spaces = [axis for axis in source.axes if axis.type == "space"]
     return len(spaces) >= 2 and source.node.kind == "group" and source.dtype.kind in "buif"
 
 
 def _chunks(source: Source) -> tuple[int, ...] | None:
-    """The chunks of the source, as far as the region holds them."""
+    """The chunk shape of the source, at most as large as the region."""
     sides = [
         max(1, min(width, part.count))
         for width, part in zip(source.array.chunks, source.parts, strict=True)

@@ -1,1 +1,1 @@
-"""A JSON file as text in which one value is replaced and every other byte survives."""
+"""A JSON file as text: one value can be replaced, and every other byte stays."""

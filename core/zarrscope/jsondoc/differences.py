@@ -1,4 +1,4 @@
-"""What differs between two versions of a document, as deep as it can be said. What is spelled alike is not looked into.
+"""Finds the differences between two versions of a document, at the innermost values. Equal texts are skipped.
 
 for each in differences(before, after, "/attributes"):
     print(each.pointer, each.before, each.after)
@@ -23,7 +23,7 @@ class Difference(NamedTuple):
 def differences(before: Document, after: Document, prefix: str = "") -> list[Difference]:
     """The members and items that differ, outermost first where whole values came or went.
 
-    Numbers that are spelled otherwise differ; white space, escapes in strings and the order of members do not count.
+    Numbers with different spelling differ; white space, escapes in strings and the order of members do not count.
     """
     found: list[Difference] = []
     one, other = before.text, after.text
@@ -56,5 +56,5 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
 
 
 def _members(span: Span) -> dict[str, Span]:
-    """Of a name that appears twice, the last."""
+    """The members by name; of a name that appears twice, the last member."""
     return dict(zip((name.value for name in span.names), span.children, strict=True))

@@ -1,8 +1,9 @@
-"""Document: a JSON file as text with the version it was read at. An edit splices; all other bytes survive.
+"""Document: a JSON file as text, with the version at which it was read. An edit replaces one part; all other bytes
+stay.
 
 Values are addressed by JSON pointers (RFC 6901): "" is the whole document, "/attributes/scale/0" an item. Numbers keep
-their spelling, members their order, unknown members everything; what is new is written as its neighbours are. A
-Document never changes: each edit gives another one. Pure: no I/O. `parse_json` is the way in for those who only read.
+their spelling, members their order, and unknown members stay unchanged; new values are formatted like their neighbours.
+A Document never changes: each edit returns a new one. Pure: no I/O. To read a value only, use `parse_json`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def tokens_of(pointer: str) -> list[str]:
 
 
 def same_json(a: Any, b: Any) -> bool:
-    """Whether two values are one JSON value. 1, 1.0 and true differ; NaN is itself; the order of members is free."""
+    """Whether two values are equal as JSON. 1, 1.0 and true differ; NaN equals NaN; the order of members does not
+    count.
+    """
     if isinstance(a, dict):
         return isinstance(b, dict) and a.keys() == b.keys() and all(same_json(a[name], b[name]) for name in a)
     if isinstance(a, list):
@@ -65,7 +68,7 @@ def same_json(a: Any, b: Any) -> bool:
 
 
 class Document:
-    """A JSON file. `key` and `version` say where and when it was read; they are not interpreted here.
+    """A JSON file. `key` and `version` record its key and the version that was read; they are not interpreted here.
 
     Raises BadMetadata with line and column when the text is not JSON.
     """
@@ -75,7 +78,7 @@ class Document:
     ) -> None:
         if isinstance(source, str):
             source = escape_surrogates(source).encode()
-        self.bytes: bytes = ParsedBytes(source)  # others who read it need not parse it again
+        self.bytes: bytes = ParsedBytes(source)  # other readers of it need not parse it again
         self.key = key
         self.version = version
         self._limit = limit
@@ -104,7 +107,7 @@ class Document:
         return Style.of(self.text, self._root, self.key)
 
     def get(self, pointer: str, default: Any = _MISSING) -> Any:
-        """The value there. Raises NotFound when there is none and no default was given."""
+        """The value at a pointer. Raises NotFound when there is none and no default was given."""
         value = self.value
         for token in tokens_of(pointer):
             if isinstance(value, dict) and token in value:
@@ -121,21 +124,22 @@ class Document:
         return self.get(pointer, _MISSING_HERE) is not _MISSING_HERE
 
     def text_at(self, pointer: str) -> str:
-        """The value's exact spelling. Raises NotFound."""
+        """The exact text of the value at a pointer. Raises NotFound."""
         span = self._need(pointer).span
         return self.text[span.start : span.stop]
 
     def span_at(self, pointer: str) -> Span | None:
-        """Where in `text` the value stands; None where there is none."""
+        """The place of the value at a pointer in `text`; None if there is no value."""
         found = self._find(pointer)
         return None if found is None else found.span
 
     # ------------------------------------------------------------------ editing
     def set(self, pointer: str, value: Any) -> Document:
-        """With this value there; a new member is put last. Equal values within it keep their spelling.
+        """Returns the document with this value at the pointer; a new member is put last. Equal values within it keep
+        their text.
 
-        `value` is of null, bool, int, float, str, list, dict (tuples, mappings and numpy scalars count as such).
-        Raises NotFound when there is nothing to put it into, Refused for what JSON cannot hold.
+        `value` is None, bool, int, float, str, list or dict (tuples, mappings and numpy scalars are accepted too).
+        Raises NotFound when the object or array for it does not exist, Refused for values that JSON cannot hold.
         """
         try:
             value = plain(value, pointer)
@@ -155,7 +159,9 @@ class Document:
         return document
 
     def set_text(self, pointer: str, json_text: str) -> Document:
-        """With this JSON text there, spelled exactly so. Raises BadMetadata when it is not JSON; like `set` else."""
+        """Returns the document with exactly this JSON text at the pointer. Raises BadMetadata if it is not JSON;
+        otherwise like `set`.
+        """
         new = self._checked(json_text)
         found = self._find(pointer)
         if found is None:
@@ -163,7 +169,8 @@ class Document:
         return self._spliced([(found.span.start, found.span.stop, new)])
 
     def set_texts(self, texts: Mapping[str, str]) -> Document:
-        """With JSON texts at several pointers, none within another: values that are there change in one pass.
+        """Returns the document with JSON texts at several pointers, none within another. Existing values are replaced
+        in one pass.
 
         Raises as `set_text` does.
         """
@@ -181,15 +188,19 @@ class Document:
         return document
 
     def with_object(self, pointer: str) -> Document:
-        """With an empty object there, if nothing is there, or null: for members to be set in it."""
+        """Returns the document with an empty object at the pointer if there is nothing, or null, so that members can be
+        set in it.
+        """
         if not self.has(pointer):
             return self.add(pointer, {})
         return self.set(pointer, {}) if self.get(pointer) is None else self
 
     def add(self, pointer: str, value: Any, position: int | None = None) -> Document:
-        """With a new member, or a new item before the given index ("-" for the end), as RFC 6902 "add".
+        """Returns the document with a new member, or a new item before the given index ("-" for the end), as RFC 6902
+        "add".
 
-        `position` is where a member comes among its siblings; None is last. Raises NotFound, Refused when it is there.
+        `position` is the place of the member among its siblings; None is last. Raises NotFound, or Refused if it
+        exists.
         """
         try:
             return self._insert(pointer, plain(value, pointer), position)
@@ -199,7 +210,9 @@ class Document:
             raise error.located(key=self.key or None, pointer=pointer) from None
 
     def remove(self, pointer: str) -> Document:
-        """Without this member or item. A name that appears twice goes altogether. Raises NotFound, Refused for ""."""
+        """Returns the document without this member or item. All members of a repeated name are removed. Raises
+        NotFound, Refused for "".
+        """
         found = self._need(pointer)
         if found.parent is None:
             raise Refused("The whole document cannot be removed, only replaced", pointer=pointer, key=self.key or None)
@@ -216,7 +229,9 @@ class Document:
         return document
 
     def rename(self, pointer: str, name: str) -> Document:
-        """With the member called `name`, in its old place. Raises NotFound, Refused when that name is taken."""
+        """Returns the document with the member renamed to `name`, in its old place. Raises NotFound, Refused when that
+        name is taken.
+        """
         found = self._need(pointer)
         parent = found.parent
         if parent is None or parent.kind != "object":
@@ -235,7 +250,9 @@ class Document:
         return self._spliced([(old.start, old.stop, self._style.quoted(name))])
 
     def move(self, pointer: str, position: int) -> Document:
-        """With this member or item at `position` among its siblings. Commas, line breaks and indentation stay put."""
+        """Returns the document with this member or item moved to `position` among its siblings. Commas, line breaks and
+        indentation stay.
+        """
         found = self._need(pointer)
         parent = found.parent
         if parent is None:
@@ -252,7 +269,7 @@ class Document:
         )
 
     def read_at(self, version: Version | None) -> Document:
-        """A copy of this document with another version, for after it was saved. It is not parsed again."""
+        """A copy of this document with another version, after it was saved. It is not parsed again."""
         same = copy(self)
         same.version = version
         return same
@@ -292,7 +309,9 @@ class Document:
         splices: list[Splice],
         later: list[tuple[str, Any]],
     ) -> None:
-        """Plans the least edit that makes the value at `span` equal `value`: in place, and then removals and adds."""
+        """Plans the smallest edit that makes the value at `span` equal `value`: replacements, then removals and
+        additions.
+        """
         if same_json(span.value, value):
             return
         if span.kind == "object" and isinstance(value, dict) and span.value.keys() & value.keys():
@@ -323,7 +342,7 @@ class Document:
         return self._style.spelled(value, indent)
 
     def _insert(self, pointer: str, value: Any, position: int | None) -> Document:
-        """Adds a value, or JSON text as it stands (Verbatim)."""
+        """Adds a value, or JSON text unchanged (Verbatim)."""
         tokens = tokens_of(pointer)
         if not tokens:
             if isinstance(value, Verbatim):
@@ -414,7 +433,7 @@ _MISSING_HERE = object()
 
 
 class Verbatim(str):
-    """JSON text that is put in as it stands."""
+    """JSON text that is inserted unchanged."""
 
     __slots__ = ()
 
@@ -427,7 +446,7 @@ class _Found:
 
 
 def _index(token: str, count: int) -> int | None:
-    """The array index a pointer's token means, when it is below `count`."""
+    """The array index that a pointer's token means, if it is below `count`."""
     if re.fullmatch(r"0|[1-9][0-9]{0,17}", token) and int(token) < count:
         return int(token)
     return None

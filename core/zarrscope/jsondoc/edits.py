@@ -1,4 +1,4 @@
-"""Several edits made to a document at once, as functions that know no document tell them."""
+"""Several edits to a document at once. They name their places by pointers and need no document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zarrscope.jsondoc.document import Document
 
 
 class ValueEdit(Protocol):
-    """One edit: the value that a JSON pointer is to have."""
+    """One edit: a JSON pointer and the value that it gets."""
 
     @property
     def pointer(self) -> str: ...
@@ -21,11 +21,11 @@ class ValueEdit(Protocol):
 
     @property
     def fresh(self) -> bool:
-        """Whether the value is laid out like its neighbours rather than as in `text`."""
+        """Whether the value is formatted like its neighbours, not as in `text`."""
 
 
 def apply(document: Document, prefix: str, edits: Sequence[ValueEdit]) -> Document:
-    """The document with all edits made; their pointers are relative to `prefix`.
+    """The document with all edits applied; their pointers are relative to `prefix`.
 
     Raises Refused, NotFound and BadMetadata as `Document.set` and `Document.set_text` do.
     """

@@ -1,8 +1,8 @@
 """Edits to the members of one large object in a JSON text, in one pass over the text.
 
 A Document (document.py) can edit any value, but searches level by level. Consolidated metadata may hold thousands of
-documents as members of one object, in megabytes of text; an edit changes a few of them. So here the members are found
-in one pass, and only those to change are written, by a small Document. The text must be valid JSON without repeated
+documents as members of one object, in megabytes of text; an edit changes a few of them. This module finds the members
+in one pass, and edits only the changed ones, each as a small Document. The text must be valid JSON without repeated
 names. All other characters stay as they are.
 """
 
@@ -38,7 +38,7 @@ class ObjectSpan(NamedTuple):
 
 
 def members_of(text: str, place: Sequence[str]) -> ObjectSpan | None:
-    """The members of the object at `place`, names from the root; None where there is none.
+    """The members of the object at `place`, a list of names from the root; None if there is no such object.
 
     Text after the object is not read, and text before it once.
     """
@@ -78,8 +78,9 @@ def _value_of(text: str, at: int, wanted: str) -> int | None:
 
 
 def with_members(text: str, place: Sequence[str], changes: Mapping[str, Any]) -> str | None:
-    """The text with these members of the object at `place` set, None: removed. None where there is no such object, or
-    it has no member after which others could be spelled: that is for a Document to do."""
+    """The text with these members of the object at `place` set, or removed for None. Returns None if there is no such
+    object, or it has no member whose format new ones could follow; use a Document then.
+    """
     found = members_of(text, place)
     if found is None or not found.items:
         return None

@@ -1,8 +1,8 @@
-"""The one rule for values that JSON forbids or leaves open and real documents contain: NaN, Infinity, 1e400, repeated
-names.
+"""The rule for values that the JSON standard forbids or leaves open and real documents contain: NaN, Infinity, 1e400,
+repeated names.
 
-Values of that kind that are already stored keep their spelling, also in the consolidated copy, and are mentioned when
-shown. An edit writes new ones only if that was asked for, because many readers then refuse the whole document.
+Such values keep their text if they are already stored, also in the consolidated copy, and are mentioned when shown. An
+edit writes new ones only on request, because many readers then refuse the whole document.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ MOST = 100
 
 
 def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
-    """A sentence for each non-standard value (NaN, a repeated name …) that is in `after` and not in `before`; moving
-    one is no change."""
+    """A sentence for each non-standard value (NaN, a repeated name …) that is in `after` but not in `before`; a moved
+    value does not count.
+    """
     if not after.notes:
         return ()
     had = before.oddities if before is not None and before.notes else Counter[str]()

@@ -1,8 +1,8 @@
 """JSON text (RFC 8259): bounded parsing of untrusted documents.
 
-`parse_json` gives the value, quickly; spans.py finds the place of each part of it. Both accept what real
-hierarchies hold and the standard does not (spec F.15-F.19): a byte order mark, the tokens NaN, Infinity and -Infinity,
-names that appear twice (the last wins), numbers beyond all floats (1e400 reads as infinite); each is told in a note.
+`parse_json` returns the value quickly; spans.py finds the place of each part. Both accept some deviations from the
+standard that real hierarchies contain (spec F.15-F.19), and report each in a note: a byte order mark, the tokens NaN,
+Infinity and -Infinity, names that appear twice (the last wins), numbers beyond all floats (1e400 reads as infinite).
 Everything else that breaks the standard is BadMetadata with line and column.
 """
 
@@ -39,8 +39,9 @@ _NOTED_LIMIT = 1 << 20
 
 
 class ParsedBytes(bytes):
-    """The bytes of a document with its parsed value: several steps of opening a node read it, and it is parsed once.
-    The value must not be changed."""
+    """The bytes of a document with its parsed value, so that several steps of opening a node parse it only once. The
+    value must not be changed.
+    """
 
     parsed: tuple[Any, list[str]] | None = None
 
@@ -50,8 +51,9 @@ _kept: ContextVar[dict[bytes, tuple[Any, list[str]]] | None] = ContextVar("_kept
 
 @contextmanager
 def parsed_once() -> Iterator[None]:
-    """A context in which each text is parsed once, however often it is fetched: for steps that read one document again
-    and again, such as an edit. The values must not be changed."""
+    """A context in which each text is parsed once, however often it is fetched: for operations that read one document
+    repeatedly, such as an edit. The values must not be changed.
+    """
     if _kept.get() is not None:
         yield
         return
@@ -65,8 +67,8 @@ def parsed_once() -> Iterator[None]:
 def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, notes: list[str] | None = None) -> Any:
     """The value of a JSON document, of at most `limit` bytes and 512 levels.
 
-    What is accepted beyond the standard is told in `notes`. An integer of more than 4300 digits becomes an infinite
-    float, which no field takes for a number of its own. Raises BadMetadata with line and column.
+    `notes` gets a note for each deviation from the standard. An integer of more than 4300 digits becomes an infinite
+    float, which no member accepts as a number. Raises BadMetadata with line and column.
     """
     try:
         held, kept = None, _kept.get()
@@ -92,7 +94,7 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
 
 
 def raise_limit(limit: int) -> None:
-    """Documents of up to `limit` bytes are parsed from now on."""
+    """Allows documents of up to `limit` bytes from now on."""
     global _raised
     _raised = max(_raised, limit)
 
@@ -279,7 +281,8 @@ def _check_depth(text: str) -> None:
 
 def _may_be_deep(text: str) -> bool:
     """Whether some value may be nested too deeply, counted by numpy in a tenth of the time. Brackets within strings
-    count too, so a flat text may be called deep, but never the reverse."""
+    count too, so a flat text may be reported as deep, but never a deep text as flat.
+    """
     depth = lowest = 0
     opening, closing = b"[{", b"]}"
     table = bytes(1 if c in opening else 255 if c in closing else 0 for c in range(256))

@@ -1,7 +1,8 @@
-"""The place of every value in a JSON text: for edits that keep all other characters, and for errors that name the line.
+"""Finds the place of every value in a JSON text, for edits that keep all other characters and for errors that name the
+line.
 
-`scan` reads a text from end to end and tells what is wrong with it; `outline` finds the parts of one that `parse_json`
-(parse.py) has taken, as they are asked for. What is accepted beyond the standard is the same there and here.
+`scan` reads a text from end to end and reports its faults. `outline` finds the parts of a text that `parse_json`
+(parse.py) has accepted, when they are asked for. Both modules accept the same deviations from the standard.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ JSONType = Literal["object", "array", "string", "number", "literal"]
 
 
 class Span:
-    """One value of a text: `text[start:stop]` spells it. Objects have `names` beside `children`.
+    """One value of a text, with the text `text[start:stop]`. Objects have `names` beside `children`.
 
-    Given the `text`, which must be valid, it looks for its children when they are first asked for: an edit in a large
-    document goes only where its pointer leads.
+    Given the `text`, which must be valid, it finds its children when they are first asked for, so an edit in a large
+    document reads only the path of its pointer.
     """
 
     __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
@@ -128,8 +129,9 @@ def pointer_of(tokens: Sequence[str]) -> str:
 
 
 def outline(text: str, value: Any) -> Span:
-    """The value of a text that `parse_json` has taken, its parts found as they are asked for. They share the value:
-    a second copy of it would take as much memory again."""
+    """The value of a text that `parse_json` has accepted; its parts are found when they are asked for. They share the
+    value, because a second copy would take as much memory again.
+    """
     at = after_space(text, 1 if text.startswith(BOM) else 0)
     kind: JSONType = _KINDS.get(text[at], "number")
     return Span(kind, at, len(text.rstrip(" \t\n\r")), value, text if kind in ("object", "array") else None)
@@ -165,7 +167,7 @@ _read_at: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_int=int
 def scan(text: str, limit: int | None = MOST_NOTES) -> Scan:
     """The value in `text` with the place of each of its parts. Raises BadMetadata with line, column and pointer.
 
-    Of what is not standard, the first `limit` of each kind are told; None for all.
+    Reports the first `limit` deviations of each kind from the standard; None for all.
     """
     return _Scanner(text, limit).scan()
 
@@ -198,7 +200,7 @@ class _Scanner:
             if root is None:
                 root = span
             at = span.stop
-            if at < 0:  # a value begins that has parts of its own
+            if at < 0:  # the value that begins here has parts of its own
                 at = self._skip(span.start + 1)
                 if self._char(at) == self._closer():
                     at = self._close(at)
@@ -297,7 +299,7 @@ class _Scanner:
             self.open[-1].children.append(span)
 
     def _name(self, at: int) -> int:
-        """Reads a member's name and the colon; where its value begins."""
+        """Reads a member's name and the colon. Returns the offset of its value."""
         if self._char(at) != '"':
             self._unexpected(at, "a name in double quotes")
         stop = self._string_end(at)
@@ -340,7 +342,9 @@ class _Scanner:
         self._fail(at, f"Expected {wanted}, found {found!r}", advice=advice)
 
     def _pointer(self) -> str:
-        """The pointer of the last value begun in the innermost open object or array, or of that itself if empty."""
+        """The pointer of the last value that began in the innermost open object or array; if that is empty, its own
+        pointer.
+        """
         tokens = []
         for span in self.open:
             if span.kind == "array" and span.children:

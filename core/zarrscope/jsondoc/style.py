@@ -1,4 +1,6 @@
-"""How a JSON document is written, and new values written so: indentation, line breaks, commas, colons, escapes."""
+"""How a JSON document is formatted, so that new values look the same: indentation, line breaks, commas, colons,
+escapes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _STYLE_SAMPLE = 2000
 
 
 def escape_surrogates(text: str) -> str:
-    """JSON text that UTF-8 can hold: half characters, which only escapes can spell, as escapes."""
+    """JSON text that UTF-8 can hold: lone surrogates become escapes."""
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
@@ -85,7 +87,7 @@ class Style:
         return escape_surrogates(quoted)
 
     def spelled(self, value: Any, indent: str | None) -> str:
-        """JSON text of a plain value; `indent` is that of the line it begins on, None to keep to one line."""
+        """JSON text of a plain value; `indent` is the indentation of its line, None for one line."""
         if isinstance(value, str):
             return self.quoted(value)
         if not isinstance(value, dict | list):
@@ -118,18 +120,18 @@ def begin(parent: Span, index: int) -> int:
 
 
 def on_lines(text: str, span: Span) -> bool:
-    """Whether the members of a filled object or array stand on lines of their own."""
+    """Whether each member of a non-empty object or array is on a line of its own."""
     return bool(span.children) and "\n" in text[span.start : begin(span, 0)]
 
 
 def indent_at(text: str, at: int) -> str:
-    """The white space that begins the line of this place."""
+    """The white space at the beginning of the line of this place."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def plain(value: Any, pointer: str, depth: int = 0) -> Any:
-    """Returns `value` in the types that json.loads gives. Raises Refused for what JSON cannot hold."""
+    """Returns `value` in the types that json.loads gives. Raises Refused for values that JSON cannot hold."""
     if depth > MAX_DEPTH:
         raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Encoded bytes of which any part can be read, and arenas: memory that is used again."""
+"""Encoded bytes that can be read in part, and arenas: memory that is used again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RangeReadable(Protocol):
-    """Encoded bytes; `read` gives fewer than asked for only where there are no more."""
+    """Encoded bytes. `read` returns fewer bytes than requested only at their end."""
 
     @property
     def size(self) -> int: ...
@@ -33,7 +33,9 @@ class BytesSource:
 
 
 class Arena:
-    """Memory given out piece by piece and taken back all at once: allocating it anew costs more than filling it."""
+    """Memory that is given out piece by piece and taken back all at once: allocating new memory takes longer than
+    filling it.
+    """
 
     KEPT = 16 << 20
     """At most this many bytes are kept by a cleared arena."""

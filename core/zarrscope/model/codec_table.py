@@ -1,11 +1,12 @@
-"""The one table of codecs: of which kind each is, what each family of dialects calls it, and what configures it.
+"""The table of all codecs: their kinds, their names in each family of dialects, and the members of their
+configurations.
 
-Adding a codec takes a row here, a class in the module that the row names, registered with `@codec(name)`, and an
-example in tests/contracts/codec.py. Dialects read this table and no other; the codecs themselves are imported when
-an array is opened. A codec of another package brings its row along: in its decorator, once its entry point is loaded.
+A new codec needs a row here, a class in the module that the row names, registered with `@codec(name)`, and an example
+in tests/contracts/codec.py. Dialects read this table only; the codecs themselves are imported when an array is opened.
+A codec of another package adds its row in its decorator, when its entry point is loaded.
 
-Each row holds the members of the `configuration` in the words of JSON Schema, and which of them a document must spell
-out for other readers: `completed` writes them, and `schema.member_faults` tells what breaks them.
+Each row holds the members of the `configuration` in JSON Schema, and names those that a document must contain for other
+readers. `completed` adds these, and `schema.member_faults` reports violations.
 
 Sources: the v3 specification, the schemas of zarr-extensions, the signatures of numcodecs. zarr-python refuses a codec
 of numcodecs without a `configuration`, so there it is required even where it is empty.
@@ -117,7 +118,7 @@ _NAMES: dict[tuple[Family, str], str] = {}
 
 
 def register(row: CodecRow) -> CodecRow:
-    """Adds a row; one of the same name gives way."""
+    """Adds a row; it replaces a row of the same name."""
     CODECS[row.name] = row
     families: tuple[Family, ...] = ("v3", "v2", "draft", "n5")
     for family in families:
@@ -398,7 +399,7 @@ _IMAGE_KINDS = {f"imagecodecs_{name}": kind for kind, names in _IMAGE_CODECS.ite
 def codec_row(name: str) -> CodecRow | None:
     """The row of the codec of this canonical name, of a plugin if none is built in; None when nobody knows it.
 
-    A plugin that does not load is unknown here: codecs.registry.resolve says why.
+    Returns None for a plugin that cannot be loaded; codecs.registry.resolve gives the reason.
     """
     row = CODECS.get(name)
     if row is not None:
@@ -423,7 +424,7 @@ def kind_of(name: str) -> CodecKind | None:
 def codec_name(family: Family, identifier: str) -> str:
     """The canonical name of the codec that a family of dialects calls `identifier`.
 
-    A name nobody knows stays as it is ("numcodecs." before it in v2), so that a message can say it.
+    An unknown name stays as it is (with "numcodecs." before it in v2), so that messages can show it.
     """
     name = _NAMES.get((family, identifier))
     if name is None and identifier not in CODECS and codec_row(identifier) is not None:
@@ -442,10 +443,12 @@ def codec_id(family: Family, name: str) -> str | None:
 
 # ---------------------------------------------------------------------------------------------- what is written
 def completed(name: str, configuration: Mapping[str, JSON], itemsize: int = 0) -> tuple[dict[str, JSON], bool]:
-    """(the configuration that a document must have, whether it has one at all) of a codec that reads the same.
+    """(a configuration that reads the same and has all members that a document must have, whether the document needs a
+    configuration).
 
-    Members keep their order; required ones that are missing get what decoding and encoding take for them; null members
-    that no schema knows as such go. `itemsize`: of the elements before a compressor, 0 where it is not known.
+    Members keep their order. Missing required members get the values that decoding and encoding assume. Members that
+    are null are removed unless a schema allows null. `itemsize`: the size of the elements before a compressor, 0 if it
+    is not known.
     """
     row = codec_row(name)
     if row is None or row.members is None:

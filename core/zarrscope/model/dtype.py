@@ -1,11 +1,11 @@
-"""Data types: the names of the specification, the type strings of v2 and the drafts, and what numpy makes of both.
+"""Data types: the names of the specification, the type strings of v2 and the drafts, and the numpy dtypes for both.
 
-A DataType is canonical: named as in v3 ("int16", "string", "r24" …), in memory always native byte order (the stored
-order is the `bytes` codec's business; fields of structured types keep their own). A type we cannot decode has no
-`numpy`: its array still lists and shows its metadata. Fill values are in fill_value.py.
+A DataType is canonical: named as in v3 ("int16", "string", "r24" …), in memory always in native byte order (the `bytes`
+codec decides the stored order; fields of structured types keep their own). A type that zarrscope cannot decode has no
+`numpy`; its array can still be listed and its metadata shown. Fill values are in fill_value.py.
 
-Specification: v3 core "Data types", zarr-extensions data-types, numpy's array interface; spec A.13, C.2.
-Errors are BadMetadata (the document is wrong) with a pointer relative to the data type; an unknown name is no error.
+Specification: v3 core "Data types", zarr-extensions data-types, numpy's array interface; spec A.13, C.2. A wrong
+document raises BadMetadata with a pointer relative to the data type; an unknown name is not an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class DataType:
     not supported here.
 
     `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
-    `configuration` is canonical JSON text of the type's configuration ("" when it has none), so that the type hashes.
+    `configuration` is the type's configuration as canonical JSON text ("" when it has none), so that the type is
+    hashable.
     """
 
     name: str
@@ -50,7 +51,9 @@ class DataType:
         return self.numpy is not None and self.numpy.kind == "O"
 
     def __str__(self) -> str:
-        """For a person: "int16", "datetime64[ns]", "string of 5 code points" is left to presenters."""
+        """Text for a person: "int16", "datetime64[ns]". Presenters write longer forms such as "string of 5 code
+        points".
+        """
         return visible(f"{self.name}{self.configuration}" if self.configuration else self.name)
 
 
@@ -58,8 +61,8 @@ class DataType:
 class Fill:
     """The fill value: a numpy scalar with its exact bits, or a str/bytes for variable-length types.
 
-    `defined` is False where the document leaves it open (null): zero, empty or False is shown then (spec A.12).
-    For a data type that is not supported here, `value` is the JSON as it stands.
+    `defined` is False if the document leaves the fill value undefined (null): zero, empty or False is shown then (spec
+    A.12). For an unsupported data type, `value` is the JSON value of the document.
     """
 
     value: Any
@@ -81,7 +84,7 @@ Configuration = Mapping[str, Any]
 
 
 def spell(value: JSON, limit: int = 60) -> str:
-    """A JSON value as a message shows it: its text, cut to `limit` characters."""
+    """The text of a JSON value for a message, cut to `limit` characters."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -322,7 +325,7 @@ RAW_NAME = r"r([0-9]+)"
 def data_type(value: JSON, depth: int = 0) -> DataType:
     """The type that a v3 document names: a string, or {name, configuration}. Unknown names have no `numpy`.
 
-    Raises BadMetadata where the value is no extension at all, or its configuration is wrong.
+    Raises BadMetadata if the value is not an extension, or its configuration is wrong.
     """
     name: Any = value
     configuration: Any = {}
@@ -356,7 +359,7 @@ def is_data_type(name: str) -> bool:
 
 
 def _prefixed(name: str) -> str:
-    """An explanation of a name with a prefix: ZEP 9 sketches them for its third phase, which is not adopted."""
+    """An explanation of a prefixed name: ZEP 9 sketches such names for its third phase, which is not adopted."""
     if ":" not in name or "://" in name:
         return ""
     return " Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
@@ -375,7 +378,7 @@ def unknown(name: str, configuration: Configuration | None = None) -> DataType:
 
 
 def to_json(dtype: DataType) -> JSON:
-    """Writes a data type as v3 does: a string without configuration, else {name, configuration}."""
+    """A data type in the form of v3: a string if it has no configuration, else {name, configuration}."""
     if not dtype.configuration:
         return dtype.name
     return {"name": dtype.name, "configuration": json.loads(dtype.configuration)}

@@ -1,8 +1,8 @@
 """Fill values: every JSON form of every data type, read and written bit for bit (spec A.12, F.26).
 
-A form says what one family of documents allows: v3 has hexadecimal floats and forbids null, v2 has base64 and null, the
-2022 draft has binary strings. Bits never pass through a conversion that could lose them: integers stay Python
-integers, hexadecimal and base64 go to bytes, so NaN payloads and -0.0 come back as they were.
+A FillForm lists the JSON forms that one family of documents allows: v3 has hexadecimal floats and forbids null, v2 has
+base64 and null, the 2022 draft has binary strings. No conversion loses bits: integers stay Python integers, and
+hexadecimal and base64 become bytes, so NaN payloads and -0.0 are preserved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from zarrscope.model.json_value import JSON
 class FillForm:
     """The forms of fill values that a family of documents allows: `null`, hexadecimal and binary strings, raw bytes.
 
-    `loose`: numbers as text, whole floats for integers and 0 or 1 for booleans are read too, as numpy did for v2.
+    `loose`: also reads numbers as text, whole floats for integers and 0 or 1 for booleans, as numpy did for v2.
     """
 
     name: str
@@ -57,7 +57,7 @@ def _wrong(value: JSON, dtype: DataType, expected: str, pointer: str = "") -> Ba
 
 
 def undefined(dtype: DataType) -> Fill:
-    """The value that is shown where no fill value is defined: zero, empty, False."""
+    """The value that is shown for an undefined fill value: zero, empty, False."""
     return Fill(zero(dtype), defined=False)
 
 
@@ -74,9 +74,9 @@ def zero(dtype: DataType) -> Any:
 
 
 def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bool = False) -> Fill:
-    """The fill value that `value` writes. Raises BadMetadata, its pointer relative to the value.
+    """The fill value that the JSON `value` stands for. Raises BadMetadata with a pointer relative to the value.
 
-    `lenient` reads null as undefined where the form forbids it.
+    `lenient` reads null as an undefined fill value where the form forbids null.
     """
     if dtype.numpy is None:
         return Fill(spell(value, 10_000), defined=value is not None)
@@ -92,7 +92,7 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
 
 
 def element(data: bytes, kind: np.dtype[Any]) -> Any:
-    """The one element that these bytes are; numpy does not take a type of no size from memory."""
+    """The element that these bytes represent. numpy cannot read a type of size zero from memory."""
     return np.frombuffer(data, kind)[0] if kind.itemsize else np.zeros((), kind)[()]
 
 
@@ -178,7 +178,7 @@ def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) ->
 
 
 def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
-    """0x… or 0b…: the bits as one unsigned number, most significant digit first, of exactly the type's width."""
+    """Reads 0x… or 0b…: the bits as one unsigned number, most significant digit first, of exactly the type's width."""
     match = re.fullmatch(_BITS, text)
     width = 8 * kind.itemsize
     digits = 0 if match is None else 4 * len(match[1]) if match[1] else len(match[2])
@@ -215,7 +215,7 @@ def _text(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> 
 
 
 def _raw(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
-    """S and V: the bytes of one element, padded with zero bytes."""
+    """Reads S and V: the bytes of one element, padded with zero bytes."""
     size = kind.itemsize
     data: bytes | None = None
     if isinstance(value, list):
@@ -317,7 +317,7 @@ def _fields(dtype: DataType) -> list[DataType | None]:
 
 # ---------------------------------------------------------------------------------------------- writing
 def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
-    """Writes a fill value in the form of a family of documents; null where it is undefined and that is allowed."""
+    """A fill value in the form of a family of documents; null if it is undefined and the form allows null."""
     if dtype.numpy is None:
         return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
     if not fill.defined and form.null:
@@ -377,5 +377,6 @@ def _float_json(value: Any, form: FillForm) -> JSON:
         return "NaN" if bits == plain or not form.hexadecimal else "0x" + bits.hex()
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
-    # The shortest decimal of the type's own precision reads back to the same bits, and is what a person typed.
+    # The shortest decimal of the type's own precision reads back to the same bits, and is the text that a person would
+    # type.
     return float(str(value)) if isinstance(value, np.float16 | np.float32) else number

@@ -1,16 +1,16 @@
-"""Frozen data: what `dataclasses.dataclass(frozen=True)` makes of a class, without compiling six methods for each.
+"""Frozen data classes like those of `dataclasses.dataclass(frozen=True)`, without compiling six methods for each class.
 
     @frozen
     class Place:
         key: str
         span: tuple[int, int] | None = None
 
-Fields, defaults, equality, hash, text, `dataclasses.replace` and `fields`, copying and pickling are those of a
-dataclass; there is no `__post_init__`, no slots. Use it for what reading an array imports. Elsewhere a dataclass does
-as well, and a NamedTuple where instances are made by the thousand.
+They have the same fields, defaults, equality, hash, repr, `dataclasses.replace` and `fields`, copying and pickling as a
+dataclass, but no `__post_init__` and no slots. Use it for classes that reading an array imports. Elsewhere use a
+dataclass, or a NamedTuple where thousands of instances are made.
 
-2026-11-21 (tests/bench/run.py "cold"): compiling took 0.3 ms for each of some 30 classes, a tenth of the time from the
-start of the process to a first plane.
+Measured 2026-11-21 (tests/bench/run.py "cold"): compiling took 0.3 ms for each of about 30 classes, a tenth of the time
+from the start of the process to the first plane.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Form(NamedTuple):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """See the module. What the class defines itself stays."""
+    """Makes a frozen data class; see the module. Methods that the class defines itself stay."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # without it dataclass computes a signature, its slowest step
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     every = fields(made)
@@ -60,7 +60,7 @@ _set = object.__setattr__
 def __init__(self: Any, /, *values: Any, **named: Any) -> None:
     names, known, defaults, factories, _ = self._frozen_form
     if values:
-        positional = dict(zip(names, values))  # noqa: B905 - what has defaults may be left out
+        positional = dict(zip(names, values))  # noqa: B905 - fields with defaults may be left out
         if len(values) > len(names) or not positional.keys().isdisjoint(named):
             raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, each once")
         named = positional | named if named else positional

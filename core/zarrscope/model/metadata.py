@@ -1,7 +1,7 @@
 """The canonical metadata: every dialect translates its documents into these types when it parses them.
 
-Nothing behind the dialects knows which documents a node came from. All types here are frozen, hashable, cheap to pickle
-and free of I/O. Attributes are not in here: they are the document's, kept as they stand (jsondoc/document.py).
+Code outside the dialects does not know the documents of a node. All types here are frozen, hashable, cheap to pickle
+and free of I/O. Attributes are not included: they stay in the document as they are (jsondoc/document.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zarrscope.runtime.memo import memoized
 
 
 class Configuration(Mapping[str, JSON]):
-    """A frozen JSON object: hashable, and equal when the JSON is."""
+    """A frozen JSON object: hashable, and equal to another one with the same JSON."""
 
     __slots__ = ("_members", "_text")
 
@@ -34,7 +34,7 @@ class Configuration(Mapping[str, JSON]):
 
     @property
     def text(self) -> str:
-        """The JSON in a canonical spelling; made only when two are compared."""
+        """The JSON in a canonical form; made only when two objects are compared."""
         if self._text is None:
             self._text = json.dumps(self._members, sort_keys=True, default=str)
         return self._text
@@ -60,7 +60,9 @@ class Configuration(Mapping[str, JSON]):
 
 @frozen
 class Origin:
-    """The place of a codec in its document, and of settings that the document states elsewhere, as JSON pointers."""
+    """The place of a codec in its document, and the places of settings that are stored elsewhere in it, as JSON
+    pointers.
+    """
 
     place: str
     settings: str
@@ -111,7 +113,7 @@ def pointer_in_document(codecs: tuple[CodecSpec, ...], pointer: str | None) -> s
 
 @frozen
 class RegularGrid:
-    """Chunks of one shape (elements per axis); a chunk over the array's edge is whole all the same."""
+    """Chunks of one shape (elements per axis); a chunk at the array's edge has the full shape, too."""
 
     chunk_shape: tuple[int, ...]
 
@@ -155,7 +157,7 @@ Runs = tuple[tuple[int, int], ...]
 class RectilinearGrid:
     """Chunks whose lengths differ along an axis (zarr-extensions "rectilinear"), kept run-length encoded (spec F.22).
 
-    Per axis one length that repeats as far as the array goes, or runs of lengths, which may reach beyond the array.
+    Each axis has one length that repeats up to the array's end, or runs of lengths, which may reach beyond the array.
     """
 
     axes: tuple[int | Runs, ...]
@@ -223,7 +225,7 @@ ChunkGrid = RegularGrid | RectilinearGrid
 
 @frozen
 class ChunkKeys:
-    """From a chunk's index to its key in the store: prefix + stem + indices joined by the separator.
+    """The rule that makes a chunk's store key from its index: prefix + stem + indices joined by the separator.
 
     v3 default: stem "c/" (or "c."), scalar "c" · v2: stem "", scalar "0" · drafts 2020, 2022: stem "c" · n5: reverse.
     """
@@ -252,7 +254,7 @@ class ExtensionOutcome(Enum):
 
 @frozen
 class ExtensionReport:
-    """An extension that a document uses, and how it was handled. Presenters put it into words."""
+    """An extension that a document uses, and how it was handled. Presenters write the text for it."""
 
     point: str
     name: str
@@ -295,7 +297,7 @@ class Defect:
 
 @frozen
 class ArrayMetadata:
-    """All that is needed to read an array: shapes in elements, C order of axes."""
+    """All metadata needed to read an array: shapes in elements, axes in C order."""
 
     shape: tuple[int, ...]
     dtype: DataType
@@ -324,7 +326,7 @@ class ArrayMetadata:
 
     @property
     def declared_range(self) -> tuple[float, float] | None:
-        """The smallest and largest value as an array-statistics extension says: a first contrast window (ZEP 9)."""
+        """The smallest and largest value from an array-statistics extension: a first contrast window (ZEP 9)."""
         for report in self.extensions:
             low, high = report.configuration.get("min"), report.configuration.get("max")
             if report.understood and report.point == "extension" and type(low) in _NUMBERS and type(high) in _NUMBERS:
@@ -333,16 +335,16 @@ class ArrayMetadata:
 
     @property
     def problem(self) -> BadMetadata | Unsupported | None:
-        """Why this array cannot be read, as far as its documents tell; None when only its codecs can tell.
+        """The error why this array cannot be read, as far as its documents show; None when only its codecs can tell.
 
-        Where the chunk grid itself is unknown, `grid` is one chunk of the array's shape, and must not be used.
+        If the chunk grid is unknown, `grid` is one chunk of the array's shape, and must not be used.
         """
         return self.defects[0].error if self.defects else _problem(self.extensions)
 
 
 @frozen
 class GroupMetadata:
-    """All that a group's documents say, its attributes left out."""
+    """The metadata of a group, without its attributes."""
 
     dialect: str
     implicit: bool = False
@@ -355,8 +357,7 @@ class GroupMetadata:
 
     @property
     def problem(self) -> BadMetadata | Unsupported | None:
-        """The error for a broken document, or for an extension that it demands and that is not understood here; else
-        None."""
+        """The error for a broken document, or for a demanded extension that is not understood; else None."""
         return self.defects[0].error if self.defects else _problem(self.extensions)
 
     @property

@@ -1,6 +1,6 @@
-"""Paths of nodes: as they are written, as OME-Zarr metadata tells of them, and what a mistyped one may have meant.
+"""Paths of nodes: their canonical form, the paths in OME-Zarr metadata, and suggestions for mistyped paths.
 
-The paths in attributes are all there is where a store cannot list its keys: levels, labels, wells, fields
+If a store cannot list its keys, the paths in attributes are the only ones known: levels, labels, wells, fields
 (OME-Zarr 0.4 and 0.5).
 """
 
@@ -16,7 +16,7 @@ from zarrscope.errors import Refused
 def clean_path(path: str) -> str:
     """ "/a/b" for "a/b", "/a//b/". Raises Refused for "." and "..": they could leave the hierarchy.
 
-    Names are what the store says: nothing but the slash separates them, and no character of them is changed.
+    Names are used as they are stored: only the slash separates them, and no character is changed.
     """
     if path == "/":
         return path
@@ -34,7 +34,9 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 def natural(name: str) -> str:
-    """A key that sorts as people do ("img2" before "img10", no matter the case) and differs for different names."""
+    """A sort key for the order that people expect ("img2" before "img10", ignoring case); it differs for different
+    names.
+    """
 
     def number(match: re.Match[str]) -> str:
         digits = match.group().lstrip("0")

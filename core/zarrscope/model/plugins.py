@@ -19,8 +19,8 @@
     zarrscope.views                (not called)                         a View of the applications (presenters.views)
     zarrscope.form_fields          (not called)                         a FieldEditor of the applications' form
 
-Looked for only when a name is not built in, by its exact name; no address is ever opened. What fails, or is added by
-two distributions at once, is Unsupported where it is asked for, and nowhere else.
+A plugin is looked up only for a name that is not built in, and only by its exact name; no address is ever opened. A
+plugin that cannot be loaded, or a name that two distributions register, raises Unsupported when that name is needed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ GROUPS = (
 
 @memoized(len(GROUPS))
 def _points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    """The entry points of a group by name. Read once: a hostile document may name very many that do not exist."""
+    """The entry points of a group by name. They are read once, because a hostile document may contain thousands of
+    unknown names.
+    """
     from importlib.metadata import entry_points  # it imports email and zipfile, which takes 15 ms
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
@@ -92,7 +94,7 @@ def _maker(point: EntryPoint) -> str:
 def loaded(group: str, name: str) -> Any:
     """The object that an installed distribution registered under "zarrscope.<group>" by that name, or None.
 
-    Raises Unsupported when it does not load, and when several distributions register the name.
+    Raises Unsupported if it cannot be loaded, or if several distributions register the name.
     """
     found, fault = _loaded(group, name)
     if fault is not None:
@@ -114,8 +116,9 @@ def _guarded(group: str, name: str, made: Callable[..., Any]) -> Callable[..., A
 
 
 def plugin(group: str, name: str) -> Callable[..., Any] | None:
-    """The function or class that a package registers; None when none does. Any error of its own that a call raises
-    becomes Unsupported."""
+    """The function or class that a package registers; None if there is none. If a call of it raises an unexpected
+    error, that becomes Unsupported.
+    """
     made = loaded(group, name)
     return None if made is None else _guarded(group, name, made)
 
@@ -143,7 +146,8 @@ def forget() -> None:
 def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:
     """The store that an array sees through its storage transformers, the first of which is next to the array.
 
-    Each is a store over the next: it changes keys and bytes on their way and keeps the `url` of what it wraps.
+    Each is a store on top of the next: it changes keys and bytes on the way and has the `url` of the store that it
+    wraps.
     """
     for spec in reversed(transformers):
         over = plugin("storage_transformers", spec.name)

@@ -1,7 +1,7 @@
 """Elements given by lists of positions: grouped by the chunks that they lie in.
 
-Both kinds offer what a Selection offers to those who write (chunkio/write.py). Of an element that is given twice the
-last value stays, as in numpy.
+Both classes have the interface of a Selection for writing (chunkio/write.py). If an element is given twice, the last
+value stays, as in numpy.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OrthogonalSelection:
 
 
 class CoordinateSelection:
-    """The elements at single points, the axes' lists side by side: `array.vindex`."""
+    """The elements at single points, with one list of positions per axis: `array.vindex`."""
 
     def __init__(self, positions: Sequence[Positions], shape: tuple[int, ...], scalar: bool = False) -> None:
         self.positions = tuple(positions)

@@ -1,6 +1,6 @@
-"""JSON Schema, as far as the tables of this package use it: what in a value breaks a schema, in words.
+"""The part of JSON Schema that this package's tables use: the violations of a schema, described in words.
 
-The tables of codecs, data types, chunk grids and chunk key encodings say in it what a configuration may hold.
+The tables of codecs, data types, chunk grids and chunk key encodings use it to describe valid configurations.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ _ARTICLES |= {"integer": "a whole number", "number": "a number"}
 
 
 def faults(value: JSON, schema: Schema, pointer: str = "") -> Iterator[Fault]:
-    """The faults of `value` under the schema. Supported are the keywords of JSON Schema that this package's tables
-    use."""
+    """The faults of `value` under the schema. Only the keywords that this package's tables use are supported."""
     if "enum" in schema and not any(type(value) is type(each) and value == each for each in schema["enum"]):
         yield pointer, "must be one of " + ", ".join(map(_shown, schema["enum"]))
         return

@@ -1,11 +1,11 @@
 """Selections: numpy basic indexing against a shape and a chunk grid. Pure arithmetic; no data is touched.
 
 `select` turns an index (integers, slices with any step, ellipsis, newaxis) into a Selection: the output's shape and,
-for every axis, the positions taken. `chunk_selections` crosses those with the edges of a grid: which chunks are
-touched, what part of each is taken, and where in the output it goes. Promises: the same elements in the same order as
-numpy gives (negative steps too); every element of the output is covered by exactly one chunk selection; work is
-proportional to the chunks touched, never to the size of the array. A caller's mistake is an IndexError in numpy's
-sense, not a ZarrscopeError.
+for every axis, the selected positions. `chunk_selections` combines these with the edges of a grid and yields each
+touched chunk, the selected part of it, and its place in the output. Guarantees: the same elements in the same order as
+numpy (negative steps too); every element of the output is covered by exactly one chunk selection; the work is
+proportional to the touched chunks, never to the size of the array. A wrong index raises IndexError as in numpy, not a
+ZarrscopeError.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class ChunkSelection(NamedTuple):
 class Selection:
     """The elements of an array that an index selects.
 
-    `positions`: per axis of the array, the indices taken, in order. `shape`: the result's, as numpy gives it.
+    `positions`: the selected indices in order, per axis of the array. `shape`: the shape of the result, as numpy gives
+    it.
     """
 
     __slots__ = ("full_shape", "positions", "scalar", "shape", "size")
@@ -98,13 +99,13 @@ class Selection:
         return [_parts(p, e) for p, e in zip(self.positions, edges, strict=True)]
 
     def chunk_selections(self, edges: Sequence[Edges]) -> Iterator[ChunkSelection]:
-        """Every chunk touched, once each: the product of `parts`."""
+        """Yields each touched chunk once: the product of `parts`."""
         if self.size:
             yield from map(cross, product(*self.axis_selections(edges)))
 
 
 def cross(parts: tuple[AxisSelection, ...]) -> ChunkSelection:
-    """Combines the parts that are taken of a chunk along each axis into one selection of that chunk."""
+    """Combines the selected parts of a chunk along each axis into one selection of that chunk."""
     if not parts:
         return ChunkSelection((), (), (), True, True)
     chunk, source, target, whole, covers = zip(*parts, strict=True)

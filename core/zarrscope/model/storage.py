@@ -20,7 +20,7 @@ class ByteRange(NamedTuple):
         return cls(None, length)
 
     def span(self, size: int) -> tuple[int, int]:
-        """The first byte and the one behind the last, in a value of `size` bytes; clipped to it."""
+        """The first byte and the byte after the last, in a value of `size` bytes; clipped to it."""
         if self.start is None:
             return max(0, size - (self.length or 0)), size
         start = min(self.start, size)
@@ -32,9 +32,10 @@ class ByteRange(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes where it is free.
+    """One name found by list_dir, relative to the listed prefix, without a slash. `size` in bytes, if the listing gives
+    it.
 
-    A tuple, for listings make them by the thousand.
+    A tuple, because listings make thousands of them.
     """
 
     name: str
@@ -43,8 +44,9 @@ class Entry(NamedTuple):
 
 
 class ScannedChild(NamedTuple):
-    """One prefix found by `scan_children`: its name relative to the scanned one, without a slash; the first of the
-    wanted names that it holds, None for none; and that value if it was asked for, or the error."""
+    """One prefix found by `scan_children`: its name relative to the scanned prefix, without a slash; the first of the
+    wanted names that exists beneath it, or None; and the value of that name if it was asked for, or the error.
+    """
 
     name: str
     document: str | None
@@ -64,13 +66,15 @@ class Version:
         return cls(f"{sha256(value).hexdigest()}.{len(value)}")
 
     def may_have(self, size: int) -> bool:
-        """Whether a value of this length may have this version: one of another length need not be read."""
+        """Whether a value of this length may have this version. If the lengths differ, the value need not be read."""
         digest, _, length = self.token.rpartition(".")
         return not digest or length == str(size)
 
     @classmethod
     def of_pieces(cls, read: Callable[[int], bytes]) -> Version:
-        """The version of a value too large for memory: `read` gives bytes from an offset on, none at the end."""
+        """The version of a value that is too large for memory. `read` gives bytes from an offset on, and none at the
+        end.
+        """
         from hashlib import sha256
 
         digest, at = sha256(), 0

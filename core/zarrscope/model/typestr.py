@@ -1,4 +1,4 @@
-"""Type strings: how v2 and the drafts spell data types, and how numpy does.
+"""Type strings: the spelling of data types in v2, in the drafts and in numpy.
 
 Specification: numpy's array interface; spec A.9, C.2, F.27. Errors are BadMetadata with a pointer relative to the type.
 """
@@ -47,9 +47,9 @@ OBJECT = DataType(
 
 
 def parse_typestr(value: JSON) -> tuple[DataType, str | None]:
-    """A v2 dtype, type string or field list, as (type, byte order "little"|"big"|None where it has none).
+    """A v2 dtype (type string or field list) as (type, byte order "little"|"big"|None if it has none).
 
-    Raises BadMetadata for what numpy's grammar does not allow (spec A.9, F.27).
+    Raises BadMetadata for a dtype that numpy's grammar does not allow (spec A.9, F.27).
     """
     if isinstance(value, list):
         return _parse_descr(value, 0), None
@@ -123,7 +123,7 @@ def _parse_descr(value: list[Any], depth: int) -> DataType:
 
 
 def typestr(dtype: DataType, endian: str | None = None) -> JSON:
-    """Writes a data type as v2 and the drafts of 2019 and 2020 do. Raises Unsupported for types they cannot express."""
+    """A data type as v2 and the drafts of 2019 and 2020 spell it. Raises Unsupported for types they cannot express."""
     if dtype.variable:
         return "|O"
     kind = dtype.numpy

@@ -1,11 +1,11 @@
-"""Arrays: numpy basic indexing on what a store holds, reading and writing.
+"""Arrays: reading and writing stored values with numpy's basic indexing.
 
 Reading `array[selection]` blocks and caches nothing. It fetches only the chunks that the selection touches
 (chunkio/locator.py), many at once from a remote store, and decodes them on all cores (chunkio/read.py). Chunks that are
 not stored read as the fill value. Viewers read through view.loader.ChunkLoader, which has a cache.
 
-Writing `array[selection] = values` stores whole chunks (whole shards), and parts of them without losing what others
-wrote meanwhile (chunkio/write.py). Specification: v3 core "Chunk grids", "Stored representation".
+Writing `array[selection] = values` stores whole chunks (or shards). If a chunk is written in part, changes that others
+made meanwhile are kept (chunkio/write.py). Specification: v3 core "Chunk grids", "Stored representation".
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ class Array:
     Parameters
     ----------
     store
-        What holds its chunks and its documents.
+        The store that holds its chunks and documents.
     path
-        Where it lies in the hierarchy.
+        Its path in the hierarchy.
     metadata
-        What its document says.
+        The metadata from its document.
     attributes
         Its attributes, as they were read.
     warnings
-        What was noticed when it was opened.
+        Warnings from opening it.
     hierarchy
-        What it was opened in.
+        The hierarchy in which it was opened.
     opened
-        The documents that it was opened with, by which a change is noticed.
+        The documents from which it was opened; they show whether the array has changed since.
 
     Attributes
     ----------
     attributes
-        The attributes as they were read or last saved, to look at only. See `attrs`.
+        The attributes as they were read or last saved, for reading only. See `attrs`.
     hierarchy
-        What it was opened in; None for an array that came from a pickle.
+        The hierarchy in which it was opened; None for an unpickled array.
 
     Examples
     --------
@@ -119,7 +119,8 @@ class Array:
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes, to be read and changed: every change is saved at once. `attributes` is what was read."""
+        """The attributes, for reading and changing: every change is saved at once. `attributes` has the
+        values as read."""
         from zarrscope.nodes.attributes import Attributes
         from zarrscope.nodes.context import context_of
 
@@ -142,12 +143,13 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
+        """The type of decoded values, in native byte order. Raises Unsupported if zarrscope does not
+        support the type."""
         return self._stored.dtype
 
     @property
     def nbytes(self) -> int:
-        """The decoded size in bytes; for types of varying length that of the references. 0 where it is not known."""
+        """The decoded size in bytes; for types of varying length the size of the references. 0 if it is not known."""
         numpy = self.metadata.dtype.numpy
         return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
 
@@ -164,8 +166,9 @@ class Array:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of the smallest part that is read by itself: the inner chunk where there are shards that can be
-        read in parts, else the grid's chunk."""
+        """The shape of the smallest part that can be read separately: the inner chunk if there are shards that can be
+        read in parts, else the grid's chunk.
+        """
         return self._stored.locator.chunk_shape
 
     @property
@@ -180,7 +183,7 @@ class Array:
 
     @property
     def problem(self) -> ZarrscopeError | None:
-        """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
+        """The reason why this array cannot be decoded; None if none is known. Reads nothing."""
         return self._stored.problem
 
     @property
@@ -239,7 +242,7 @@ class Array:
         IndexError
             The index does not fit the array.
         BadChunk, Unreadable, Unsupported
-            A chunk cannot be decoded; the store did not give it out; a codec or the data type is not known here.
+            A chunk cannot be decoded; the store did not return it; zarrscope lacks a codec or the data type.
         Refused
             The result does not fit into memory, or a chunk is larger than allowed.
         """
@@ -249,7 +252,7 @@ class Array:
         return out[()] if selection.scalar else out
 
     def _need_sound(self) -> None:
-        """Raises what is wrong with the documents, before an index is compared with a shape that may be a stand-in."""
+        """Raises the fault in the documents before an index is compared with a shape, which may be a stand-in."""
         if self.metadata.defects:
             raise self._stored.located(self.metadata.defects[0].error)
 
@@ -287,7 +290,7 @@ class Array:
         IndexError
             There is no such chunk in the grid.
         BadChunk, Unreadable, Unsupported
-            As reading by `array[...]` raises them.
+            The same errors as reading by `array[...]`.
 
         Examples
         --------
@@ -309,7 +312,7 @@ class Array:
         index
             Integers, slices and an ellipsis, as in numpy's basic indexing.
         values
-            What is stored there.
+            The values to store.
 
         Raises
         ------
@@ -324,7 +327,7 @@ class Array:
     def resize(self, shape: tuple[int, ...]) -> None:
         """Changes the shape, then erases the chunks that lie wholly outside.
 
-        A chunk that lies partly outside keeps what it holds there, and shows it again if the array grows back.
+        A chunk that lies partly outside keeps its values there, and shows them again if the array grows back.
 
         Parameters
         ----------
@@ -363,7 +366,7 @@ class Array:
         return (self[i] for i in range(len(self)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """All values, for numpy. Raises ValueError for copy=False: what is stored has to be read into new memory."""
+        """All values, for numpy. Raises ValueError for copy=False: stored values must be read into new memory."""
         if copy is False:
             raise ValueError("a stored array cannot be had as a numpy array without a copy")
         return np.asarray(self[...], dtype)

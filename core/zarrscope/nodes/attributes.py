@@ -1,8 +1,8 @@
-"""A node's attributes as a mapping that saves what is changed in it.
+"""A node's attributes as a mapping; changes are saved.
 
-Every change is one write of the document that holds the attributes (spelling and order of all else in it stay), and it
-is written only over the version that was read for it. Besides, an attribute that somebody else changed since this node
-read it is not overwritten: that is a Conflict too.
+Every change is one write of the document that holds the attributes. The rest of the document keeps its text and order.
+It is written only if the stored version is the one that was read for this write. An attribute that somebody else
+changed since this node read it is not overwritten; that is a Conflict, too.
 """
 
 from __future__ import annotations
@@ -44,21 +44,22 @@ class Attributed(Protocol):
 class Attributes(MutableMapping[str, Any]):
     """The attributes of a node, as they were read when it was opened, or last saved through it.
 
-    Values are copies: a change within a list or an object is saved by assigning the whole again.
+    Values are copies: to change a list or an object, assign the whole value again.
 
     Parameters
     ----------
     node
         The group or array.
     context
-        Gives what the node was opened in, when something is to be saved.
+        A function that returns the hierarchy of the node when something is to be saved.
 
     Raises
     ------
     ReadOnly
         On every change, where the hierarchy is open for reading only.
     Conflict
-        Somebody else changed the same attributes, or the document while it was being saved. `refresh` shows theirs.
+        Somebody else changed the same attributes, or the document while it was being saved. `refresh` reads the stored
+        ones.
     Refused
         JSON cannot hold the value, or the name is a member that the format itself uses.
 
@@ -105,12 +106,12 @@ class Attributes(MutableMapping[str, Any]):
         Parameters
         ----------
         *others, **more
-            Mappings or pairs of names and values, as `dict.update` takes them.
+            Mappings or pairs of names and values, as for `dict.update`.
 
         Raises
         ------
         ReadOnly, Conflict, Refused
-            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is not JSON.
 
         Examples
         --------
@@ -134,7 +135,7 @@ class Attributes(MutableMapping[str, Any]):
         Raises
         ------
         ReadOnly, Conflict, Refused
-            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is not JSON.
 
         Examples
         --------
@@ -153,7 +154,7 @@ class Attributes(MutableMapping[str, Any]):
         Raises
         ------
         ReadOnly, Conflict
-            The hierarchy was not opened for writing; somebody changed the document meanwhile; a value is no JSON.
+            The hierarchy was not opened for writing; somebody changed the document meanwhile.
 
         Examples
         --------
@@ -168,7 +169,7 @@ class Attributes(MutableMapping[str, Any]):
         self.put({})
 
     def refresh(self) -> None:
-        """Reads the attributes again, as they are stored now.
+        """Reads the stored attributes again.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""The methods of a Hierarchy that create, edit and erase nodes. Array writes its own elements (array.py).
+"""The methods of a Hierarchy that create, edit and erase nodes. An Array writes its own elements (array.py).
 
-What they do stands in create.py, edit.py, attributes.py and consolidated.py. Nodes are moved and copied by move.py.
+The work is done in create.py, edit.py, attributes.py and consolidated.py. move.py moves and copies nodes.
 Specification: v3 core, v2, reference.md A.8, A.9.
 """
 
@@ -19,14 +19,14 @@ from zarrscope.nodes.group import Group
 from zarrscope.nodes.listing import nothing_at
 from zarrscope.nodes.stored_array import StoredArray
 
-# Methods import what only they need, so that opening and reading stay quick.
+# Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
     from zarrscope.stores.dry_run import Operation
 
 
 class ChangingHierarchy:
-    """The half of a Hierarchy that changes what is stored. It needs a mode other than "r".
+    """The part of a Hierarchy that changes stored data. It needs a mode other than "r".
 
     Examples
     --------
@@ -57,9 +57,9 @@ class ChangingHierarchy:
         Parameters
         ----------
         path
-            Where the group will be.
+            The path of the new group.
         attributes
-            What is saved with it.
+            The attributes to store in it.
 
         Returns
         -------
@@ -108,15 +108,15 @@ class ChangingHierarchy:
         Parameters
         ----------
         path
-            Where the array will be.
+            The path of the new array.
         shape, dtype, fill_value, dimension_names, attributes
-            What the array's document says of its elements and axes.
+            The elements and axes of the array, as its document describes them.
         chunks, shards
             The shapes of chunks and of shards. Without `shards` each chunk is stored by itself.
         codecs
             Names, {"name", "configuration"} or CodecSpec; with `shards`, the codecs of the inner chunks.
         separator
-            "/" or ".", between the numbers of a chunk's key.
+            The character between the numbers of a chunk's key: "/" or ".".
 
         Returns
         -------
@@ -165,7 +165,7 @@ class ChangingHierarchy:
 
     # ------------------------------------------------------------------ editing
     def document(self, path: str) -> Document:
-        """Reads the JSON file that holds a node's attributes, as stored now; for v2's .zattrs "{}" when there is none.
+        """Reads the JSON file that holds a node's attributes, as stored now; for v2's .zattrs "{}" if there is none.
 
         Parameters
         ----------
@@ -175,12 +175,12 @@ class ChangingHierarchy:
         Returns
         -------
         Document
-            Its text and its version; `set` and `remove` give an edited one for `save`.
+            Its text and its version; `set` and `remove` return an edited document for `save`.
 
         Raises
         ------
         NotFound, BadMetadata, Unreadable
-            Nothing is there; it is no JSON; it cannot be read.
+            There is no such node; its document is not JSON; it cannot be read.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class ChangingHierarchy:
         return read_document(self._nodes, self._attributes_at(clean_path(path))[0])
 
     def attributes_pointer(self, path: str) -> str:
-        """Says where in `document(path)` the attributes are.
+        """Finds the attributes in `document(path)`.
 
         Parameters
         ----------
@@ -205,12 +205,12 @@ class ChangingHierarchy:
         Returns
         -------
         str
-            A JSON pointer: "/attributes", or "" for all of it.
+            A JSON pointer: "/attributes", or "" for the whole document.
 
         Raises
         ------
         NotFound, BadMetadata, Unreadable
-            Nothing is there; its document is broken; it cannot be read.
+            There is no such node; its document is broken; it cannot be read.
 
         Examples
         --------
@@ -227,9 +227,10 @@ class ChangingHierarchy:
         Parameters
         ----------
         path, document
-            The node, and what `document(path)` gave, edited.
+            The node, and the edited result of `document(path)`.
         allow_nan
-            Lets an edit bring in what JSON forbids or leaves open, such as NaN. What was there before may stay anyway.
+            Allows an edit to add values that JSON forbids or leaves open, such as NaN. Values that are already stored
+            may stay anyway.
 
         Returns
         -------
@@ -239,7 +240,7 @@ class ChangingHierarchy:
         Raises
         ------
         Conflict
-            Somebody changed the document meanwhile; the error holds theirs.
+            Somebody changed the document meanwhile; the error holds the stored one.
         BadMetadata
             The document would no longer describe a node.
         ReadOnly, NotStandard
@@ -259,10 +260,10 @@ class ChangingHierarchy:
         return save(self._nodes, clean_path(path), document, allow_nan=allow_nan)
 
     def erase(self, path: str) -> None:
-        """Removes a node and all beneath it; where no node is, what lies there.
+        """Removes a node and everything beneath it; also a path without a node, with everything stored beneath it.
 
-        Groups above that are there only because of it (implicit ones) are gone with it. `zarrscope.moving` has `move`,
-        `copy` and `rename`.
+        Implicit groups above, which exist only because of it, vanish as well. `zarrscope.moving` has `move`, `copy` and
+        `rename`.
 
         Parameters
         ----------
@@ -272,7 +273,7 @@ class ChangingHierarchy:
         Raises
         ------
         NotFound
-            Nothing is there.
+            Nothing is stored there.
         Refused, ReadOnly
             It is the root, or its name is not allowed; the hierarchy was not opened for writing.
 
@@ -291,12 +292,12 @@ class ChangingHierarchy:
         erase(self._nodes, clean_path(path))
 
     def consolidate(self, cancelled: Callable[[], bool] = never) -> int | None:
-        """Writes a copy of all documents at the root, in place of a stale one, so that readers need one request.
+        """Writes a copy of all documents at the root, replacing an older copy, so that readers need one request.
 
         Parameters
         ----------
         cancelled
-            Asked between nodes; once it is true nothing is written.
+            Called between nodes; when it returns true, nothing is written.
 
         Returns
         -------
@@ -325,17 +326,17 @@ class ChangingHierarchy:
         return consolidate(self._nodes, cancelled)
 
     def rehearse(self, log: list[Operation]) -> Self:
-        """Makes a hierarchy to try things on: it reads what is stored here, and writes nothing.
+        """Makes a hierarchy for a dry run: it reads the stored data and writes nothing.
 
         Parameters
         ----------
         log
-            Gets every operation that would have been one of the store's.
+            A list that gets every write operation that the store would have carried out.
 
         Returns
         -------
         Hierarchy
-            The one to try things on.
+            The hierarchy for the dry run.
 
         Examples
         --------

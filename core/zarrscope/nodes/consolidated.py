@@ -1,4 +1,4 @@
-"""Consolidated metadata: updated with every edit, and written anew on request.
+"""Consolidated metadata: updates it with every edit, and writes it anew on request.
 
 The dialect says where the copy of a document is stored (`consolidated_location`). An update replaces only the copies of
 changed documents; all other bytes of the document that holds them stay as they are. In v3 and v2 any group may hold
@@ -36,8 +36,9 @@ def follow(
     *,
     gone: tuple[Collection[str], Iterable[str]] = ((), ()),
 ) -> None:
-    """Updates the copies after their documents were changed (None: erased), and removes those at the keys and beneath
-    the prefixes in `gone`. A failure leaves a warning."""
+    """Updates the copies of changed documents (None: erased), and removes the copies at the keys and beneath the
+    prefixes in `gone`. If it fails, it adds a warning.
+    """
     gone = frozenset(gone[0]), tuple(gone[1])
     if hierarchy.consolidated_metadata is not None:
         erased = [key for key in hierarchy.consolidated_metadata.documents if key in gone[0] or key.startswith(gone[1])]
@@ -51,7 +52,8 @@ def follow(
 
 
 def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
-    """Prefixes of the groups that may hold copies of documents at these keys: the root, those above in v3 and v2."""
+    """Prefixes of groups that may hold copies of documents at these keys: the root, and in v3 and v2 all
+    groups above."""
     if holder_of(hierarchy.dialect) is None:
         return []
     found: dict[str, None] = {"": None} if hierarchy.consolidated_metadata is not None else {}
@@ -63,7 +65,7 @@ def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
 
 
 def has_copies(hierarchy: NodeContext, path: str) -> bool:
-    """Whether the root, or a group above `path` whose copies are kept in step, holds copies of documents."""
+    """Whether the root, or a group above `path` whose copies are updated with it, holds copies of documents."""
     if hierarchy.consolidated_metadata is not None:
         return True
     holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
@@ -81,7 +83,7 @@ def _repeat(
     """Makes the same changes in the copies that the group at the prefix `within` holds. Raises Conflict, Unreadable,
     BadMetadata.
 
-    The document that holds them is parsed once, where that was not done when it was opened, and read through once more.
+    If opening did not parse the document that holds the copies, it is parsed once; it is read through once more.
     """
     store, dialect = hierarchy.store, hierarchy.dialect
     holder = _need_holder(dialect)
@@ -99,7 +101,7 @@ def _repeat(
                 told = dict.fromkeys(
                     key for key in (within + each for each in copies) if key in gone[0] or key.startswith(gone[1])
                 )
-            # Read the documents again: another writer may have changed one after us, and taken this lock before us.
+            # Read the documents again: another writer may have changed one after us and taken this lock before us.
             told |= {key: store.get(key) for key in changes if key.startswith(within)}
             changed = _changed(stored, within, holder, dialect, told)
             if changed == stored:
@@ -155,8 +157,9 @@ def _changed(
 
 
 def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mapping[str, Any]) -> ParsedBytes:
-    """Replaces copies where `with_members` cannot: a name appears twice, the first copy is added or the last one
-    removed, or the document to copy is not standard JSON."""
+    """Replaces copies in cases that `with_members` does not cover: a name appears twice, the first copy is added or the
+    last one removed, or the document to copy is not standard JSON.
+    """
     document = Document(stored, key, limit=CONSOLIDATED_LIMIT)
     if document.has(pointer_of(above)):
         for name, value in copies.items():
@@ -177,10 +180,10 @@ def _without_copies(document: Document) -> Document:
 
 # ---------------------------------------------------------------------------------------------- made anew
 def consolidate(hierarchy: NodeContext, cancelled: Callable[[], bool] = never) -> int | None:
-    """Writes a copy of all documents at the root, in place of one that is there; how many, None when cancelled.
+    """Writes a copy of all documents at the root, replacing a present one. Returns their number, None when cancelled.
 
-    Every byte of each document is as in its own place. Raises Unsupported (the dialect has none), Refused (the root is
-    an array), ReadOnly, BadMetadata (a document is broken), Conflict (the root changed meanwhile).
+    The copy of each document has exactly its bytes. Raises Unsupported (the dialect has no consolidated metadata),
+    Refused (the root is an array), ReadOnly, BadMetadata (a document is broken), Conflict (the root changed meanwhile).
     """
     dialect, store = hierarchy.dialect, hierarchy.store
     if len(hierarchy.dialects) > 1:

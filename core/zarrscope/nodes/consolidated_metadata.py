@@ -1,4 +1,4 @@
-"""Consolidated metadata as it was read: all documents by key, and a listing of them like that of a store."""
+"""Consolidated metadata as read: all documents by key, and a listing of these keys like that of a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _own(dialect: Dialect) -> set[str]:
 
 
 class KeyTree:
-    """A set of keys, with the listing that a store of them would give."""
+    """A set of keys, with the listing that a store with these keys would give."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._beneath: dict[str, dict[Entry, None]] = {}
@@ -45,7 +45,7 @@ class KeyTree:
 
 
 class ConsolidatedMetadata:
-    """The documents of all nodes by store key. Immutable: `changed` gives another one."""
+    """The documents of all nodes by store key. Immutable: `changed` returns a new one."""
 
     def __init__(self, dialect: Dialect, documents: Mapping[str, StoredDocument]) -> None:
         self.dialect = dialect
@@ -68,15 +68,15 @@ class ConsolidatedMetadata:
     def from_documents(
         cls, dialect: Dialect, documents: Mapping[str, bytes], copies: Mapping[str, StoredDocument]
     ) -> ConsolidatedMetadata:
-        """The documents in `copies`, which the root's documents carry along, and those documents themselves."""
+        """The documents in `copies`, and the root's documents that hold these copies."""
         return cls(dialect, {**{key: documents[key] for key in _own(dialect) if key in documents}, **copies})
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """The names directly beneath a prefix, as a listing of the store would give them, from the copies alone."""
+        """The names directly beneath a prefix, as the store would list them, but read from the copies only."""
         return self._keys.list_dir(prefix)
 
     def changed(self, changes: Mapping[str, bytes | None]) -> ConsolidatedMetadata:
-        """Returns the consolidated metadata with `changes` made; None removes a document."""
+        """Returns the consolidated metadata with `changes` applied; None removes a document."""
         kept = {key: value for key, value in self.documents.items() if key not in changes}
         return ConsolidatedMetadata(
             self.dialect, kept | {key: value for key, value in changes.items() if value is not None}

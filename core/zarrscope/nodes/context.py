@@ -1,7 +1,7 @@
-"""The state of an open hierarchy: store, dialect, cached documents; it finds the node at a path.
+"""The state of an open hierarchy: store, dialect and cached documents. It finds the node at a path.
 
-Functions that list, edit, move and consolidate take a NodeContext; hierarchy.Hierarchy holds one and has the verbs that
-people use. It does no listing and no writing of its own.
+Functions that list, edit, move and consolidate take a NodeContext. hierarchy.Hierarchy holds one and has the public
+methods. A NodeContext itself neither lists nor writes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from zarrscope.nodes.detect import (
 )
 from zarrscope.stores.store import Store
 
-# Methods import what only they need, so that opening and reading stay quick.
+# Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
     from zarrscope.nodes.document_cache import DocumentCache
@@ -47,7 +47,9 @@ _LARGE = 64 << 10
 
 
 class HierarchyLike(Protocol):
-    """A hierarchy, as groups, arrays and the moving of nodes need it: Hierarchy itself stands in a layer above."""
+    """The interface of Hierarchy that groups, arrays and the moving of nodes need. Hierarchy itself is in a higher
+    layer.
+    """
 
     initial_path: str
 
@@ -75,7 +77,8 @@ class HierarchyLike(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]: ...
 
-    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...  # Group or Array, which are a layer above
+    # Group or Array, which are in a higher layer
+    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...
 
     def __getitem__(self, path: str) -> Any: ...  # likewise
 
@@ -96,7 +99,7 @@ class NodeContext:
         folder: bool = False,
         asked: Collection[str] = (),
     ) -> None:
-        """`asked`: keys at the root that were asked for; those that are not among `documents` are absent."""
+        """`asked`: keys at the root that were requested; a key that is not in `documents` is absent."""
         self.store = store
         self.dialect: Dialect = detected.dialect
         self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
@@ -138,7 +141,7 @@ class NodeContext:
 
     @property
     def consolidated(self) -> bool:
-        """Nodes are read from a copy of all documents at the root."""
+        """Whether nodes are read from a copy of all documents at the root."""
         return self.consolidated_metadata is not None
 
     def __contains__(self, path: str) -> bool:
@@ -175,17 +178,18 @@ class NodeContext:
         return any(self.store.files.spelled(key) != key for key in keys)
 
     def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
-        """The documents at these keys, fetched side by side as far as they are not known; errors as values.
+        """The documents at these keys; unknown ones are fetched in parallel. Errors are returned as values.
 
-        Some are missing once `cancelled()`.
+        Some documents may be missing after `cancelled()`.
         """
         if self._document_cache is not None:
             return self._document_cache.answers(keys, cancelled)
         return dict(documents_at(self.store, keys, cancelled))
 
     def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
-        """The node, with warnings about documents to which access was denied. Raises Denied where that leaves no
-        node."""
+        """The node, with warnings about documents to which access was denied. Raises Denied if no node is left without
+        these.
+        """
         if not passed_over:
             return node
         if node is None:
@@ -203,7 +207,7 @@ class NodeContext:
         return replace(node, warnings=(*node.warnings, *told))
 
     def _fetched(self, keys: Sequence[str], passed_over: list[Unreadable]) -> dict[str, bytes]:
-        """The documents that exist, and the keys to which access was denied. The first other failure is raised."""
+        """The existing documents, and the keys to which access was denied. The first other failure is raised."""
         found: dict[str, bytes] = {}
         for key, answer in self.answers(keys).items():
             if isinstance(answer, Denied | TooLarge):
@@ -215,7 +219,7 @@ class NodeContext:
         return found
 
     def prefetch(self, paths: Sequence[str]) -> None:
-        """Fetches the documents of several nodes side by side, where each of them would be a round trip of its own."""
+        """Fetches the documents of several nodes in parallel, so that they do not cost one round trip each."""
         if self._document_cache is not None:
             copies = self.consolidated_metadata.documents if self.consolidated_metadata is not None else {}
             wanted: list[str] = []
@@ -226,13 +230,13 @@ class NodeContext:
             self.answers(wanted)
 
     def own_node(self, path: str) -> Node | None:
-        """The node as its own documents say now, whatever a consolidated copy says."""
+        """The node according to its own documents as stored now, not to a consolidated copy."""
         passed_over: list[Unreadable] = []
         found = fetch(self.store, self.keys_of(path), passed_over=passed_over)
         return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
 
     def held(self, key: str, value: bytes) -> ParsedBytes:
-        """The parsed form of `value` that opening the hierarchy left, if the bytes are still the same."""
+        """The parsed form of `value` from opening the hierarchy, if the bytes are still the same."""
         known = self._parsed.get(key)
         return known if known is not None and known == value else ParsedBytes(value)
 
@@ -245,8 +249,8 @@ class NodeContext:
     def drop_stale_copies(self, path: str) -> bool:
         """Stops using consolidated metadata if it is older than the documents of the node at `path`.
 
-        A program that extends an array rarely updates it. Costs one request for each document of the node, and none if
-        no consolidated metadata is in use. Raises Unreadable, BadMetadata.
+        A program that extends an array rarely updates consolidated metadata. Costs one request for each document of the
+        node, or none if no consolidated metadata is in use. Raises Unreadable, BadMetadata.
         """
         if self.consolidated_metadata is None or self.prefers_own:
             return False
@@ -264,11 +268,11 @@ class NodeContext:
         return self.store.listable and not self.store.remote
 
     def keys_of(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
-        """The documents of a node, whatever its kind where that is unknown."""
+        """The keys of a node's documents; for an unknown kind those of both kinds."""
         return tuple(key for dialect in self.dialects for key in dialect.documents(path, kind))
 
     def outline_of(self, path: str) -> tuple[str, ...]:
-        """The keys of the documents that a listing needs of a node."""
+        """The keys of a node's documents that a listing needs."""
         return tuple(key for dialect in self.dialects for key in dialect.outline(path))
 
     def parsed(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
@@ -282,7 +286,7 @@ class NodeContext:
         return None
 
     def dialect_of(self, node: Node) -> Dialect:
-        """The dialect of one node: in a folder, any of several."""
+        """The dialect of one node; in a plain folder of several hierarchies, nodes may differ in it."""
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
@@ -306,7 +310,7 @@ class NodeContext:
         return Node(path, group, {}, warnings)
 
     def has_nodes(self, path: str) -> bool:
-        """Whether documents of nodes lie anywhere beneath, as far as a bounded search finds."""
+        """Whether documents of nodes lie anywhere beneath, as far as a search of limited size finds."""
         queue = [path]
         for _ in range(10 if self.store.remote else PlainFolder.searched):
             if not queue:
@@ -320,8 +324,9 @@ class NodeContext:
         return False
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
-        """The children, without a group that exists only to hold the consolidated copy, and without the trash of one of
-        several hierarchies (stores/local/trash.py)."""
+        """The children, without a group that exists only to hold the consolidated copy, and without the trash folder in
+        a folder of several hierarchies (stores/local/trash.py).
+        """
         if len(self.dialects) > 1:
             return (child for child in found if not (child.name.startswith(".") and child.name.endswith(".trash")))
         alone = self.dialect.consolidated_group
@@ -337,7 +342,7 @@ class NodeContext:
         return holder is not None and all(prefix + entry.name == holder[0] for entry in self.store.list_dir(prefix))
 
     def need_writing(self, key: str) -> None:
-        """Raises ReadOnly where nothing may be written."""
+        """Raises ReadOnly if writing is not allowed."""
         if not self.writable:
             advice = "Open it with mode='r+'."
             if self.dialect.lenient:

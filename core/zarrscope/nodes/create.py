@@ -1,4 +1,4 @@
-"""New arrays: canonical metadata from what a caller says, with defaults that suit images.
+"""New arrays: makes canonical metadata from the caller's arguments, with defaults that suit images.
 
 Defaults: chunks of about 1 MiB decoded, longest along the last axes; zstd at level 3 behind plain bytes; strings and
 byte strings of varying length by vlen-utf8 and vlen-bytes. `shards` puts the chunks into sharding_indexed shards.
@@ -38,7 +38,7 @@ def new_array(
     dimension_names: Sequence[str | None] | None,
     separator: str | None,
 ) -> ArrayMetadata:
-    """Metadata as `dialect` can write it. Raises Refused for shapes that do not fit, Unsupported for unknown types."""
+    """Metadata that `dialect` can write. Raises Refused for shapes that do not fit, Unsupported for unknown types."""
     shape = tuple(int(n) for n in shape)
     kind = from_numpy(dtype)
     if kind.numpy is not None and not kind.variable and not kind.itemsize:
@@ -102,7 +102,7 @@ def serialised(specs: Sequence[CodecSpec], dtype: DataType) -> tuple[CodecSpec, 
 
 
 def with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
-    """Adds the settings that a document must spell out to a compressor that was given by its name alone."""
+    """Adds the settings that a document must state to a compressor that was given by its name alone."""
     itemsize = max(1, dtype.itemsize)
     known: dict[str, dict[str, Any]] = {
         "gzip": {"level": 5},
@@ -150,7 +150,7 @@ def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
 
 
 def as_fill(value: Any, dtype: DataType) -> Fill:
-    """The fill value with its exact bits. None: zero, empty or False, undefined where the dialect can say so."""
+    """The fill value with its exact bits. None gives zero, empty or False; or undefined if the dialect allows it."""
     if value is None:
         return undefined(dtype)
     if isinstance(value, Fill):
@@ -163,7 +163,7 @@ def as_fill(value: Any, dtype: DataType) -> Fill:
     if dtype.numpy.fields is not None and not isinstance(value, np.void | tuple):
         return replace(undefined(dtype), defined=True)
     if dtype.numpy.kind in "SUV" and type(value) is int and value == 0:
-        return replace(undefined(dtype), defined=True)  # numpy would make it the text "0"
+        return replace(undefined(dtype), defined=True)  # numpy would turn 0 into the text "0"
     try:
         if isinstance(value, str) and dtype.numpy.kind in "iufcb":
             raise ValueError("a text")

@@ -19,7 +19,8 @@ SERIES_AT_ONCE = 16
 
 
 def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
-    """Children that something names; some may not be there. Raises Unsupported where nothing names any."""
+    """Children that metadata or an index page name; some may not exist. Raises Unsupported if there are
+    no such names."""
     names: set[str] = set()
     for name in _declared_beneath(hierarchy, path):
         names.add(name)
@@ -35,7 +36,7 @@ def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
 
 
 def _declared_beneath(hierarchy: NodeContext, path: str) -> Iterator[str]:
-    """Names that OME-Zarr metadata of this group or of one above it tell of."""
+    """Names of children in the OME-Zarr metadata of this group or of a group above it."""
     names: dict[str, None] = {}
     above = path
     while True:
@@ -43,7 +44,7 @@ def _declared_beneath(hierarchy: NodeContext, path: str) -> Iterator[str]:
         for declared in declared_paths(attributes):
             try:
                 full = clean_path(join_path(above, declared))
-            except Refused:  # the path leads out of the group: no node of it (F.10)
+            except Refused:  # the path leads out of the group, so it is none of its nodes (F.10)
                 continue
             if full.startswith(path.rstrip("/") + "/") and full != path:
                 names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None

@@ -1,7 +1,7 @@
-"""Which hierarchy a store holds: the documents that tell, fetched side by side (spec A.1, A.14).
+"""Finds the hierarchy that a store holds by the documents at its root, fetched in parallel (spec A.1, A.14).
 
-dialects.detect judges; this fetches for it, looks further where the first documents tell nothing, and says what was
-looked for where there is no hierarchy.
+dialects.detect decides by these documents. This module fetches them, looks in more places if they do not suffice, and
+reports these places if there is no hierarchy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DOCUMENT_LIMIT = "ZARRSCOPE_DOCUMENT_LIMIT"
 
 
 def document_limit(store: Store, *keys: str) -> int:
-    """How many bytes of the documents at these keys can be used: more where one may carry copies of others."""
+    """The most bytes that the documents at these keys may have: more where one may hold copies of others."""
     limit = store.document_limit
     if limit is None:
         told = os.environ.get(DOCUMENT_LIMIT, "")
@@ -57,7 +57,7 @@ def document_limit(store: Store, *keys: str) -> int:
 def documents_at(
     store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never
 ) -> Iterator[tuple[str, Answer]]:
-    """Fetches documents side by side. Yields (key, document or None or the error) as they come."""
+    """Fetches documents in parallel. Yields (key, document or None or the error) as they arrive."""
     for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
         if isinstance(answer, TooLarge):
             answer.advice = f"This is hardly metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
@@ -70,10 +70,10 @@ def fetch(
     cancelled: Callable[[], bool] = never,
     passed_over: list[Unreadable] | None = None,
 ) -> dict[str, bytes]:
-    """The documents that are there, fetched side by side. The first failure is raised.
+    """The existing documents, fetched in parallel. The first failure is raised.
 
-    What access is denied to, or is too large, is added to `passed_over`, where that is given: another document may
-    tell enough.
+    If `passed_over` is given, it gets the documents that are too large or to which access is denied, instead of an
+    error: another document may be enough.
     """
     found: dict[str, bytes] = {}
     for key, answer in documents_at(store, store.bulk.filter_existing(keys), cancelled):
@@ -87,8 +87,9 @@ def fetch(
 
 
 def need_telling(store: Store) -> None:
-    """Raises Denied if the store gives one answer for denied and for absent values: a copy would silently lack the
-    denied ones."""
+    """Raises Denied if the store gives the same answer for denied and for absent values: a copy would lack the denied
+    ones without notice.
+    """
     if not store.tells_absence and not store.assumes:
         raise Denied(
             "The source does not tell what is missing from what may not be read, so a copy might lack something",
@@ -120,7 +121,9 @@ def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
 def detected_in(
     store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool, passed_over: list[Unreadable]
 ) -> Detected | None:
-    """Adds to `documents` what it fetches beyond them. Raises Denied where nothing tells and something was denied."""
+    """Adds the documents that it fetches to `documents`. Raises Denied if no dialect is found and access to a document
+    was denied.
+    """
     detected = _detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None and passed_over:
         raise passed_over[0]
@@ -151,7 +154,7 @@ def _detected_in(
 
 
 class PlainFolder:
-    """A folder that is no hierarchy itself but holds some: each node beneath has its own dialect, v3 or v2."""
+    """A folder that is not a hierarchy itself but contains some: each node beneath has its own dialect, v3 or v2."""
 
     @staticmethod
     def dialects() -> tuple[Dialect, ...]:
@@ -234,12 +237,12 @@ def found_in(
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
     if any(key in documents for key in LATE_PROBES):
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
-    ask(elsewhere)  # drafts keep the root's documents under other keys than the one that tells the dialect
+    ask(elsewhere)  # drafts keep the root's documents under other keys than the document that identifies the dialect
     return Found(detected, documents, frozenset({*asked, *documents}))
 
 
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
-    """Whether the first documents tell the dialect and all that is needed of the root."""
+    """Whether the first documents identify the dialect and contain everything needed of the root."""
     try:
         detected = remembered.detected(documents, lenient)
         if detected is None:

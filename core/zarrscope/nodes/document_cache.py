@@ -1,10 +1,10 @@
 """A cache of the documents of a remote store.
 
 The tree, the picture and the metadata of a node need the same few documents, and each request costs a round trip. The
-cache answers later requests, joins those for a document that is being fetched, and remembers absence. It belongs to one
-Hierarchy that only reads, and is cleared with it; a hierarchy that is opened anew starts with an empty cache.
-2026-11-21: a first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture");
-consolidated metadata, read once, was no fresher.
+cache answers repeated requests, combines simultaneous requests for the same document, and remembers absence. It belongs
+to one Hierarchy that only reads; a hierarchy that is opened anew starts with an empty cache. Measured 2026-11-21: a
+first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"). Consolidated metadata,
+which are read once, were no more recent than this cache.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ EACH = 200
 
 
 class DocumentCache:
-    """Remembers fetched documents by key; None stands for an absent one, Denied for one that was not given out."""
+    """Remembers fetched documents by key: None for an absent one, Denied for one that the store does not return."""
 
     def __init__(self, store: Store, found: Mapping[str, bytes], asked: Iterable[str]) -> None:
-        """`found`: the documents that a first request for the keys `asked` gave."""
+        """`found`: the documents that a first request for the keys `asked` returned."""
         self.store = store
         self._guard = threading.Lock()
         self._values: OrderedDict[str, bytes | Denied | None] = OrderedDict()
@@ -41,7 +41,7 @@ class DocumentCache:
 
     @uninterrupted
     def answers(self, keys: Sequence[str], cancelled: Callable[[], bool] = never) -> dict[str, Answer]:
-        """The values; errors as values, and not kept. Some are missing once `cancelled()`."""
+        """The values; errors are returned as values and not cached. Some may be missing after `cancelled()`."""
         answers: dict[str, Answer] = {}
         while missing := [key for key in keys if key not in answers]:
             mine, others = self._claimed(missing, answers)
@@ -60,8 +60,9 @@ class DocumentCache:
             self._bytes = 0
 
     def _claimed(self, keys: Sequence[str], answers: dict[str, Answer]) -> tuple[list[str], list[threading.Event]]:
-        """Adds cached documents to `answers`. Returns the keys to fetch now, and events for those that other threads
-        fetch."""
+        """Adds cached documents to `answers`. Returns the keys to fetch now, and events for keys that other threads
+        fetch.
+        """
         mine, others = [], []
         with self._guard:
             own = threading.Event()

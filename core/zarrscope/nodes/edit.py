@@ -1,10 +1,11 @@
-"""Changing a hierarchy: nodes created, documents saved, arrays resized, nodes erased.
+"""Changes a hierarchy: creates nodes, saves documents, resizes arrays, erases nodes.
 
-Each document is stored atomically and only over the version that was read. A node appears with the document that makes
-it, written last, and vanishes with it, erased first: what a crash leaves behind is never taken for a node, and where
-anything lies already no new array is made over it. Creating and erasing nodes takes a lock (Store.lock): of two that
-make the same node one wins, and the other sees it. The consolidated copies follow every edit, second: when that fails,
-the hierarchy's `warnings` say that they are stale. Nothing is written to a node that demands an extension unknown here.
+Each document is stored atomically, and only if the stored version is the one that was read. The document that makes a
+node is written last when the node is created, and erased first when it is erased. So the remains of a crash are never
+taken for a node, and a new array is never created where other data lie. Creating and erasing nodes takes a lock
+(Store.lock): if two processes create the same node, one succeeds and the other is told so. The consolidated copies are
+updated after every edit; if that fails, the hierarchy's `warnings` say that they are stale. A node that demands an
+extension unknown here is never written.
 
 Specification: v3 core "Operations", reference.md A.6 "Delete", "Existence", A.9, D.1.6.
 """
@@ -66,10 +67,10 @@ def create_node(
 
 
 def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> list[str]:
-    """The paths of the groups above `path` that are missing, the root first.
+    """The paths of the missing groups above `path`, the root first.
 
-    Raises Refused where a node may not be at `path`: by its name, beneath an array, in a folder of several hierarchies,
-    beside a name that counts as the same (that of `instead_of` apart, which goes away); ReadOnly.
+    Raises Refused if a node may not be created at `path`: because of its name, beneath an array, in a folder of several
+    hierarchies, or beside a name that counts as equal (except `instead_of`, which will be removed). Raises ReadOnly.
     """
     hierarchy.need_writing(key_of(hierarchy, path))
     if len(hierarchy.dialects) > 1:
@@ -100,10 +101,12 @@ def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> li
 
 
 def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
-    """Raises Conflict where keys lie at which an array at `path` would have its chunks, or nodes beneath it."""
+    """Raises Conflict if keys exist under which an array at `path` would store its chunks, or if nodes
+    lie beneath it."""
     if not hierarchy.store.listable or path == "/":
         return
-    own = hierarchy.dialect.documents(path)  # attributes without a node are left by a killed creation: see _store_new
+    # attributes without a node are the remains of a killed creation: see _store_new
+    own = hierarchy.dialect.documents(path)
     for prefix in hierarchy.dialect.erase(path, "array").prefixes:
         entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
         if entry is not None:
@@ -116,7 +119,8 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
 
 
 def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
-    """Writes the documents of groups, under the lock for changing nodes. A group that others made meanwhile is kept."""
+    """Writes the documents of groups, under the lock for changing nodes. A group that others created
+    meanwhile is kept."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
         try:
@@ -126,7 +130,7 @@ def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
 
 
 def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Mapping[str, bytes]) -> None:
-    """A document of attributes first: the node appears with them, not before them."""
+    """Stores a document of attributes first, so that the node already has them when it appears."""
     first = hierarchy.dialect.attributes_at(path, kind)[0]
     for key, value in sorted(documents.items(), key=lambda item: item[0] != first):
         try:
@@ -135,7 +139,7 @@ def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Map
             left = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
             if key != first or len(documents) == 1 or left is None:
                 raise
-            # There is no node and we hold the lock, so a killed creation left these attributes.
+            # There is no node and we hold the lock, so these attributes are the remains of a killed creation.
             hierarchy.store.set(key, value, expect=left[1])
     follow(hierarchy, {**documents})
 
@@ -171,7 +175,7 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
             store=hierarchy.url,
             key=document.key,
         )
-    # Oddities that are already stored may stay or be mended; the edit must not add any.
+    # Non-standard values that are already stored may stay or be repaired; the edit must not add any.
     if after is not None and after.metadata.defects and not (before is not None and before.metadata.defects):
         raise after.metadata.defects[0].error.located(store=hierarchy.url)
     linked = hierarchy.store.files.links(document.key) > 1
@@ -204,7 +208,7 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
             key=hierarchy.dialect_of(node).documents(path, "array")[0],
             advice="Open it again, then resize it.",
         )
-    if metadata.problem is not None:  # the chunk grid may be among what is not understood
+    if metadata.problem is not None:  # the chunk grid may be one of the parts that are not understood
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
     for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed):
         stored = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
@@ -220,7 +224,7 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
 def _resized(
     dialect: Dialect, path: str, before: ArrayMetadata, after: ArrayMetadata
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(key, members and their new values) of each document that tells the shape."""
+    """(key, members and their new values) of each document that states the shape."""
     try:
         old, new = (
             dialect.write(path, each, {}) for each in (before, after)
@@ -244,7 +248,7 @@ def erase(hierarchy: NodeContext, path: str) -> None:
 
 
 def erase_node(hierarchy: NodeContext, dialect: Dialect, path: str, kind: NodeKind) -> None:
-    """Erases all that belongs to `path`, its own documents first."""
+    """Erases everything that belongs to `path`, its own documents first."""
     from zarrscope.chunkio.watchers import forget_beneath
 
     erasure = dialect.erase(path, kind)
@@ -264,10 +268,10 @@ def erase_node(hierarchy: NodeContext, dialect: Dialect, path: str, kind: NodeKi
 
 
 def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tuple[Dialect, NodeKind]:
-    """The dialect and the kind of what is at `path`: a node, one with a broken document too, an implicit group.
+    """The dialect and the kind of the node at `path`; broken documents and implicit groups count as nodes.
 
-    With `remains`, what lies beneath a path without a node as well (a group). Raises NotFound; Refused for what lies
-    within an array; ReadOnly for a node that demands an extension unknown here.
+    With `remains`, keys beneath a path without a node count as a group. Raises NotFound; Refused for a path within an
+    array; ReadOnly for a node that demands an extension unknown here.
     """
     for above in _paths_above(path):
         try:
@@ -301,7 +305,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
 
 
 def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
-    """The groups above `path` that are only there because something lies beneath them (implicit ones)."""
+    """The groups above `path` that exist only because something lies beneath them (implicit groups)."""
     found = []
     for above in _paths_above(path):
         try:
@@ -313,7 +317,7 @@ def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
 
 
 def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
-    """Says which of the groups `above`, as `vanishing` named them, are gone."""
+    """The groups from `above`, a result of `vanishing`, that are gone now."""
     return tuple(
         f"{each}, a group without a document of its own, goes with it: nothing else is in it"
         for each in above
@@ -323,12 +327,12 @@ def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
 
 # ---------------------------------------------------------------------------------------------- what must hold
 def key_of(hierarchy: NodeContext, path: str) -> str:
-    """The key to name when something is wrong with the node at `path`; v1 has documents at the root only."""
+    """The key to name in an error about the node at `path`; v1 has documents at the root only."""
     return next(iter(hierarchy.dialect.documents(path)), path)
 
 
 def need_spelling(hierarchy: NodeContext, path: str) -> None:
-    """Raises NotFound where the system takes `path` for a node of another name: in other case, or another form."""
+    """Raises NotFound if the file system takes `path` for a node whose name has another case or Unicode form."""
     for key in hierarchy.keys_of(path):
         stored = hierarchy.store.files.spelled(key)
         if stored != key:
@@ -341,7 +345,7 @@ def need_spelling(hierarchy: NodeContext, path: str) -> None:
 
 
 def need_understanding(hierarchy: NodeContext, node: Node) -> None:
-    """Raises ReadOnly for a node that demands an extension unknown here: a change might break what it promises."""
+    """Raises ReadOnly for a node that demands an extension unknown here: a change might break its rules."""
     for report in node.metadata.extensions:
         of_all = bool(report.key)  # the extension comes from another document, and applies to the whole hierarchy
         if report.outcome is ExtensionOutcome.REFUSED and (report.passable or of_all):
@@ -355,8 +359,9 @@ def need_understanding(hierarchy: NodeContext, node: Node) -> None:
 
 
 def need_understanding_above(hierarchy: NodeContext, path: str) -> None:
-    """Raises ReadOnly beneath a group that demands an extension unknown here: it is valid for its children (ZEP 9,
-    "Application to subnodes"). The groups' documents are fetched side by side, and each is asked once."""
+    """Raises ReadOnly beneath a group that demands an extension unknown here, because it also applies to the group's
+    children (ZEP 9, "Application to subnodes"). The groups' documents are fetched in parallel, each once.
+    """
     groups = [above for above in _paths_above(path) if above not in hierarchy.checked_groups]
     found = fetch(hierarchy.store, [key for group in groups for key in hierarchy.keys_of(group, "group")])
     documents = {key: hierarchy.held(key, value) for key, value in found.items()}
@@ -380,7 +385,8 @@ def _paths_above(path: str) -> Iterator[str]:
 
 
 def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") -> None:
-    """Raises Refused where names that differ in case only may not lie side by side (the 2019 drafts, D.1.6)."""
+    """Raises Refused for names that differ only in case from a sibling's, where that is forbidden (2019
+    drafts, D.1.6)."""
     above, _, name = path.rpartition("/")
     if not name or not hierarchy.dialect.case_blind or not hierarchy.store.listable:
         return

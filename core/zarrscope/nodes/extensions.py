@@ -1,4 +1,4 @@
-"""Extensions (ZEP 9) that a node inherits from the groups above it, and what those groups demand."""
+"""Extensions (ZEP 9) that a node inherits from the groups above it, and those that these groups demand."""
 
 from __future__ import annotations
 

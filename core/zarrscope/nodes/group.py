@@ -1,4 +1,4 @@
-"""A group of a hierarchy: its attributes, and its children as they are found (listing.py)."""
+"""A group of a hierarchy: its attributes and its children (listing.py)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 
 class Group:
-    """A group of a hierarchy: its attributes, and its children as they are found. `Hierarchy` opens and creates groups.
+    """A group of a hierarchy: its attributes and its children. `Hierarchy` opens and creates groups.
 
-    It can be used as a read-only mapping of the names of its children to nodes. Nothing is kept between two calls: each
-    iteration and each `len` lists the group once. A group is always true, also one without children, so that
-    `if group:` asks the store nothing.
+    It can be used as a read-only mapping from the names of its children to nodes. Nothing is cached between two calls:
+    each iteration and each `len` lists the group once. A group is always true, even without children, so that `if
+    group:` sends no request to the store.
 
     Parameters
     ----------
     hierarchy
-        What it was opened in.
+        The hierarchy in which it was opened.
     path
-        Where it lies in the hierarchy.
+        Its path in the hierarchy.
     metadata
-        What its document says.
+        The metadata from its document.
     attributes
         Its attributes, as they were read.
     warnings
-        What was noticed when it was opened.
+        Warnings from opening it.
 
     Examples
     --------
@@ -76,7 +76,8 @@ class Group:
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes, to be read and changed: every change is saved at once. `attributes` is what was read."""
+        """The attributes, for reading and changing: every change is saved at once. `attributes` has the
+        values as read."""
         from zarrscope.nodes.attributes import Attributes
 
         return Attributes(self, lambda: self.hierarchy._nodes)
@@ -92,24 +93,25 @@ class Group:
         return self.metadata.problem
 
     def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists every child once, with its kind, in the order of arrival: the first come before all are listed.
+        """Lists every child once, with its kind, in the order of arrival: the first ones before all are listed.
 
         Parameters
         ----------
         cancelled
-            Asked between batches; once it is true the listing ends.
+            Called between batches; when it returns true, the listing ends.
         tree
-            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
+            A listing of everything beneath a group above, if there is one (`Hierarchy.tree`).
 
         Yields
         ------
         Child
-            A name with its kind. One whose documents are broken has an `error`, and the others come all the same.
+            A name with its kind. A child whose documents are broken has an `error`; the listing continues with the
+            others.
 
         Raises
         ------
         Unsupported
-            The store cannot list, and nothing else tells what there is; or the group demands an extension that is not
+            The store cannot list, and no metadata name the children; or the group demands an extension that is not
             understood here.
         Unreadable
             The store did not answer.
@@ -126,14 +128,15 @@ class Group:
         return self._listed(self.problem, cancelled, tree)
 
     def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists the children as `children` does, also where the metadata encoding is unknown: keys tell their kinds.
+        """Lists the children as `children` does, even if the metadata encoding is unknown: their kinds follow from
+        keys.
 
         Parameters
         ----------
         cancelled
-            Asked between batches; once it is true the listing ends.
+            Called between batches; when it returns true, the listing ends.
         tree
-            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
+            A listing of everything beneath a group above, if there is one (`Hierarchy.tree`).
 
         Yields
         ------
@@ -143,8 +146,8 @@ class Group:
         Raises
         ------
         Unsupported
-            The store cannot list, and nothing else tells what there is. An extension that the group demands is no
-            obstacle to names.
+            The store cannot list, and no metadata name the children. An extension that the group demands is no obstacle
+            here.
         Unreadable
             The store did not answer.
 
@@ -160,27 +163,27 @@ class Group:
         return self._listed(self.metadata.listing_problem, cancelled, tree)
 
     def list_names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists the names of what may be children, and kinds only where a name tells them: it reads no document.
+        """Lists the names that may be children, and their kinds if the name shows it. It reads no document.
 
-        For large groups of which a part is shown: `inspect` tells what the names in sight are. A name may turn out to
-        be no node.
+        Use it for large groups that are shown in part; `inspect` then finds the kinds of the visible names. A name may
+        turn out not to be a node.
 
         Parameters
         ----------
         cancelled
-            Asked between names; once it is true the listing ends.
+            Called between names; when it returns true, the listing ends.
         tree
-            A listing of all that lies beneath a group above, where there is one (`Hierarchy.tree`).
+            A listing of everything beneath a group above, if there is one (`Hierarchy.tree`).
 
         Yields
         ------
         Child
-            A name; its `kind` is None where only its documents can tell.
+            A name; its `kind` is None if only its documents show it.
 
         Raises
         ------
         Unsupported
-            The store cannot list, and nothing else tells what there is.
+            The store cannot list, and no metadata name the children.
         Unreadable
             The store did not answer.
 
@@ -198,19 +201,19 @@ class Group:
         return list_names(context, self.path, cancelled) if tree is None else tree.list_names(self.path)
 
     def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool] = never) -> Iterator[Child]:
-        """Tells what listed names are: their documents are fetched side by side.
+        """Finds the kinds of listed names: fetches their documents in parallel.
 
         Parameters
         ----------
         children
-            Names that `list_names` gave.
+            Names from `list_names`.
         cancelled
-            Asked between batches; once it is true no more are inspected.
+            Called between batches; when it returns true, no more are inspected.
 
         Yields
         ------
         Child
-            Those that are nodes, with kind, metadata and error as `children` gives them. Their order may be another.
+            The names that are nodes, with kind, metadata and error as from `children`, in any order.
 
         Raises
         ------
@@ -245,7 +248,7 @@ class Group:
         return made
 
     def __contains__(self, path: object) -> bool:
-        """Whether a node is there, also one that cannot be understood. Fetches the documents of that node alone."""
+        """Whether a node exists, even one that zarrscope cannot understand. Fetches only the documents of that node."""
         try:
             return isinstance(path, str) and clean_path(join_path(self.path, path)) in self.hierarchy._nodes
         except Refused:
@@ -297,7 +300,7 @@ class Group:
         Raises
         ------
         ZarrscopeError
-            A child cannot be opened; `children` goes on past such a one and gives it with its `error`.
+            A child cannot be opened. (`children` continues after such a child and sets its `error`.)
 
         Examples
         --------
@@ -323,7 +326,7 @@ class Group:
         Raises
         ------
         ZarrscopeError
-            A group cannot be opened; `children` goes on past such a one and gives it with its `error`.
+            A group cannot be opened. (`children` continues after such a child and sets its `error`.)
 
         Examples
         --------
@@ -350,7 +353,7 @@ class Group:
         Raises
         ------
         ZarrscopeError
-            An array cannot be opened; `children` goes on past such a one and gives it with its `error`.
+            An array cannot be opened. (`children` continues after such a child and sets its `error`.)
 
         Examples
         --------

@@ -1,12 +1,12 @@
 """Hierarchies: groups and arrays in a store, opened lazily, created, edited and erased.
 
-A hierarchy knows its dialect (opening.py), and so which documents every node has. A node costs one round trip, none
-when the hierarchy carries consolidated metadata; children stream while they are listed (request counts: reference.md
-A.14). A node that cannot be decoded here still opens and shows its metadata.
+A hierarchy knows its dialect (opening.py), and so the documents of every node. Opening a node costs one round trip, or
+none if the hierarchy has consolidated metadata; children are listed one by one as they arrive (request counts:
+reference.md A.14). A node that zarrscope cannot decode can still be opened and shows its metadata.
 
-Nothing is written but by create_group, create_array, save, resize, erase (edit.py), consolidate (consolidated.py),
-moving and copying (move.py) and Array's own writing.
-What lies beneath a group: listing.py. Specification: v3 core, v2, reference.md A.1, A.8, A.9.
+Only these methods write: create_group, create_array, save, resize, erase (edit.py), consolidate (consolidated.py),
+moving and copying (move.py), and Array's own writing. listing.py lists the nodes beneath a group. Specification: v3
+core, v2, reference.md A.1, A.8, A.9.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
 from zarrscope.stores.store import Store
 
-# Methods import what only they need, so that opening and reading stay quick.
+# Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.dialects.extensions import Inherited
     from zarrscope.nodes.walk import Tree
@@ -39,12 +39,12 @@ class Hierarchy(ChangingHierarchy):
     Parameters
     ----------
     nodes
-        The store, its dialect, and what was fetched of it.
+        The store, its dialect, and the documents fetched so far.
 
     Attributes
     ----------
     initial_path
-        The path of the node that the address named, where it named one inside the store; else "/".
+        The path of the node that the address named inside the store; "/" if it named none.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Hierarchy(ChangingHierarchy):
 
     @property
     def other_dialects(self) -> tuple[str, ...]:
-        """The names of other dialects whose documents lie here too."""
+        """The names of other dialects whose documents lie in the same store."""
         return self._nodes.other_dialects
 
     @property
@@ -101,21 +101,22 @@ class Hierarchy(ChangingHierarchy):
 
     @property
     def root(self) -> Group | Array:
-        """The node at "/". Raises as `open_node`."""
+        """The node at "/". Raises the same errors as `open_node`."""
         return self.open_node("/")
 
     def __getitem__(self, path: str) -> Group | Array:
-        """The node at `path`. Raises as `open_node`."""
+        """The node at `path`. Raises the same errors as `open_node`."""
         return self.open_node(path)
 
     def __contains__(self, path: object) -> bool:
-        """Whether a node is there, also one that cannot be understood. Fetches the documents of that node alone."""
+        """Whether a node exists, even one that zarrscope cannot understand. Fetches only the documents of that node."""
         return isinstance(path, str) and path in self._nodes
 
     def close(self) -> None:
-        """Gives back what the store holds open, where `zarrscope.open` opened the store; one handed in stays as it is.
+        """Closes files and connections of the store if `zarrscope.open` opened it; a store that was passed in stays
+        open.
 
-        A hierarchy that was closed can still be used: its store opens again what it needs.
+        A closed hierarchy can still be used: its store opens again the files and connections that it needs.
 
         Examples
         --------
@@ -151,7 +152,7 @@ class Hierarchy(ChangingHierarchy):
         path
             Such as "/a/b"; "/" is the root.
         kind
-            "group" or "array" where that is known already: only its own documents are asked for then.
+            "group" or "array" if that is already known: then only the documents of that kind are requested.
 
         Returns
         -------
@@ -161,9 +162,9 @@ class Hierarchy(ChangingHierarchy):
         Raises
         ------
         NotFound
-            Nothing is there; the error says what is there instead.
+            There is no node; the error says what is stored there instead.
         BadMetadata, Unreadable, Unsupported
-            Its document is broken; it cannot be read; it demands what zarrscope lacks.
+            Its document is broken; it cannot be read; it demands a feature that zarrscope lacks.
 
         Examples
         --------
@@ -198,8 +199,8 @@ class Hierarchy(ChangingHierarchy):
     def extensions(self, path: str) -> list[Inherited]:
         """Finds the extensions of ZEP 9 at a node: its own and those of the groups above it, references resolved.
 
-        For display: they change nothing in how arrays are read. A group above that cannot be opened tells nothing. All
-        documents are fetched side by side.
+        For display: they do not change how arrays are read. A group above that cannot be opened is skipped. All
+        documents are fetched in parallel.
 
         Parameters
         ----------
@@ -228,9 +229,10 @@ class Hierarchy(ChangingHierarchy):
         return extensions_at(self._nodes, clean_path(path))
 
     def demands_above(self, path: str) -> tuple[str, ...]:
-        """Tells what groups above a node demand that zarrscope does not understand: it may change what is beneath.
+        """Names the extensions that groups above a node demand and zarrscope does not understand. They may change the
+        node.
 
-        Show it with a node that is opened by its path; the groups themselves refuse to list what is beneath.
+        Show it with a node that was opened by its path; the groups themselves refuse to list their children.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class Hierarchy(ChangingHierarchy):
         Returns
         -------
         tuple of str
-            A sentence for each demand; documents of all groups above are fetched side by side.
+            A sentence for each demand; the documents of all groups above are fetched in parallel.
 
         Raises
         ------
@@ -259,19 +261,19 @@ class Hierarchy(ChangingHierarchy):
         return demands_above(self._nodes, clean_path(path))
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
-        """Lists one level: see `Group.children`, which looks at the group's own demands besides.
+        """Lists one level: see `Group.children`, which also checks the group's own demands.
 
         Parameters
         ----------
         path
             The group.
         cancelled
-            Asked between batches; once it is true the listing ends.
+            Called between batches; when it returns true, the listing ends.
 
         Yields
         ------
         Child
-            A name with its kind, or with the `error` why nothing more is known.
+            A name with its kind, or with an `error` that says why nothing more is known.
 
         Raises
         ------
@@ -290,19 +292,19 @@ class Hierarchy(ChangingHierarchy):
         return children(self._nodes, path, cancelled)
 
     def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
-        """Gives all that lies beneath a group, listed in as few requests as the dialect allows.
+        """Lists everything beneath a group, in as few requests as the dialect allows.
 
         Parameters
         ----------
         path
             The group.
         cancelled
-            Asked between batches; once it is true the listing ends.
+            Called between batches; when it returns true, the listing ends.
 
         Returns
         -------
         Tree
-            Its `children(path)` and `walk()` show what one listing found. The store is asked when they are.
+            Its `children(path)` and `walk()` read from one listing, which is requested when they are first called.
 
         Raises
         ------
@@ -330,14 +332,15 @@ class Hierarchy(ChangingHierarchy):
         path
             The group.
         cancelled
-            Asked between nodes; once it is true the walk ends.
+            Called between nodes; when it returns true, the walk ends.
 
         Yields
         ------
         str
             The path of a node.
         Child
-            What is known of it; a group that cannot be listed and a node with broken documents have an `error`.
+            The node's kind and metadata as far as known; a group that cannot be listed and a node with broken documents
+            have an `error`.
 
         Raises
         ------
@@ -356,7 +359,7 @@ class Hierarchy(ChangingHierarchy):
         return self.tree(path, cancelled).walk()
 
     def misplaced_chunks(self, array: Array) -> str | None:
-        """Looks whether chunks lie where only lenient reading looks for them (v2, spec A.9). One round trip.
+        """Checks whether chunks lie under keys that only a lenient reader would try (v2, spec A.9). One round trip.
 
         Parameters
         ----------
@@ -366,7 +369,7 @@ class Hierarchy(ChangingHierarchy):
         Returns
         -------
         str or None
-            A sentence that says so; None where they lie in place, or where there are none.
+            A sentence about these chunks; None if the chunks are under the right keys, or there are none.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """HTML summaries of hierarchies, groups and arrays for notebooks.
 
-Nothing here reads anything from the store, takes at most LIMIT bytes whatever names and attributes are, and escapes all
-that came from a file. Colours are the page's own, so that it reads in light and in dark.
+These functions read nothing from the store, produce at most LIMIT bytes whatever the names and attributes are, and
+escape all text from files. They use the page's own colours, so they are readable in light and dark themes.
 """
 
 from __future__ import annotations
@@ -80,26 +80,26 @@ class _Array(_Node, Protocol):
 
 
 def of_hierarchy(hierarchy: HierarchyLike) -> str:
-    """The HTML summary of a hierarchy. It requests nothing, and no content of a file makes it fail."""
+    """The HTML summary of a hierarchy. It sends no request, and no content of a file makes it fail."""
     return _box("Hierarchy", hierarchy.url, list(_hierarchy(hierarchy)), _warnings(hierarchy.warnings), None)
 
 
 def of_group(group: _Node) -> str:
-    """The HTML summary of a group, from what was read already."""
+    """The HTML summary of a group, from data that were read already."""
     return _node("Group", group, [], beneath=_known(group))
 
 
 def of_array(array: _Array) -> str:
-    """The HTML summary of an array, with its shape, chunks and codecs, from what was read already."""
+    """The HTML summary of an array, with its shape, chunks and codecs, from data that were read already."""
     try:
         drawing = of_chunks(array.shape, array.chunks, array.shards, array.dimension_names)
     except ZarrscopeError:
-        drawing = ""  # the problem is told beside it
+        drawing = ""  # the text beside it names the problem
     return _node("Array", array, list(_array(array)), drawing)
 
 
 def _known(group: _Node) -> list[str]:
-    """The tree beneath a group, as far as consolidated metadata tell it without a request."""
+    """The tree beneath a group, as far as consolidated metadata show it without a request."""
     hierarchy = group.hierarchy
     copied = hierarchy._nodes.consolidated_metadata if hierarchy is not None else None
     if hierarchy is None or copied is None:
@@ -189,7 +189,7 @@ def _box(
 
 
 def clipped(text: str, limit: int, keep: str = "") -> str:
-    """`text` escaped, with at most `limit` bytes; what does not print, or reorders text, is spelled out."""
+    """`text`, escaped, with at most `limit` bytes; characters that are invisible or reorder text become escapes."""
     found: list[str] = []
     left = limit - 3
     for char in text:
@@ -203,7 +203,7 @@ def clipped(text: str, limit: int, keep: str = "") -> str:
 
 
 def outline(value: Any) -> Iterator[str]:
-    """Attributes as indented JSON, the first members of each object and list only: quick whatever their size."""
+    """Attributes as indented JSON, only the first members of each object and list, so it is quick at any size."""
     left = [_NODES]
 
     def lines(value: Any, depth: int, head: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Chunks and shards of an array drawn as SVG, and the tree of what is known, for HTML summaries. Nothing is read.
+"""Draws the chunks and shards of an array as SVG, and the tree of known nodes, for HTML summaries. Nothing is read.
 
-The last three axes are drawn as a box, thin lines between chunks, thick ones between shards; axes before them are told
-as a number. Of very many chunks some are drawn, so that the drawing stays small, and says so.
+The last three axes are drawn as a box, with thin lines between chunks and thick lines between shards; the axes before
+them are given as a number. If there are very many chunks, only some are drawn, and the drawing says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def of_chunks(
     shards: Sequence[int] | None,
     names: Sequence[str | None] | None,
 ) -> str:
-    """An SVG element of some kB; "" for an array without axes or without elements."""
+    """An SVG element of a few kB; "" for an array without axes or without elements."""
     if not shape or 0 in shape or len(chunks) != len(shape):
         return ""
     first = max(0, len(shape) - 3)
@@ -89,13 +89,13 @@ def of_chunks(
 
 
 def _lengths(shape: Sequence[int]) -> list[float]:
-    """Sides in pixels: long axes are drawn shorter than they are, or the short ones could not be seen."""
+    """Side lengths in pixels: long axes are drawn shorter than in proportion, because short ones would be invisible."""
     longest = max(shape)
     return [max(LEAST, SIDE * (n / longest) ** 0.5) for n in shape]
 
 
 def _cuts(axis: tuple[int, int, int, float]) -> list[tuple[float, bool]]:
-    """(place in pixels, it is the edge of a shard) of the lines across an axis; of very many, some."""
+    """(place in pixels, whether it is the edge of a shard) of the lines across an axis; only some of very many."""
     extent, chunk, shard, length = axis
     step = max(1, chunk)
     many = -(-extent // step) - 1
@@ -115,7 +115,7 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def tree_lines(root: str, keys: Iterable[str], documents: Sequence[str]) -> list[str]:
-    """The nodes beneath `root` whose documents are among `keys`, each indented, the first of them only."""
+    """The nodes beneath `root` whose documents are among `keys`, each indented; only the first ones."""
     inside = root.strip("/") + "/" if root.strip("/") else ""
     found = {
         folder

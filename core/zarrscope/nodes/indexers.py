@@ -1,7 +1,7 @@
-"""Indexing by lists and masks: `array.oindex` takes positions along each axis, `array.vindex` single points.
+"""Indexing by lists and masks: `array.oindex` takes positions along each axis, `array.vindex` takes single points.
 
-The positions are grouped by chunk (model/scattered.py). Reading reads, group after group, the smallest box that holds
-its positions. Writing changes each chunk once.
+The positions are grouped by chunk (model/scattered.py). Reading goes group by group and reads the smallest box that
+contains the group's positions. Writing changes each chunk once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OrthogonalIndexer:
     Parameters
     ----------
     array
-        What is read and written.
+        The array to read and write.
 
     Raises
     ------
@@ -38,7 +38,7 @@ class OrthogonalIndexer:
     ValueError
         The values cannot be broadcast to the elements.
     ZarrscopeError
-        As reading and writing by `array[...]` raise them.
+        The same errors as reading and writing by `array[...]`.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class OrthogonalIndexer:
             self._array.write(OrthogonalSelection(axes, shape, all(map(_is_integer, parts))), values)
 
     def _axes(self, index: object) -> tuple[tuple[Any, ...], list[NDArray[np.intp]]]:
-        """The part of the index for each axis, and the positions that it takes. Raises IndexError."""
+        """The part of the index for each axis, and the positions that it selects. Raises IndexError."""
         shape, parts = self._array.shape, index if isinstance(index, tuple) else (index,)
         rest = len(shape) - sum(part is not Ellipsis for part in parts)
         if rest < 0 or sum(part is Ellipsis for part in parts) > 1:
@@ -98,7 +98,7 @@ class PointIndexer:
     Parameters
     ----------
     array
-        What is read and written.
+        The array to read and write.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class PointIndexer:
     ValueError
         The values cannot be broadcast to the points.
     ZarrscopeError
-        As reading and writing by `array[...]` raise them.
+        The same errors as reading and writing by `array[...]`.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def _is_integer(part: object) -> bool:
 
 
 def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:
-    """The positions that one part of an index takes. Raises IndexError."""
+    """The positions that one part of an index selects. Raises IndexError."""
     if isinstance(part, slice):
         try:
             return np.arange(*part.indices(length))

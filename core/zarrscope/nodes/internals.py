@@ -1,7 +1,7 @@
-"""What the applications need of a hierarchy or an array beyond their public members.
+"""Access for the applications to the inner objects of a hierarchy or an array.
 
-`Hierarchy` and `Array` show only what users may use. Presenters and commands also need keys, prefetching, and the place
-of a chunk; they ask for the two objects behind the public ones here, and reach for no underscore.
+`Hierarchy` and `Array` have only public members. Presenters and commands also need keys, prefetching, and the place of
+a chunk; these functions return the inner objects, so that no caller uses a private attribute.
 """
 
 from __future__ import annotations

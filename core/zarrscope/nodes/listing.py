@@ -1,10 +1,10 @@
-"""Lists the children of a group with their kinds, streaming.
+"""Lists the children of a group with their kinds, one by one as they arrive.
 
-The first children come before the last are listed. A listing reads only what tells names and kinds: on a local disk one
-pass over the folder, elsewhere one document per child, many at once. The rest of a document is parsed when a Child is
-asked for it. To show a part of a large group, list its names alone, which reads no document, and inspect the visible
-ones. Consolidated metadata saves the requests of a remote store. In a store that cannot list, the children are those
-named by OME-Zarr attributes or by a web server's index page (declared.py). Request counts: reference.md A.14.
+The first children are yielded before the last are listed. A listing reads only the data that show names and kinds: on a
+local disk one pass over the folder, elsewhere one document per child, several at once. The rest of a document is parsed
+when a Child is asked for it. To show part of a large group, list only its names, which reads no document, and inspect
+the visible ones. Consolidated metadata saves the requests to a remote store. In a store that cannot list, the children
+are those named by OME-Zarr attributes or by a web server's index page (declared.py). Request counts: reference.md A.14.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def inspect(
 def _with_documents(
     hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
-    """Children of known kind, with their documents from a store far away: fetched side by side."""
+    """Children of known kind, with their documents from a remote store, fetched in parallel."""
     keys = {child.name: hierarchy.keys_of(join_path(path, child.name), child.kind) for child in batch}
     answers = hierarchy.answers([key for group in keys.values() for key in group], cancelled)
     for child in () if cancelled() else batch:
@@ -81,7 +81,7 @@ def _with_documents(
 
 
 def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
-    """The error for a path without a node; it says what is there instead."""
+    """The error for a path without a node; it says what is stored there instead."""
     if path == "/":
         return NotFound(
             f"The root is no node of {hierarchy.dialect.title}",
@@ -139,7 +139,7 @@ def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) 
 
 
 def _told_by(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
-    """The names of the documents beneath a child's own prefix that tell what it is; () where they lie elsewhere."""
+    """The names of the documents beneath a child's own prefix that show its kind; () if they lie elsewhere."""
     where = join_path(path, "?")
     prefix = hierarchy.dialect.listing(where)
     keys = hierarchy.outline_of(where)
@@ -149,7 +149,7 @@ def _told_by(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
 def _surveyed(
     hierarchy: NodeContext, path: str, names: tuple[str, ...], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
-    """Children from one survey. Where the name of a document tells the kind, none is read."""
+    """Children from one survey. If the name of a document shows the kind, no document is read."""
     dialect = hierarchy.dialect
     prefix = dialect.listing(path)
     read = not all(each.named_kinds for each in hierarchy.dialects)
@@ -205,7 +205,7 @@ def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
 def _with_kinds(
     hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
-    """Yields the children that are nodes, with the kinds that their documents tell, fetched side by side."""
+    """Yields the children that are nodes, with the kinds from their documents, which are fetched in parallel."""
     keys = {child.name: hierarchy.outline_of(join_path(path, child.name)) for child in batch if child.kind is None}
     copies = hierarchy.consolidated_metadata.documents if hierarchy.consolidated_metadata is not None else {}
     documents: dict[str, StoredDocument] = {
@@ -259,7 +259,7 @@ def _child(
 
 
 def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
-    """A child whose kind follows from its key. Its documents are read on demand, where that costs no round trip."""
+    """A child whose kind follows from its key. Its documents are read on demand, if that costs no round trip."""
     if child.kind is not None and hierarchy.prefers_own and not child.told:
         return child.of(child.kind, partial(_look, hierarchy, path, child.name))
     return child
@@ -268,7 +268,7 @@ def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
 def _look(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
 ) -> Insight:
-    """Parses a child's documents to the node or an error. With None it reads them first."""
+    """Parses a child's documents into the node or an error. With None it reads them first."""
     where = join_path(path, name)
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.parsed(where, documents)
@@ -280,7 +280,7 @@ def _look(
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:
-    """What is wrong in the documents of a node that opens nonetheless."""
+    """The faults in the documents of a node that can be opened all the same."""
     return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
 
 

@@ -1,15 +1,15 @@
-"""Nodes moved, renamed and copied, within a hierarchy and between two of one dialect, with all that lies beneath.
+"""Moves, renames and copies nodes with everything beneath them, within a hierarchy or between two of one dialect.
 
-Keys are taken from their places to other places: documents byte for byte, chunks as they are, never decoded. Where the
-store is a file system, a move renames folders: at once, however large. Else everything is copied, compared, and only
-then erased at its old place. Whatever is interrupted, the node is whole at its old place or at its new one:
+Values get new keys: documents stay byte for byte, and chunks are never decoded. If the store is a file system, a move
+renames folders, which takes no longer for large nodes. Otherwise everything is copied and compared, and only then
+erased at the old place. If it is interrupted, the node is complete at its old place or at its new one:
 
 - chunks come first, documents after them, the deepest first and the node's own last: then it is there;
 - a move erases the node's document at the old place first: then it is gone, and what is left is nobody's;
 - where documents lie apart from chunks (the drafts), documents are copied, chunks moved at once, documents erased.
 
-While a copy is under way, a key of its own holds the place: two never mix. What stopped halfway is refused by the next,
-until it is erased (`replace`). Specification: reference.md A.2 (keys), A.6 "Delete";
+While a copy runs, a key of its own reserves the place, so two copies never mix. The remains of an interrupted copy are
+refused by the next one until they are erased (`replace`). Specification: reference.md A.2 (keys), A.6 "Delete";
 stores/files.py for moves of a prefix.
 """
 
@@ -75,12 +75,12 @@ def copy(
     progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Moved:
-    """Copies the node at `path`, and all beneath it, to the path `to` of `target` (else of the same hierarchy).
+    """Copies the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
-    `replace` erases first what is at `to`. Groups above `to` that are missing are made. `progress` is called by one
-    thread at a time, of several. Once `cancelled`, what was copied is taken away again.
-    Raises NotFound, Conflict (something is at `to`), Refused (into itself, a name that may not be, another dialect:
-    convert instead), ReadOnly, Unreadable.
+    `replace` first erases the node at `to`. Missing groups above `to` are created. `progress` is called by several
+    threads, one at a time. When it is `cancelled`, the copied values are removed again. Raises NotFound, Conflict (`to`
+    is not empty), Refused (`to` lies within `path`, its name is not allowed, or it has another dialect: convert
+    instead), ReadOnly, Unreadable.
     """
     return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).copy()
 
@@ -95,11 +95,11 @@ def move(
     progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Moved:
-    """Moves the node at `path`, and all beneath it, to the path `to` of `target` (else of the same hierarchy).
+    """Moves the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
-    `replace`, `progress` and `cancelled` are those of `copy`, which says what is raised. An implicit group above that
-    held nothing but this node is gone afterwards. Raises Conflict also when others keep changing the node while it is
-    moved: then nothing was erased.
+    `replace`, `progress`, `cancelled` and the errors are those of `copy`. An implicit group above that held only this
+    node is gone afterwards. Also raises Conflict if others keep changing the node while it is moved; then nothing was
+    erased.
     """
     return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).move()
 
@@ -117,7 +117,7 @@ def _nodes_of(hierarchy: HierarchyLike | None) -> NodeContext | None:
 
 
 class _Cancelled(Exception):
-    """Somebody cancelled."""
+    """The caller cancelled the move or copy."""
 
 
 class _Gone(Conflict):
@@ -125,7 +125,7 @@ class _Gone(Conflict):
 
 
 class _Carrying:
-    """One move or copy: `pairs` are the keys, `prefixes` the prefixes, of the old place and the new."""
+    """One move or copy: `pairs` are the keys, and `prefixes` the prefixes, of the old and the new place."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class _Carrying:
         return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes)
 
     def _mentions(self) -> tuple[str, ...]:
-        """References to the node in OME-Zarr metadata of groups above; the move would break them."""
+        """References to the node in the OME-Zarr metadata of groups above; the move would break them."""
         notes = []
         above = self.path
         while above != "/":
@@ -259,7 +259,7 @@ class _Carrying:
 
     # ------------------------------------------------------------------ at once
     def _renamed(self) -> bool:
-        """Moves by renaming folders; False where that cannot be done."""
+        """Moves by renaming folders. Returns False if that is not possible."""
         source, target = self.source, self.target
         if self.dialect.apart:
             return self._renamed_apart()
@@ -277,7 +277,7 @@ class _Carrying:
         return True
 
     def _renamed_apart(self) -> bool:
-        """Documents are few: they are copied. The folder of chunks then changes its place at once."""
+        """Copies the documents, which are few. Then renames the folder of chunks."""
         source, target = self.source.store, self.target.store
         chunks = [(p, q) for p, q in self.prefixes if p != self.dialect.listing(self.path)]
         held = [(p, q) for p, q in chunks if next(source.list_prefix(p), None) is not None]
@@ -303,7 +303,7 @@ class _Carrying:
         return own + [pair for pair in self._keys() if pair[0].startswith(listing) and pair not in own]
 
     def _followed(self, gone: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
-        """After folders were renamed: copies and caches follow in both hierarchies."""
+        """Updates copies and caches in both hierarchies after folders were renamed."""
         from zarrscope.chunkio.watchers import forget_beneath
 
         if self.source is self.target:
@@ -317,7 +317,7 @@ class _Carrying:
 
     # ------------------------------------------------------------------ value by value
     def _carry(self) -> None:
-        """Copies everything, chunks first; takes it away again when it was cancelled or failed."""
+        """Copies everything, chunks first; removes the copies again if it is cancelled or fails."""
         store = self.target.store
         store.set(self.claim, b'{"zarrscope": "an unfinished copy"}', expect=ABSENT)
         try:
@@ -334,7 +334,7 @@ class _Carrying:
         store.erase(self.claim)
 
     def _chunks(self, documents: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yields all keys but those of documents, which are appended to the list."""
+        """Yields all keys except those of documents, which are appended to the list."""
         own = _Own(self.dialect, self.path)
         for pair in self._keys():
             if own.is_document(pair[0]):
@@ -374,7 +374,7 @@ class _Carrying:
         follow(self.target, {**self.documents})
 
     def _need_same(self, found: dict[str, bytes]) -> None:
-        """Raises Conflict when somebody took the node away, or changed what it is, since it was looked for."""
+        """Raises Conflict if somebody removed the node, or changed its kind, since it was looked up."""
         gone = next((key for key in self.own if key not in found), None)
         if gone is not None:
             raise self._gone(gone)
@@ -454,8 +454,9 @@ class _Carrying:
 
 
 class _Own:
-    """Tells documents of nodes from other keys: by prefix where documents are stored apart from chunks, else by the
-    name at the end of the key."""
+    """Distinguishes documents of nodes from other keys: by prefix where documents are stored apart from chunks, else by
+    the name at the end of the key.
+    """
 
     def __init__(self, dialect: Dialect, path: str) -> None:
         self._dialect = dialect

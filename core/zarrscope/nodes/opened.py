@@ -1,11 +1,12 @@
 """Checks whether an open array has changed in the store, by reading its documents again.
 
-Somebody may erase an array, or make another one in its place, while an Array object lives, in this process or another.
-Then writing would go into another array's chunks, and reading would find the fill value. So the documents are looked at
-before a write, once per call, and where a read found no chunk at all. What counts is how chunks are stored, and a
-shape that became smaller; attributes may change, and an array that grew is the same.
+While an Array object exists, this process or another may erase the array or create another one in its place. Writing
+would then change another array's chunks, and reading would give the fill value. So the documents are checked before a
+write, once per call, and when a read found no chunk at all. An array counts as changed if its chunks are stored
+differently, or its shape became smaller; changed attributes and a larger shape do not count.
 
-What changes between the look and the write is not noticed; of an array made anew just as it was nothing can be told.
+A change between the check and the write is not noticed. Nor is an array that was erased and created again exactly as
+before.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Opened:
     def check(self, store: Store, shape: tuple[int, ...], *, writing: bool) -> None:
         """Checks that the array is still the one that was opened, and no smaller than `shape`.
 
-        Raises NotFound (it was erased), Conflict (another array is there, or a smaller one), Unreadable.
+        Raises NotFound (it was erased), Conflict (another or a smaller array is stored there now), Unreadable.
         """
         if store.remote and not writing and time.monotonic() < self._until:
             return
@@ -71,6 +72,8 @@ class Opened:
 
 
 def _stored(metadata: ArrayMetadata) -> tuple[object, ...]:
-    """What must stay the same for the chunks to be this array's: data type, grid, keys, codecs, fill value."""
+    """The metadata that must stay the same for the chunks to belong to this array: data type, grid, keys, codecs, fill
+    value.
+    """
     keys = metadata.keys, metadata.alternative_keys
     return metadata.dtype, metadata.grid, keys, metadata.codecs, metadata.fill, metadata.transformers

@@ -1,7 +1,7 @@
-"""Opening: from an address, or a store, to the hierarchy that is there, or to a new one.
+"""Opens the hierarchy at an address or in a store, or creates a new one.
 
-The few documents that tell the dialect are fetched side by side (detect.py); what opens knows from then on which
-documents every node has. Request counts: reference.md A.1, A.14.
+The few documents that identify the dialect are fetched in parallel (detect.py); from then on the documents of every
+node are known. Request counts: reference.md A.1, A.14.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def open(
     Parameters
     ----------
     url
-        A path, a URL, a zip file, or a Store. Or an object: a mapping from keys to bytes, a file system, mapper or path
-        of fsspec and upath, a Store, StorePath, Group or Array of zarr-python, a store of obstore, a ZipFile, a Dataset
-        of xarray or an array of dask that came from Zarr. Of a node, `initial_path` says which it is.
+        A path, a URL, a zip file, or a Store. Also an object: a mapping from keys to bytes, a file system, mapper or
+        path of fsspec and upath, a Store, StorePath, Group or Array of zarr-python, a store of obstore, a ZipFile, a
+        Dataset of xarray or an array of dask that came from Zarr. If it is a node, `initial_path` is its path.
     mode
         "r" reads; "r+" reads and writes what exists; "a" creates it if it is missing; "w-" creates it and must not find
         one.
@@ -61,29 +61,29 @@ def open(
     fallbacks
         False refuses data types that are known only by the fallback that their document offers (drafts, v3 of 2023).
     document_limit
-        The most bytes of one metadata document. By default 16 MiB, 64 for consolidated metadata, or what
-        ZARRSCOPE_DOCUMENT_LIMIT says; a larger document is Unreadable.
+        The largest size of one metadata document, in bytes. By default 16 MiB, 64 MiB for consolidated metadata, or the
+        value of ZARRSCOPE_DOCUMENT_LIMIT; a larger document is Unreadable.
     storage_options
         For remote stores: timeout, min_speed, attempts, patience, missing_is_fill (see stores/network.py; environment
         variables such as ZARRSCOPE_TIMEOUT set them for the process), and the options of fsspec's file system.
     follow_links
-        Follows symbolic links that lead out of a folder (git-annex, DataLad). Whoever made the folder then says which
-        files are read. A file that such a link leads to is never written: a new one takes the link's place.
+        Follows symbolic links that lead out of a folder (git-annex, DataLad). The links then decide which files are
+        read. A file that such a link points to is never written: a new file replaces the link.
 
     Returns
     -------
     Hierarchy
-        Open as long as it is used; as a context manager it gives back at the end what the store holds open.
+        The open hierarchy. Used as a context manager, it closes the files and connections of the store at the end.
 
     Raises
     ------
     NotFound
         There is no hierarchy.
     Conflict
-        There is one, and the mode is "w-".
+        A hierarchy exists already, and the mode is "w-".
     Unreadable, BadMetadata, Unsupported, Refused
-        The store did not answer; the root's document is broken; it demands what zarrscope lacks; the mode or the
-        address is not allowed.
+        The store did not answer; the root's document is broken; it demands a feature that zarrscope lacks; the mode or
+        the address is not allowed.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def open_array(
     path
         The path of the array.
     mode
-        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, and so find no node in a new one.
+        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, so a new one has no such node.
     **options
         Any other parameter of `open`, such as `dialect` or `storage_options`.
 
@@ -188,7 +188,7 @@ def open_group(
     path
         The path of the group.
     mode
-        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, and so find no node in a new one.
+        "r" reads; "r+" also writes; "a" and "w-" create the hierarchy, so a new one has no such node.
     **options
         Any other parameter of `open`, such as `dialect` or `storage_options`.
 
@@ -229,7 +229,7 @@ def _node(
 
 
 def _initial_path(hierarchy: Hierarchy, path: str) -> str:
-    """The node that an address names: a metadata file means its folder, unless a node has that very name."""
+    """The node that an address names: a metadata file stands for its folder, unless a node has that very name."""
     from zarrscope.stores.address import METADATA_FILES
 
     above, _, name = path.rpartition("/")
@@ -239,7 +239,7 @@ def _initial_path(hierarchy: Hierarchy, path: str) -> str:
 
 
 def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
-    """The title of the dialect that is found instead of the one that the address names; "" where none is."""
+    """The title of the dialect that exists instead of the one that the address names; "" if there is none."""
     from zarrscope.stores.address import store_at
 
     try:
@@ -250,8 +250,9 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
 
 
 def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
-    """Opens the hierarchy around the node of an object, or, where no hierarchy around it has the node, the one that
-    begins at it."""
+    """Opens the hierarchy around the node of an object. If no hierarchy around it contains the node, opens one that
+    begins at it.
+    """
     if given.path == "/":
         return _opened(store, mode, *how)
     if mode in ("r", "r+"):
@@ -303,7 +304,7 @@ def _opened(
 
 
 def _repository(store: Store, mode: Mode) -> Store | None:
-    """The store of an Icechunk repository; None where there is none. Raises Unsupported for writing into one."""
+    """The store of an Icechunk repository; None if it is not one. Raises Unsupported for writing into one."""
     from zarrscope.stores.icechunk import IcechunkStore, is_repository
 
     if isinstance(store, IcechunkStore) or not is_repository(store):
@@ -319,7 +320,7 @@ def _repository(store: Store, mode: Mode) -> Store | None:
 
 
 def reopened(store: Store) -> Hierarchy:
-    """The hierarchy of a store that was open before."""
+    """The hierarchy of a store that was opened before."""
     return _opened(store, "r+" if store.writable else "r")
 
 

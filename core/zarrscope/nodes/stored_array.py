@@ -1,6 +1,6 @@
-"""An array as it is stored: its chunks are fetched, decoded, encoded and written by what this knows of it.
+"""An array as it is stored: fetches, decodes, encodes and writes its chunks.
 
-array.Array is its face for people. The modules below (chunkio) and beside (view, check, convert) work with this.
+array.Array is its public interface. The lower package chunkio and the packages view, check and convert use this class.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class StoredArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of decoded values, in native byte order. Raises Unsupported where there is none here."""
+        """The type of decoded values, in native byte order. Raises Unsupported if zarrscope does not
+        support the type."""
         dtype = self.metadata.dtype
         if dtype.numpy is None:
             raise self.located(
@@ -101,7 +102,7 @@ class StoredArray:
 
     @property
     def problem(self) -> ZarrscopeError | None:
-        """Why this array cannot be decoded, or None when nothing is known against it. Reads nothing."""
+        """The reason why this array cannot be decoded; None if none is known. Reads nothing."""
         try:
             self.grid_chunk_pipeline(self.metadata.grid.chunk_shape)
         except ZarrscopeError:
@@ -109,7 +110,7 @@ class StoredArray:
         return self._problem
 
     def need_encoding(self) -> None:
-        """Raises `problem`, or Unsupported where a codec can only be read here: before a new array is made."""
+        """Raises `problem`, or Unsupported for a codec that can only decode here. Called before a new array is made."""
         try:
             self.grid_chunk_pipeline(self.metadata.grid.chunk_shape).need_encoding()
         except ZarrscopeError as error:
@@ -170,9 +171,9 @@ class StoredArray:
         return read(self, selection)
 
     def _with_chosen_keys(self, chunk: ChunkIndex, payload: EncodedChunk, used: ChunkKeys) -> EncodedChunk:
-        """The payload, after it is settled which of the possible key encodings this array uses.
+        """The payload, after choosing one of the possible key encodings for this array.
 
-        Where writers used several for the same metadata, the first chunk found decides for the whole array.
+        Writers used several encodings for the same metadata; the first chunk found decides for the whole array.
         """
         if payload is not None:
             if self.metadata.alternative_keys and not isinstance(payload, ZarrscopeError):
@@ -196,8 +197,9 @@ class StoredArray:
         self._identity = identity  # the array still shows the same chunks, so caches stay valid
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
-        """Settles the key encoding before writing: a chunk written under other keys than the existing ones would hide
-        them."""
+        """Chooses the key encoding before writing: a chunk written under other keys than the existing ones would hide
+        them.
+        """
         if self.metadata.alternative_keys and selection.size:
             at = tuple(int(p[0]) for p in selection.positions)
             edges = [self.locator.edges(axis) for axis in range(self.ndim)]
@@ -228,7 +230,7 @@ class StoredArray:
             raise self.failure(error, chunk)  # noqa: B904 - it is that error, or has it as its cause
 
     def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError:
-        """The error to raise when reading a chunk failed: `error` with its place, or a BadChunk caused by it."""
+        """The error to raise for a chunk that cannot be read: `error` with its place, or a BadChunk caused by it."""
         if not isinstance(error, ZarrscopeError):
             made = BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=chunk)
             made.__cause__ = error
@@ -299,7 +301,7 @@ class StoredArray:
 
     @uninterrupted
     def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
-        """The chunk at `index`, clipped to the array's edge; the fill value where nothing is stored."""
+        """The chunk at `index`, clipped to the array's edge; the fill value if it is not stored."""
         index = tuple(int(i) for i in index)
         if len(index) != self.ndim or any(not 0 <= i < n for i, n in zip(index, self.locator.grid_shape, strict=True)):
             raise IndexError(f"there is no chunk {index} in a grid of {self.locator.grid_shape}")
@@ -324,14 +326,14 @@ class StoredArray:
             self.written()
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Changes the shape, which is known to fit, and erases chunks outside it. See Array.resize."""
+        """Changes the shape, which must be valid, and erases chunks outside it. See Array.resize."""
         from zarrscope.chunkio.write import erase_outside, keys_outside
         from zarrscope.nodes.context import context_of
         from zarrscope.nodes.edit import resize
 
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
-        with context.store.lock():  # a writer who grows it again meanwhile would have its chunks erased
+        with context.store.lock():  # a writer that enlarges it again meanwhile would have its chunks erased
             outside = keys_outside(self, shape)  # a failure to list them must come before any change
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
@@ -344,7 +346,7 @@ class StoredArray:
         return self.store.writable and (self.context is None or self.context.writable)
 
     def need_writing(self) -> None:
-        """Raises ReadOnly where nothing may be written."""
+        """Raises ReadOnly if writing is not allowed."""
         from zarrscope.nodes.edit import need_understanding_above
 
         key = self.metadata.keys.key((0,) * self.ndim)
@@ -355,7 +357,7 @@ class StoredArray:
 
     @uninterrupted
     def need_unchanged(self, *, writing: bool) -> None:
-        """Raises NotFound or Conflict where the array was erased since it was opened, or another is there (opened.py).
+        """Raises NotFound or Conflict if the array was erased or replaced since it was opened (opened.py).
 
         For an array without a hierarchy this cannot be checked.
         """

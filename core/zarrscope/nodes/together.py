@@ -1,7 +1,7 @@
 """Saves edits of several documents, of one hierarchy or of several: all of them, or none.
 
-No store changes several values at once. So every save is rehearsed first; then they are made one after the other, and
-when one fails, those before it are taken back. What cannot be taken back is named in the error.
+No store changes several values at once. So every save is rehearsed first; then the documents are saved one after the
+other. If one fails, those saved before it are restored. The error names documents that could not be restored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentEdit:
-    """A node's document as it was read, and as it is to be stored."""
+    """A node's document as it was read, and the edited document to store."""
 
     hierarchy: Hierarchy
     path: str
@@ -30,8 +30,9 @@ class DocumentEdit:
 
 
 def rehearse_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
-    """Tells what `save_together` would do for each edit. Raises what it would raise, as far as can be known in
-    advance."""
+    """For each edit, the hierarchy of a dry run and the operations that saving it would carry out. Raises the errors of
+    `save_together`, as far as they can be known in advance.
+    """
     told = []
     for edit in edits:
         log: list[Operation] = []
@@ -47,7 +48,7 @@ def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
     Parameters
     ----------
     edits
-        Documents that differ from what is stored; one for each node.
+        Edited documents; one for each node.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
     Raises
     ------
     Conflict, Refused, ReadOnly, NotStandard, BadMetadata, Unreadable
-        What `Hierarchy.save` raises for one of them. The others are as they were, unless the advice names them.
+        The errors of `Hierarchy.save` for one of the documents. The others are unchanged, unless the advice names them.
     """
     rehearse_together(edits)
     saved: list[Document] = []

@@ -1,16 +1,16 @@
-"""A trash for nodes: erased, and yet to be had again, on stores that are folders.
+"""A trash for nodes on stores that are folders: erased nodes can be restored.
 
     thrown = trash.put(hierarchy, "/labels/old")          # renamed into the trash beside the store
     trash.restore(hierarchy, thrown.id)                   # and back, chunks, attributes and all
     trash.empty(hierarchy)                                # gone for good
 
-A node goes with all beneath it, at once however large: its folder is renamed, never copied. What is in the trash is an
-entry, a folder with a record (trash.json) of what was where, written first, and beneath `stored/` the files under the
-keys that they had: so a person can take them out by hand, too. Where a node is one folder (v2, v3, N5) a crash leaves
-it whole at one place or the other. Where documents lie apart from chunks (the drafts) the documents go first and come
-back last: a crash in between leaves the rest where it was, and `restore` brings both together again.
+A node is moved with everything beneath it by renaming its folder, never by copying, so a large node takes no longer. An
+entry of the trash is a folder. It contains a record (trash.json) of the former places, which is written first, and
+beneath `stored/` the files under their former keys, so a person can also take them out by hand. If a node is one folder
+(v2, v3, N5), a crash leaves it complete at one place or the other. If documents lie apart from chunks (the drafts), the
+documents are moved first and restored last; after a crash in between, `restore` brings both together again.
 
-The consolidated copies follow, second, as with every edit. Specification: reference.md A.6 "Delete".
+The consolidated copies are updated afterwards, as with every edit. Specification: reference.md A.6 "Delete".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ID = re.compile(r"\d{8}-\d{6}-\d{6}")
 
 @dataclass(frozen=True)
 class Thrown:
-    """An entry of the trash. `when`: in UTC, as ISO 8601 has it. `place`: the address of its files."""
+    """An entry of the trash. `when`: the time in UTC, in ISO 8601 format. `place`: the address of its files."""
 
     id: str
     path: str
@@ -73,7 +73,7 @@ class Thrown:
 
 
 def available(hierarchy: HierarchyLike) -> bool:
-    """Whether the hierarchy's store has a trash, as far as looking tells: it is a folder, and beside it is room.
+    """Whether the hierarchy's store has a trash: it must be a folder, and the folder above it must be writable.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def available(hierarchy: HierarchyLike) -> bool:
 
 
 def place(hierarchy: HierarchyLike) -> str | None:
-    """The address of the trash of the hierarchy's store, whether or not anything is in it; None without one.
+    """The address of the trash of the hierarchy's store, even if it is empty; None if the store has no trash.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def put(hierarchy: HierarchyLike, path: str) -> Thrown:
     hierarchy
         Opened for writing.
     path
-        The node; where no node is, what lies there.
+        The path of the node, or a path without a node that has keys beneath it.
 
     Returns
     -------
     Thrown
-        The entry: its `id` is what `restore` wants.
+        The entry; `restore` takes its `id`.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def put(hierarchy: HierarchyLike, path: str) -> Thrown:
 
 
 def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
-    """Lists what is in the trash of the hierarchy's store, the oldest first.
+    """Lists the entries in the trash of the hierarchy's store, the oldest first.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
 
 
 def identify(hierarchy: HierarchyLike, *names: str) -> str:
-    """The id of the entry that one of the names means, the first that means any: an id, or the path that a node had, of
-    which the latest counts. The first name where none does.
+    """The id of an entry. Each of the names may be an id, or the former path of a node, for which the latest entry
+    counts; the first name that fits is used. If none fits, the first name.
 
     Examples
     --------
@@ -212,28 +212,28 @@ def identify(hierarchy: HierarchyLike, *names: str) -> str:
 
 
 def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
-    """Moves a node from the trash to where it was.
+    """Moves a node from the trash to its former place.
 
     Parameters
     ----------
     hierarchy
         Opened for writing.
     id
-        Of the entry.
+        The id of the entry.
     to
-        Another path than the one it had.
+        Another path than the former one.
 
     Returns
     -------
     Thrown
-        The entry, which is in the trash no more; `path` is where the node is now.
+        The entry, which is no longer in the trash; `path` is the present path of the node.
 
     Raises
     ------
     Conflict
-        Something is there. Nothing has changed.
+        Another node or key exists there. Nothing has changed.
     NotFound, Unsupported, Refused, ReadOnly
-        There is no such entry; the store has no trash; a node may not be there; it cannot be written to.
+        There is no such entry; the store has no trash; a node is not allowed at that path; the store cannot be written.
 
     Examples
     --------
@@ -277,23 +277,23 @@ def empty(
     older_than: timedelta | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> tuple[Thrown, ...]:
-    """Erases what is in the trash, for good.
+    """Erases entries of the trash for good.
 
     Parameters
     ----------
     hierarchy
         Opened for writing.
     ids
-        Of which entries; None: of all.
+        The ids of the entries; None erases all.
     older_than
-        Only those that have been there longer.
+        Erases only entries that are older than this.
     cancelled
-        Asked between entries.
+        Called between entries; when it returns true, the rest stays.
 
     Returns
     -------
     tuple of Thrown
-        The entries that are gone.
+        The erased entries.
 
     Raises
     ------
@@ -326,14 +326,14 @@ def empty(
             gone.append(thrown)
     for entry in trash.list_dir("") if ids is None and older_than is None else ():
         if _ID.fullmatch(entry.name) and next(trash.list_prefix(f"{entry.name}/"), None) is None:
-            trash.erase_prefix(f"{entry.name}/")  # somebody was killed before he had written a record
+            trash.erase_prefix(f"{entry.name}/")  # the process was killed before it had written a record
     _tidy(nodes.store)
     return tuple(gone)
 
 
 # ---------------------------------------------------------------------------------------------- carrying
 class _Carrier:
-    """Moves the files of one entry. `path`: where the node is, or will be, in the hierarchy."""
+    """Moves the files of one entry. `path`: the present or future path of the node in the hierarchy."""
 
     def __init__(self, nodes: NodeContext, trash: Store, thrown: Thrown, dialect: Dialect, path: str) -> None:
         self.nodes, self.store, self.trash, self.thrown = nodes, nodes.store, trash, thrown
@@ -366,7 +366,7 @@ class _Carrier:
             raise
 
     def need_room(self) -> None:
-        """Raises Conflict where something is at a place that has to be free."""
+        """Raises Conflict if a place that must be free is not."""
         for key, to in self.keys:
             value = self.trash.get(to)
             if value is not None and self.store.get(key) not in (None, value):
@@ -407,7 +407,7 @@ def _forget(nodes: NodeContext, path: str) -> None:
 
 # ---------------------------------------------------------------------------------------------- the place
 def _trash(store: Store) -> Store | None:
-    """The trash as a store, rehearsed where the hierarchy's is."""
+    """The trash as a store; rehearsed if the hierarchy's store is."""
     trash = trash_store(store)
     if trash is not None and isinstance(store, Rehearsal):
         return Rehearsal(trash, store.log)
@@ -442,10 +442,10 @@ def _place(trash: Store, id: str) -> str:
 
 
 def _listed(trash: Store) -> list[Thrown]:
-    """All entries, with those that hold nothing: somebody was killed before or after he had moved the files."""
+    """All entries, including empty ones, which remain if a process was killed before or after moving the files."""
     found = []
     for id in sorted(entry.name for entry in trash.list_dir("") if entry.is_prefix):
-        with suppress(NotFound, BadMetadata):  # what others put there is theirs
+        with suppress(NotFound, BadMetadata):  # files of other programs are left alone
             found.append(_read(trash, id))
     return found
 
@@ -465,7 +465,7 @@ def _read(trash: Store, id: str) -> Thrown:
     except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
         raise _bad(trash, id) from error
     if moment.tzinfo is None or {*erasure.keys} != {*thrown.keys} or erasure.prefixes != thrown.prefixes:
-        raise _bad(trash, id)  # it would move something else
+        raise _bad(trash, id)  # it would move other files
     return thrown
 
 

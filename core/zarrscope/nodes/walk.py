@@ -1,8 +1,9 @@
 """Walks a hierarchy: yields every node beneath a group once.
 
-Where documents lie apart from chunks (the drafts), one list_prefix names all nodes and their kinds, and nothing else is
-asked of the store. Elsewhere groups are listed level by level, the documents of one group's children side by side
-(listing.py); a consolidated copy far away costs nothing at all. Request counts: reference.md A.6 "Whole tree", A.14.
+If documents lie apart from chunks (the drafts), one list_prefix gives all nodes and their kinds, and no other request
+is sent. Otherwise groups are listed level by level, and the documents of one group's children are fetched in parallel
+(listing.py); with a consolidated copy of a remote store, no request is sent at all. Request counts: reference.md A.6
+"Whole tree", A.14.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class Tree:
     """The nodes at and beneath `path`. It lists the store on first use.
 
-    It shows what one listing found: nodes made or erased later need another Tree. Used by one thread.
+    It shows the result of one listing: for nodes that are created or erased later, make another Tree. Used by one
+    thread.
     """
 
     def __init__(self, hierarchy: NodeContext, path: str = "/", cancelled: Callable[[], bool] = never) -> None:
@@ -39,7 +41,7 @@ class Tree:
         )
 
     def children(self, path: str) -> Iterator[Child]:
-        """The children of a group within the tree, from the one listing where there is one."""
+        """The children of a group within the tree, from the one listing if there is one."""
         path = clean_path(path)
         keys = self._listed()
         if keys is None:
@@ -49,7 +51,7 @@ class Tree:
         return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
 
     def list_names(self, path: str) -> Iterator[Child]:
-        """The names beneath a group within the tree, without documents; from the one listing where there is one."""
+        """The names beneath a group within the tree, without documents; from the one listing if there is one."""
         if self._listed() is None:
             return list_names(self.hierarchy, path, self.cancelled)
         return self.children(path)
@@ -57,8 +59,8 @@ class Tree:
     def walk(self) -> Iterator[tuple[str, Child]]:
         """Yields (path, child) for every node beneath: parents first, the children of a group in natural order.
 
-        A group whose children cannot be listed has `error`; so do nodes with broken documents. Raises as
-        Hierarchy.children does when the first listing fails. Ends early once cancelled; 64 levels are walked.
+        A group whose children cannot be listed has `error`; so do nodes with broken documents. Raises the errors of
+        Hierarchy.children if the first listing fails. Ends early once cancelled; walks at most 64 levels.
         """
         return self._beneath(self.path, self._sorted(self.path))
 
@@ -90,6 +92,6 @@ class Tree:
                     if self.cancelled():
                         break
                     self._keys.add(key)
-            except Unreadable:  # one unreadable folder must not hide all others
+            except Unreadable:  # one unreadable folder must not hide all the others
                 self._by_level, self._keys = True, None
         return self._keys

@@ -1,1 +1,1 @@
-"""OME-Zarr: what the metadata say. Pure functions over attributes."""
+"""Reads OME-Zarr metadata. Pure functions over attributes."""

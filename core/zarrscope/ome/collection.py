@@ -14,7 +14,7 @@ from zarrscope.ome.metadata import block, has_multiscales, label_paths, listed, 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One image, or group of images, that a collection names. `place` is (row, column) in a plate."""
+    """One image, or group of images, in a collection. `place` is (row, column) in a plate."""
 
     path: str
     name: str
@@ -23,9 +23,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A group that holds images rather than being one: kind "plate", "well", "series" or "labels".
+    """A group that contains images but is not one itself: kind "plate", "well", "series" or "labels".
 
-    A series of which the document gives no list has `members` None: they are /0, /1, … until the first missing one.
+    A series without a list in its document has `members` None: its images are /0, /1, … up to the first missing one.
     """
 
     kind: str
@@ -71,7 +71,7 @@ def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
 
 
 def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
-    """Wells with their place; 0.1 to 0.3 state no indices, so they follow from the path "row/column"."""
+    """Wells with their place; 0.1 to 0.3 state no indices, so these follow from the path "row/column"."""
     rows, columns = (
         tuple(text_of(item.get("name")) for item in listed(plate.get(key)) if isinstance(item, Mapping))
         for key in ("rows", "columns")

@@ -1,7 +1,8 @@
-"""Edits that mend OME-Zarr metadata: names, axes, units and channels. Pure: attributes in, edits by JSON pointer out.
+"""Edits that repair OME-Zarr metadata: names, axes, units and channels. Pure: they take attributes and return edits by
+JSON pointer.
 
-The specification: spec E; https://ngff.openmicroscopy.org. Pixel sizes, which concern every level at once, stand in
-`pixel_size`. Nothing is written here: the edits are made to the document that holds the attributes.
+Specification: spec E; https://ngff.openmicroscopy.org. Pixel sizes, which concern every level at once, are in
+`pixel_size`. Nothing is written here: the edits are applied to the document that holds the attributes.
 
     for edit in set_name(group.attributes, 0, "nuclei"):
         print(edit.pointer, edit.text)        # /ome/multiscales/0/name "nuclei"
@@ -25,7 +26,7 @@ NEW_COLOURS = ("00FFFF", "FF00FF", "FFFF00", "00FF00", "FF0000", "0000FF")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change. `pointer` (RFC 6901) is relative to the attributes; `text` is the JSON text that comes there."""
+    """One change. `pointer` (RFC 6901) is relative to the attributes; `text` is the JSON text of the new value."""
 
     pointer: str
     text: str
@@ -39,12 +40,12 @@ def edit(pointer: str, value: Any) -> Edit:
 
 
 def base_of(attributes: Mapping[str, Any]) -> str:
-    """The pointer to the OME keys: "/ome" since 0.5, "" before."""
+    """The pointer to the object with the OME keys: "/ome" since 0.5, "" before."""
     return "/ome" if block(attributes)[0] is not attributes else ""
 
 
 def multiscale(attributes: Mapping[str, Any], index: int = 0) -> Mapping[str, Any]:
-    """An entry of `multiscales`. Raises Refused where there is none."""
+    """An entry of `multiscales`. Raises Refused if there is no such entry."""
     entries = block(attributes)[0].get("multiscales")
     entry = entries[index] if isinstance(entries, list) and index < len(entries) else None
     if not isinstance(entry, Mapping):
@@ -101,9 +102,9 @@ def set_axis(
     type: str | None = None,
     unit: str | None = None,
 ) -> list[Edit]:
-    """Name, type or unit of one axis. `unit` may be a symbol ("um", "µm"); "" takes the unit out of what is shown.
+    """Changes name, type or unit of one axis. `unit` may be a symbol ("um", "µm"); "" removes the unit.
 
-    Raises Refused where axes are no objects (before 0.4), and for a name that another axis has.
+    Raises Refused if axes are not objects (before 0.4), and for a name that another axis has.
     """
     pointer, axes = axes_at(attributes, index)
     held = axes[axis] if axis < len(axes) else None
@@ -126,7 +127,7 @@ def set_axis(
 # ---------------------------------------------------------------------- channels
 @dataclass(frozen=True, slots=True)
 class ChannelEdit:
-    """What to change of a channel (omero). None: leave it. `window` is (start, end) as typed."""
+    """The changes to a channel (omero). None: no change. `window` is (start, end) as typed."""
 
     label: str | None = None
     color: str | None = None
@@ -141,25 +142,25 @@ def set_channel(
     count: int | None = None,
     limits: tuple[float, float] | None = None,
 ) -> list[Edit]:
-    """Label, colour, window and visibility of one channel.
+    """Changes label, colour, window and visibility of one channel.
 
     Parameters
     ----------
     attributes
         Of the image's group.
     channel
-        Its place along the channel axis.
+        Its index along the channel axis.
     change
-        What to change; the colour as "RRGGBB", "RGB", with or without "#".
+        The changes; the colour as "RRGGBB" or "RGB", with or without "#".
     count
-        How many channels the image has. Needed where the metadata list none, or fewer.
+        The number of channels of the image. Needed if the metadata list none, or fewer.
     limits
-        The range of the data type, for the ends of a window that is stated for the first time.
+        The range of the data type, for the ends of a window that is new.
 
     Raises
     ------
     Refused
-        There is no such channel; the colour is none; the window is empty.
+        There is no such channel; the colour is not valid; the window is empty.
     """
     ome, at = block(attributes)[0], f"{base_of(attributes)}/omero"
     omero = ome.get("omero")
@@ -175,7 +176,7 @@ def set_channel(
 
 
 def _members(change: ChannelEdit) -> dict[str, Any]:
-    """The new members of a channel, its window left out."""
+    """The new members of a channel, without its window."""
     found: dict[str, Any] = {}
     if change.label is not None:
         found["label"] = change.label
@@ -213,7 +214,7 @@ def _changed(
 
 
 def _window(typed: tuple[str, str], held: Mapping[str, Any], limits: tuple[float, float] | None) -> dict[str, str]:
-    """The members of a window that change, as JSON text. Its slider's ends always hold both limits."""
+    """The members of a window that change, as JSON text. Its slider's ends always contain both limits."""
     start, end = (_finite(text) for text in typed)
     if not start < end:
         raise Refused(f"The window {typed[0]} to {typed[1]} is empty", advice="Its start is less than its end.")
@@ -251,8 +252,7 @@ def _added(
     change: ChannelEdit,
     limits: tuple[float, float] | None,
 ) -> list[Edit]:
-    """Adds channels that the metadata do not list yet: all up to the last, because readers identify channels by
-    position."""
+    """Adds the missing channels up to the last one, because readers identify channels by position."""
     made = [item if isinstance(item, Mapping) else _new_channel(i, limits) for i, item in enumerate(listed)]
     made += [_new_channel(i, limits) for i in range(len(listed), total)]
     new = {**made[channel], **members}

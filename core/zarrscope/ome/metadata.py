@@ -1,10 +1,10 @@
 """Parses OME-Zarr metadata, 0.1 to 0.5 and leniently 0.6. Pure functions of attributes.
 
-The specification: spec E; https://ngff.openmicroscopy.org.
+Specification: spec E; https://ngff.openmicroscopy.org.
 
-Everything here takes the attributes of one group and gives frozen data plus warnings in plain words; nothing is opened,
-nothing raises for what a file says. What a document gets wrong costs as little as possible: a bad colour costs the
-colour, a bad dataset costs that level, and only a multiscale without a single usable dataset is left out.
+All functions take the attributes of one group and return frozen data plus warnings in plain words. They open nothing,
+and no content of a file makes them raise. A fault affects as little as possible: a bad colour only the colour, a bad
+dataset only its level; a multiscale is left out only if none of its datasets is usable.
 
     {"ome": {"version": "0.5", "multiscales": [{"name": "cells",
       "axes": [{"name": "y", "type": "space", "unit": "micrometer"},
@@ -37,9 +37,9 @@ Color = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension. `type` is "space", "time", "channel", another word of the file, or "" when nothing tells it.
+    """One dimension. `type` is "space", "time", "channel", another word of the file, or "" if it is not known.
 
-    `unit` stands as the file spells it ("micrometer"); presenters shorten it.
+    `unit` is spelled as in the file ("micrometer"); presenters shorten it.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """How one channel wants to be shown (omero). `window` is the contrast (start, end), `range` the slider's ends."""
+    """How one channel should be shown (omero). `window` is the contrast (start, end), `range` the slider's ends."""
 
     label: str
     color: Color | None = None
@@ -101,9 +101,9 @@ def has_multiscales(attributes: Mapping[str, Any]) -> bool:
 
 
 def resolve(group: str, path: str) -> str | None:
-    """The node that `path` means inside `group` ("/a/b"), clamped at the root; None for what is refused (spec F.10).
+    """The node that `path` means inside `group` ("/a/b"), never above the root; None for a refused path (spec F.10).
 
-    Refused: an absolute path, a URL, a backslash, a NUL: metadata never leads out of the hierarchy it stands in.
+    Refused are absolute paths, URLs, backslashes and NUL: metadata never lead out of their hierarchy.
     """
     if path.startswith("/") or "\\" in path or "\0" in path or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path):
         return None
@@ -119,7 +119,7 @@ def resolve(group: str, path: str) -> str | None:
 def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> list[Multiscale]:
     """Every usable entry of `multiscales` of the group at `path`; an empty list when there is none.
 
-    `home`: the version of OME-Zarr that belongs into the group's dialect, "" where none does.
+    `home`: the version of OME-Zarr that belongs to the group's dialect, "" if there is none.
     """
     ome, version, _ = block(attributes)
     entries = ome.get("multiscales")
@@ -155,7 +155,7 @@ def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> lis
 def _entry(
     entry: Mapping[str, Any], path: str, version: str, warnings: list[str]
 ) -> tuple[tuple[Axis, ...] | None, tuple[Dataset, ...], str] | None:
-    """Axes, datasets and the sniffed version (spec E.1) of one multiscale; None when no dataset is usable."""
+    """Axes, datasets and the inferred version (spec E.1) of one multiscale; None when no dataset is usable."""
     raw = entry.get("datasets")
     listed = raw if isinstance(raw, list) else []
     if len(listed) > MAX_DATASETS:
@@ -165,7 +165,7 @@ def _entry(
         stated = entry.get("axes")
         strings = isinstance(stated, list) and any(isinstance(a, str) for a in stated)
         version = "0.3" if strings else "0.4" if stated else "0.1"
-    # In 0.6 these map the intrinsic coordinate system to others, so they are no second step of a level.
+    # In 0.6 these map the intrinsic coordinate system to others, so they are not part of a level's transformation.
     outer = None if "coordinateSystems" in entry else entry.get("coordinateTransformations")
     datasets: list[Dataset] = []
     for item in listed[:MAX_DATASETS]:
@@ -253,7 +253,7 @@ def _product(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _steps(value: Any, depth: int = 0) -> list[Mapping[str, Any]]:
-    """A list, one object (0.6), or a sequence (0.6), flat."""
+    """A flat list of transformations, from a list, one object (0.6), or a sequence (0.6)."""
     if isinstance(value, Mapping):
         if value.get("type") == "sequence" and depth < 8:
             return _steps(value.get("transformations"), depth + 1)
@@ -281,7 +281,7 @@ def _step(step: Mapping[str, Any], warnings: list[str]) -> Affine:
 
 
 def _diagonal(value: Any) -> Affine | None:
-    """An N x (N+1) matrix that only scales and shifts."""
+    """Scale and translation of an N x (N+1) matrix that only scales and shifts."""
     rows = [_vector(row) for row in value] if isinstance(value, list) and 0 < len(value) <= MAX_RANK else []
     n = len(rows)
     if not n or any(row is None or len(row) != n + 1 for row in rows):
@@ -300,7 +300,7 @@ def _vector(value: Any) -> tuple[float, ...] | None:
 
 
 def number(value: Any) -> float | None:
-    """A JSON number that a float can hold; true and false are none."""
+    """A JSON number that a float can hold; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -322,7 +322,8 @@ def text_of(value: Any) -> str:
 
 # ---------------------------------------------------------------------- omero (spec E.3)
 def color(value: Any) -> Color | None:
-    """(r, g, b) of "RRGGBB", with or without "#"; 3 digits are doubled, of 8 the last two (opacity) are dropped."""
+    """(r, g, b) of "RRGGBB", with or without "#"; 3 digits are doubled, of 8 digits the last two
+    (opacity) are dropped."""
     if not isinstance(value, str):
         return None
     digits = value.strip().removeprefix("#").removeprefix("0x")
@@ -334,7 +335,8 @@ def color(value: Any) -> Color | None:
 
 
 def _omero(value: Any, warnings: list[str]) -> tuple[tuple[Channel, ...], Mapping[str, int]]:
-    """Channels as stated (their number may differ from the array's), default indices of t and z."""
+    """Channels as the metadata state them (their number may differ from the array's), and default
+    indices of t and z."""
     if not isinstance(value, Mapping):
         return (), {}
     channels = []

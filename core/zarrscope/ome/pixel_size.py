@@ -1,9 +1,9 @@
-"""Pixel sizes of a whole pyramid: what they are, and the edits that mend them at every level at once.
+"""Pixel sizes of a whole pyramid, and the edits that correct them at every level at once.
 
-The specification: spec E.2; https://ngff.openmicroscopy.org. A level's scale is the pixel size times how much coarser
-the level is (its factor). To mend the pixel size is to recompute the scale of every level by its factor, and the
-translation with it: a level's offset from the finest level grows with the pixel, and the finest level stays in place. A
-factor that contradicts the shapes of the arrays is replaced by the one that the shapes tell. Pure: nothing is opened.
+Specification: spec E.2; https://ngff.openmicroscopy.org. A level's scale is the pixel size times its factor, which says
+how much coarser the level is. Correcting the pixel size means recomputing the scale of every level by its factor, and
+the translation with it: a level's offset from the finest level grows with the pixel, and the finest level stays in
+place. If a factor contradicts the shapes of the arrays, the factor of the shapes replaces it. Pure: nothing is opened.
 
     sizes = pixel_sizes(group.attributes, shape_of=shapes.get)
     [axis.name for axis in sizes.axes], sizes.sizes, sizes.factors
@@ -32,7 +32,7 @@ _ONE = Fraction(1)
 
 
 def no_shapes(path: str) -> None:
-    """The `shape_of` of a caller who knows no shapes."""
+    """The `shape_of` for a caller that knows no shapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PixelSizes:
 
 @dataclass(slots=True)
 class _Vector:
-    """Numbers of a transformation and where each of them stands."""
+    """Numbers of a transformation, and the JSON pointer of each."""
 
     values: list[Any]
     pointers: list[str]
@@ -64,7 +64,7 @@ class _Vector:
 
 @dataclass(slots=True)
 class _Steps:
-    """The transformations of one level, or of all levels: at most one scale and one translation of them."""
+    """The transformations of one level, or of all levels: at most one scale and one translation."""
 
     at: str
     """Where the list of transformations stands."""
@@ -103,7 +103,7 @@ def _steps_at(value: Any, at: str) -> _Steps:
 
 
 def _flat(value: Any, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], str]]:
-    """Transformations and their pointers: of a list, of one object, of a sequence (0.6)."""
+    """Transformations and their pointers, from a list, one object, or a sequence (0.6)."""
     if isinstance(value, Mapping):
         if value.get("type") == "sequence" and depth < 8:
             return _flat(value.get("transformations"), f"{at}/transformations", depth + 1)
@@ -128,7 +128,7 @@ def _diagonal(value: Any, at: str) -> tuple[_Vector, _Vector] | None:
 
 
 def _fraction(value: Any) -> Fraction:
-    """A JSON number as it is spelled: 0.1 is a tenth."""
+    """A JSON number as an exact fraction of its text: 0.1 is a tenth."""
     return Fraction(Decimal(repr(value)))
 
 
@@ -165,7 +165,7 @@ class _Pyramid:
         return ""
 
     def inner(self, level: int, axis: int) -> Fraction | None:
-        """A level's own scale along an axis; None where it is not stated, or not usable."""
+        """A level's own scale along an axis; None if it is not stated, or not usable."""
         steps = self.levels[level]
         if steps.scale is None:
             return _ONE if steps.identity or (steps.stated and steps.translation) else None
@@ -182,7 +182,7 @@ class _Pyramid:
         return inner * self.outer_scale(axis)
 
     def factor(self, level: int, axis: int) -> tuple[Fraction, Fraction | None]:
-        """(the true factor, the stated one where that is another)."""
+        """(the true factor, the stated factor if it differs)."""
         finest, own = self.inner(0, axis), self.inner(level, axis)
         stated = None if finest is None or own is None else own / finest
         fine, coarse = self.shapes[0], self.shapes[level]
@@ -195,8 +195,7 @@ class _Pyramid:
 
 
 def _by_shapes(fine: int, coarse: int) -> Fraction:
-    """How much coarser a level is by its shape: a whole number where dividing by it, rounded up or down, gives that
-    length."""
+    """The factor of a level by its shape: a whole number if dividing by it, rounded up or down, gives that length."""
     if not fine or not coarse:
         return _ONE
     near = max(1, round(fine / coarse))
@@ -228,7 +227,7 @@ def _pyramid(attributes: Mapping[str, Any], index: int, shape_of: ShapeOf) -> _P
 
 
 def _implied(rank: int | None, version: str, levels: Sequence[_Steps]) -> Sequence[Any]:
-    """Axes that a document does not name: 0.1 and 0.2 have t, c, z, y, x; other ones are numbered."""
+    """Axes that a document does not name: 0.1 and 0.2 have t, c, z, y, x; others get numbers."""
     if rank is None:
         vector = levels[0].scale if levels else None
         rank = len(vector.values) if vector is not None else 5 if version in ("0.1", "0.2", "") else 0
@@ -259,9 +258,9 @@ def pixel_sizes(attributes: Mapping[str, Any], index: int = 0, shape_of: ShapeOf
     attributes
         Of the image's group, 0.1 to 0.6.
     index
-        Which entry of `multiscales`.
+        The index of the entry of `multiscales`.
     shape_of
-        Gives the shape of the array that a level's path names, None where it is not known.
+        Returns the shape of the array at a level's path, None if it is not known.
 
     Raises
     ------
@@ -301,13 +300,14 @@ def set_pixel_sizes(
     Parameters
     ----------
     attributes
-        Of the image's group, 0.1 to 0.6. An image of 0.1 to 0.3, which has no place for them, becomes one of 0.4.
+        The attributes of the image's group, 0.1 to 0.6. An image of 0.1 to 0.3, which cannot state pixel sizes, becomes
+        one of 0.4.
     sizes
-        Axis → the size of a pixel of the finest level, as a person typed it: it is spelled so in the document.
+        Axis → the size of a pixel of the finest level, as a person typed it; the document gets the same text.
     index
-        Which of the group's multiscales, from 0.
+        The index of the group's multiscale, from 0.
     shape_of
-        Gives the shape of a level's array by its path, where it is known.
+        Returns the shape of a level's array by its path, if it is known.
 
     Raises
     ------
@@ -391,7 +391,7 @@ def _origin(found: _Pyramid, axis: int) -> Fraction:
 
 
 def _number(vector: _Vector, axis: int, value: Fraction, typed: str = "") -> list[Edit]:
-    """One number of a transformation; nothing where it is that number already."""
+    """The edit of one number of a transformation; none if it has that value already."""
     held = vector.values[axis]
     if _fraction(held) == value and not typed:
         return []
@@ -401,7 +401,9 @@ def _number(vector: _Vector, axis: int, value: Fraction, typed: str = "") -> lis
 
 
 def spelled(value: Fraction, whole: bool = False) -> str:
-    """The shortest JSON number that reads back as the nearest float; without a point where `whole` and it is whole."""
+    """The shortest JSON number that reads back as the nearest float; without a decimal point if `whole` and it is
+    whole.
+    """
     if whole and value.denominator == 1:
         return str(value.numerator)
     try:
@@ -426,8 +428,7 @@ def _new_scale(found: _Pyramid, level: int, scales: Mapping[int, Fraction]) -> l
 
 
 def _upgraded(attributes: Mapping[str, Any], found: _Pyramid) -> list[Edit]:
-    """The edits that turn an image of 0.1 to 0.3 into 0.4: axes as objects, and the version number where one is
-    stated."""
+    """The edits that turn an image of 0.1 to 0.3 into 0.4: axes as objects, and the version number if one is stated."""
     ome, base = block(attributes)[0], base_of(attributes)
     axes = [{"name": axis.name} | ({"type": axis.type} if axis.type else {}) for axis in found.axes]
     edits = [edit(f"{found.at}/axes", axes), edit(f"{found.at}/version", "0.4")]

@@ -1,10 +1,10 @@
-"""Coordinates from one system to another: the transformations of OME-Zarr 0.6 (RFC-5; spec E.7).
+"""Transforms coordinates from one system to another: the transformations of OME-Zarr 0.6 (RFC-5; spec E.7).
 
     transform(attributes, "array", "world", [[1, 2]])     → [[10.0, 40.0]]
 
-Coordinates are points × axes, float64. A way is looked for over any number of the group's transformations, backwards
-too where a transformation can be inverted. Transformations whose parameters lie in arrays (`path`) take those from
-`read`, a callable that gives the array of a path; fields of displacements and coordinates are not followed.
+Coordinates are points × axes, float64. The path between two systems may use any number of the group's transformations,
+also the inverse of one that can be inverted. For transformations whose parameters lie in arrays (`path`), the callable
+`read` returns the array of a path; fields of displacements and coordinates are not supported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def transform(
 ) -> Points:
     """Transforms `coordinates` (points × axes) from the coordinate system `source` to `target`.
 
-    Raises NotFound (no such system, or no way between them), TransformError, Unsupported.
+    Raises NotFound (no such system, or no path between them), TransformError, Unsupported.
     """
     ome = attributes["ome"] if isinstance(attributes.get("ome"), Mapping) else attributes
     edges, ranks = _graph(ome)
@@ -54,7 +54,7 @@ def transform(
 
 
 def affine(attributes: Mapping[str, Any], source: str, target: str, rank: int, read: ReadArray | None = None) -> Points:
-    """The way from `source` to `target` as one matrix.
+    """The transformation from `source` to `target` as one matrix.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def affine(attributes: Mapping[str, Any], source: str, target: str, rank: int, r
     rank
         The number of axes of `source`.
     read
-        Gives the array of a path, for transformations whose numbers lie in arrays.
+        Returns the array of a path, for transformations whose numbers lie in arrays.
 
     Returns
     -------
@@ -75,11 +75,11 @@ def affine(attributes: Mapping[str, Any], source: str, target: str, rank: int, r
     Raises
     ------
     NotFound
-        There is no such system, or no way between them.
+        There is no such system, or no path between them.
     TransformError
-        A transformation on the way is not one.
+        A transformation on the path is not valid.
     Unsupported
-        A transformation on the way is not followed here.
+        A transformation on the path is not supported.
     """
     moved = transform(attributes, source, target, np.vstack([np.zeros((1, rank)), np.eye(rank)]), read)
     return np.asarray(np.hstack([(moved[1:] - moved[0]).T, moved[:1].T]), np.float64)
@@ -121,7 +121,7 @@ def _graph(ome: Mapping[str, Any]) -> tuple[_Graph, dict[str, int | None]]:
 
 
 def _end(value: Any) -> str | None:
-    """The name of a system; early texts wrote it bare. Of another group: "path#name"."""
+    """The name of a system; early texts wrote it as plain text. For a system of another group: "path#name"."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
@@ -284,7 +284,7 @@ Rank = int | None
 
 
 def check_parameters(step: Mapping[str, Any], source: Rank, target: Rank, depth: int = 0) -> None:
-    """Raises TransformError where the parameters do not fit the type, or the numbers of axes (None: not known)."""
+    """Raises TransformError if the parameters do not fit the type, or the numbers of axes (None: not known)."""
     kind = step.get("type")
     if depth > 8 or not isinstance(kind, str) or kind not in _CHECKS:
         raise TransformError(f"There is no transformation {kind!r}", pointer="/type")
@@ -379,10 +379,10 @@ _KEEPS = ("scale", "translation", "identity", "rotation", "mapAxis")
 
 
 def _rank_after(step: Mapping[str, Any], source: Rank) -> Rank:
-    """The number of axes that a (checked) transformation gives; None where only its parameter array tells."""
+    """The number of axes after a (checked) transformation; None if only its parameter array shows it."""
     kind = str(step["type"])
     own = step.get(kind)
-    if kind in _KEEPS or kind == "affine":  # a vector, a matrix or an order, with one entry for each axis that is made
+    if kind in _KEEPS or kind == "affine":  # a vector, a matrix or an order, with one entry for each axis of the result
         return len(own) if isinstance(own, list) else None if kind == "affine" else source
     if kind == "projectAxis":
         dropped, created = (len(step.get(name, ())) for name in ("droppedInputs", "createdOutputs"))

@@ -1,4 +1,4 @@
-"""Units as OME-Zarr names them (UDUNITS-2), from the symbols and spellings that people type.
+"""Finds the name of a unit in OME-Zarr (UDUNITS-2) from the symbols and spellings that people type.
 
 unit_name("um")           # "micrometer"
 unit_name("m", "time")    # "minute"
@@ -30,7 +30,7 @@ SYMBOLS = MappingProxyType({
 
 
 def unit_name(text: str, type: str = "") -> str:
-    """The name of the unit that `text` means on an axis of that type; a text that means none stays as it is."""
+    """The name of the unit that `text` means on an axis of that type; a text that is not a unit stays as it is."""
     bare = text.strip()
     table = SYMBOLS.get(type, SYMBOLS["time"] if bare in ("s", "min", "h") else SYMBOLS["space"])
     if bare in table:

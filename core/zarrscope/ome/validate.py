@@ -1,9 +1,9 @@
-"""Validates OME-Zarr metadata 0.4, 0.5 and 0.6 (spec E): violations with their place.
+"""Validates OME-Zarr metadata 0.4, 0.5 and 0.6 (spec E): finds violations and their places.
 
     for finding in check(group.attributes): print(finding.pointer, finding.message)
 
-A finding is a MUST or a SHOULD of the text. What is checked here needs the attributes alone: no array is opened. Where
-ome-zarr-models is installed (the extra [ome]), its models read 0.4 and 0.5 too, and what they refuse is a finding.
+A violation breaks a MUST or a SHOULD of the specification. The checks need only the attributes: no array is opened. If
+ome-zarr-models is installed (the extra [ome]), its models also read 0.4 and 0.5, and their errors are violations too.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, what is wrong there, and
-    whether the rule is a MUST or a SHOULD."""
+    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, the fault there, and whether
+    the rule is a MUST or a SHOULD.
+    """
 
     pointer: str
     message: str
@@ -54,7 +55,7 @@ def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
 
 
 def check(attributes: Mapping[str, Any]) -> list[Violation]:
-    """All findings of one group's attributes. Nothing of OME-Zarr in them is one finding."""
+    """All findings of one group's attributes. If these hold no OME-Zarr metadata, that is one finding."""
     if "node_type" in attributes and isinstance(attributes.get("attributes"), Mapping):
         return [Violation("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
     inside = isinstance(attributes.get("ome"), Mapping)
@@ -125,7 +126,7 @@ class _Checker:
             self.must(at, f"every {what} must be there once only")
 
     def own_version(self, owner: Mapping[str, Any], at: str, *, must: bool = False) -> None:
-        """0.4 keeps a version in each object; later texts in one place for the group."""
+        """The version of one object: 0.4 keeps one in each object, later versions keep one for the group."""
         if self.version != "0.4":
             return
         if "version" not in owner:
@@ -175,7 +176,7 @@ class _Checker:
                 self.plain(entry, at)
 
     def plain(self, entry: Mapping[str, Any], at: str) -> None:
-        """0.4 and 0.5: axes, and a scale with perhaps a translation for each level."""
+        """Checks 0.4 and 0.5: axes, and for each level a scale with an optional translation."""
         axes = self.axes(entry, at, limit=True)
         for i, dataset in enumerate(self.objects(entry, "datasets", at)):
             here = f"{at}/datasets/{i}"
@@ -244,7 +245,7 @@ class _Checker:
 
     # ------------------------------------------------------------------ coordinate systems (0.6)
     def systems(self, owner: Mapping[str, Any], at: str, *, needed: bool) -> dict[str, int]:
-        """Name of each coordinate system, and how many axes it has."""
+        """The name of each coordinate system, and its number of axes."""
         found: dict[str, int] = {}
         systems = self.objects(owner, "coordinateSystems", at, needed=needed)
         self.unique([system.get("name") for system in systems], f"{at}/coordinateSystems", "coordinate system's name")
@@ -290,7 +291,7 @@ class _Checker:
         self.further(entry, at, systems, needed=False)
 
     def level_step(self, step: Mapping[str, Any], at: str, rank: int | None) -> None:
-        """A level's own transformation is a scale, an identity, or a scale and a translation in sequence."""
+        """Checks a level's own transformation: a scale, an identity, or a scale and a translation in sequence."""
         inner = step.get("transformations") if step.get("type") == "sequence" else [step]
         kinds = [s.get("type") if isinstance(s, Mapping) else None for s in inner] if isinstance(inner, list) else []
         if kinds not in (["scale"], ["identity"], ["scale", "translation"]):
@@ -451,7 +452,9 @@ _MOST_OF_MODELS = 100
 
 
 def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:
-    """The metadata with the version in its plate or well: 0.5 has it above them, and the models warn where it lacks."""
+    """The metadata with a version in its plate or well: 0.5 has it above them, and the models warn if it is missing
+    there.
+    """
     part = ome[name]
     if name in ("plate", "well") and isinstance(part, Mapping) and "version" not in part:
         return {**ome, name: {**part, "version": version}}

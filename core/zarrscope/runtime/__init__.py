@@ -1,1 +1,1 @@
-"""Threads, locks, cores and plugins: what the process has, shared by everything above."""
+"""Threads, locks, cores and plugins: the resources of the process, which all higher packages share."""

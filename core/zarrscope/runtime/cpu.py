@@ -1,7 +1,7 @@
 """The number of cores that this process may use: limited by its affinity and by the quota of its container.
 
-A container with a quota of two cores on a machine of 64 shows 64: 64 threads would use the quota up in the first part
-of every period and stand still for the rest of it, so the quota is looked up where Linux keeps it (cgroup v2 and v1).
+A container with a quota of two cores on a machine of 64 shows 64 cores. 64 threads would use up the quota in the first
+part of every period and wait for the rest of it. So the quota is read from the files of Linux (cgroup v2 and v1).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Interrupts (Ctrl-C, "interrupt kernel") strike between the engine's operations, never within one.
+"""Raises interrupts (Ctrl-C, "interrupt kernel") between the engine's operations, never within one.
 
 Python raises KeyboardInterrupt in the main thread between any two of its instructions: after a file was opened and
-before anybody knows its handle, or inside the `__enter__` of a lock. So whatever holds handles, locks or counters is an
-*operation*: while one runs in the main thread, an interrupt is only noted. It is raised where the operation says that
-it can stop (`check`), or at its end. Threads that help an operation `adopt` it, so that they stop as well; other
+before its handle is stored, or inside the `__enter__` of a lock. So code that holds handles, locks or counters runs as
+an *operation*: while one runs in the main thread, an interrupt is only recorded. It is raised at a point where the
+operation can stop (`check`), or at its end. Threads that help an operation `adopt` it, so that they stop as well; other
 threads never receive interrupts.
 
-As asyncio.Runner does, this takes the place of Python's own handler of SIGINT, and of no other, for as long as an
-operation runs in the main thread. An application that ends on other signals too calls `install` once.
+Like asyncio.Runner, this replaces Python's own handler of SIGINT, and no other handler, while an operation runs in the
+main thread. An application that should end on other signals too calls `install` once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.05
 PATIENCE_SECONDS = 3.0
 """An operation that has not stopped after so long is broken into by another Ctrl-C, wherever it is."""
 
-# The C module behind `signal`, without its enumerations: 0.4 µs a call instead of 4, and nothing to import.
+# The C module behind `signal`, without its enumerations: 0.4 µs per call instead of 4, and no import.
 try:
     _plain: Any = import_module("_signal")
 except ImportError:
@@ -72,7 +72,7 @@ _adopted = threading.local()
 
 
 def _deliver(number: int, frame: FrameType | None) -> None:
-    """The handler while an operation runs."""
+    """The signal handler while an operation runs."""
     operation = _active
     if operation is None:
         raise Interrupted(number)
@@ -85,13 +85,14 @@ def _deliver(number: int, frame: FrameType | None) -> None:
 
 
 def begin() -> InterruptibleOperation | None:
-    """Begins to hold interrupts back. Returns what `end` takes; None if they already wait, or cannot be held here."""
+    """Begins to hold interrupts back. Returns the argument for `end`; None if they are already held
+    back, or cannot be."""
     global _active
     if _ident() != _main:
         return None
     handler = _get_handler(_INTERRUPT)
     if handler is _default:
-        operation = _active = InterruptibleOperation(False)  # assigned before a signal can look for it
+        operation = _active = InterruptibleOperation(False)  # assigned before a signal can use it
         try:
             _set_handler(_INTERRUPT, _deliver)
         except ValueError:  # a sub-interpreter receives no signals
@@ -111,7 +112,7 @@ def end(operation: InterruptibleOperation) -> None:
     else:
         try:
             _set_handler(_INTERRUPT, _default)
-        finally:  # restore even if another interrupt comes
+        finally:  # restores the handler even if another interrupt arrives
             _active = None
     if operation.signal:
         error = sys.exc_info()[1]
@@ -120,7 +121,7 @@ def end(operation: InterruptibleOperation) -> None:
 
 
 class operation:
-    """`with operation(): …` makes its block one operation, which a signal ends as a whole."""
+    """`with operation(): …` makes its block one operation, which a signal can only end as a whole."""
 
     __slots__ = ("_begun",)
 
@@ -133,7 +134,7 @@ class operation:
 
 
 class uninterrupted_within:
-    """`with uninterrupted_within(context): …` enters `context`, and the block and its ends are one operation."""
+    """`with uninterrupted_within(context): …` enters `context`; its entry, the block and its exit are one operation."""
 
     def __init__(self, context: AbstractContextManager[object]) -> None:
         self._context = context
@@ -176,7 +177,7 @@ def uninterrupted(call: Callable[P, T]) -> Callable[P, T]:
 
 
 def uninterrupted_steps(make: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """Each step of the iterator is one operation. Nothing that only its frame knows may be held between two steps."""
+    """Makes each step of the iterator one operation. Between two steps the iterator's frame must hold no resources."""
 
     @wraps(make)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
@@ -218,8 +219,9 @@ def current() -> InterruptibleOperation | None:
 
 
 def check() -> None:
-    """A point at which the operation can stop: raises Interrupted if a signal came, in the main thread once for each
-    signal."""
+    """A point at which the operation can stop: raises Interrupted if a signal arrived; in the main thread once per
+    signal.
+    """
     operation = current()
     if operation is not None and operation.signal:
         stop(operation)
@@ -259,7 +261,8 @@ def wait(happened: Callable[[float], T]) -> T:
 
 # ---------------------------------------------------------------------------------------------- applications
 def install(*signals: int) -> None:
-    """For applications: these signals, such as SIGTERM, raise Interrupted in the main thread, as SIGINT does then.
+    """For applications: makes these signals, such as SIGTERM, raise Interrupted in the main thread, as SIGINT then
+    does.
 
     One that is ignored (`nohup`) stays so. Call it from the main thread, while no operation runs.
     """
