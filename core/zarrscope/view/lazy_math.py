@@ -7,6 +7,7 @@ NEP 13 and 18 are the protocols: https://numpy.org/neps/nep-0018-array-function-
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +19,7 @@ import numpy as np
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 
 
-class Computing(np.lib.mixins.NDArrayOperatorsMixin):
+class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     """Gives an array class numpy's operators and functions, computed when needed.
 
     For a class with shape, dtype, `edges(axis)` and `__array__`.
@@ -29,11 +30,13 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin):
     ndim: int
     size: int
 
+    @abstractmethod
     def edges(self, axis: int) -> list[int]:
-        raise NotImplementedError  # the view defines it
+        """Where the chunks along an axis begin, and its length."""
 
+    @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise NotImplementedError  # the view defines it
+        """The values, read now."""
 
     __hash__ = object.__hash__  # needed because `==` compares elements
 

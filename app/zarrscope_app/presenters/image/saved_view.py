@@ -12,6 +12,7 @@ that is not the whole plane; "crosshair" the place that values are told of. Both
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -65,7 +66,7 @@ class Settable(Stylable, Protocol):
     def pin(self, y: float, x: float) -> object: ...
 
 
-class KeepsView:
+class KeepsView(ABC):
     """Part of a slice presenter: tells the view on show, and goes back to one."""
 
     _image: Image | None
@@ -81,8 +82,9 @@ class KeepsView:
     _pin: tuple[float, float] | None
     _asked_rect: Rect | None = None
 
+    @abstractmethod
     def _refresh(self) -> None:
-        raise NotImplementedError  # SlicePresenter defines it
+        """Publishes a new state."""
 
     def view(self) -> dict[str, Any]:
         """Indices, axes, level and display settings, as JSON."""

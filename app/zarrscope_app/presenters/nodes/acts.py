@@ -7,6 +7,7 @@ nothing. `plan` and `do` run in the background. A plan is as a rule the act itse
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -107,7 +108,7 @@ class Done:
     undo: Undo | None = None
 
 
-class Act:
+class Act(ABC):
     """One row. `id` is what hosts and commands call it."""
 
     id = ""
@@ -151,8 +152,9 @@ class Act:
         """(how it can be undone, or "", why it cannot be, or "")."""
         return words.UNDO, ""
 
+    @abstractmethod
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
-        raise NotImplementedError("an act says what it does")
+        """Does it. Raises ZarrscopeError where it cannot be done."""
 
 
 def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:

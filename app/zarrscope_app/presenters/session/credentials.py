@@ -6,6 +6,7 @@ not asked for: they belong into the files and variables of the service's own too
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -120,7 +121,7 @@ def _bucket(url: str) -> str | None:
     return bucket if bucket.partition("://")[0] in BUCKETS else None
 
 
-class AsksCredentials:
+class AsksCredentials(ABC):
     """Part of a session: where a bucket denies access, the person is asked, and it goes on."""
 
     relocated = Signal()
@@ -130,11 +131,13 @@ class AsksCredentials:
     _tried: str | None = None
     """The credentials that were tried when access was last denied; kept while the answer does not open the place."""
 
+    @abstractmethod
     def reload(self) -> None:
-        raise NotImplementedError  # Session defines it
+        """Reads everything again."""
 
+    @abstractmethod
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError  # Session defines it
+        """Shows an error in the error bar and among the problems."""
 
     @property
     def access_denied(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from zarrscope.runtime.threads import Owner
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class KeepsEdits:
+class KeepsEdits(ABC):
     """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier one."""
 
     url: str
@@ -21,14 +22,17 @@ class KeepsEdits:
     rescue: Rescue | None = None
 
     @property
+    @abstractmethod
     def hierarchy(self) -> Hierarchy | None:
-        raise NotImplementedError  # Session defines it
+        """The opened hierarchy; None before."""
 
+    @abstractmethod
     def set_writable(self, writable: bool) -> None:
-        raise NotImplementedError  # Session defines it
+        """Opens the same place for writing, or read-only again."""
 
+    @abstractmethod
     def _refresh(self) -> None:
-        raise NotImplementedError  # Session defines it
+        """Publishes a new state."""
 
     def keep_edits(self, keeper: Keeper) -> None:
         """Starts to keep unsaved edits beyond the end of the process, and offers those of an earlier one."""

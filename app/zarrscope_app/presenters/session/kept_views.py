@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -66,7 +67,7 @@ class LastLooks:
         return self._all().get(self._key(url, path))
 
 
-class KeepsViews:
+class KeepsViews(ABC):
     """The part of a session that tells the view on show, and goes back to an earlier one."""
 
     url: str
@@ -91,14 +92,17 @@ class KeepsViews:
         before = [other for other in self._seen if other.name != name]
         self._seen = (Other(name, image), *before)[:MOST_SEEN]
 
+    @abstractmethod
     def select(self, path: str) -> None:
-        raise NotImplementedError  # Session defines it
+        """Goes to a node."""
 
+    @abstractmethod
     def _refresh(self) -> None:
-        raise NotImplementedError  # Session defines it
+        """Publishes a new state."""
 
+    @abstractmethod
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError  # Session defines it
+        """Shows an error in the error bar and among the problems."""
 
     def view(self) -> dict[str, Any]:
         """The view on show, as JSON: the place and the display settings."""

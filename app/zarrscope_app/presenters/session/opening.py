@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -54,13 +55,14 @@ class Opening:
         return tuple(command for command, offered in found.items() if offered)
 
 
-class OpensOtherwise:
+class OpensOtherwise(ABC):
     """Part of a session: the same place, opened in another way."""
 
     _opening: Opening
 
+    @abstractmethod
     def reload(self) -> None:
-        raise NotImplementedError  # Session defines it
+        """Reads everything again."""
 
     def set_writable(self, writable: bool) -> None:
         """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class SelectsSeveral:
+class SelectsSeveral(ABC):
     """The part of a session that chooses several nodes."""
 
     owner: Owner
@@ -22,14 +23,17 @@ class SelectsSeveral:
     _matching: Ticket | None = None
 
     @property
+    @abstractmethod
     def hierarchy(self) -> Hierarchy | None:
-        raise NotImplementedError  # Session defines it
+        """The opened hierarchy; None before."""
 
+    @abstractmethod
     def set_tab(self, tab: str) -> None:
-        raise NotImplementedError  # Session defines it
+        """Brings a tab to the front."""
 
+    @abstractmethod
     def report(self, error: BaseException) -> None:
-        raise NotImplementedError  # Session defines it
+        """Shows an error in the error bar and among the problems."""
 
     def select_several(self, paths: Sequence[str]) -> None:
         """The nodes that are chosen in the tree: with more than one, the form is that of all of them."""
