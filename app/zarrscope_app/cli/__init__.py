@@ -44,6 +44,7 @@ from zarrscope_app.cli import (
 from zarrscope_app.cli.color import CHOICES, take_color
 from zarrscope_app.cli.console import DefaultGroup, Failed, also_known_as, following, say, with_common_options
 from zarrscope_app.cli.ending import end_process, take_timeout, timed_out
+from zarrscope_app.cli.plain import take_plain
 from zarrscope_app.cli.streams import make_inert
 from zarrscope_app.process import own_process
 
@@ -73,6 +74,13 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     expose_value=False,
     callback=take_color,
     help="Colour in the output; auto: on a terminal, unless NO_COLOR is set. Of pictures, how many. After a verb, too.",
+)
+@click.option(
+    "--plain",
+    is_flag=True,
+    expose_value=False,
+    callback=take_plain,
+    help="For scripts: no colour, drawing or progress; lists have columns separated by tabs. After a verb, too.",
 )
 @click.option(
     "--timeout",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> 
     if edited.bytes == document.bytes:
         say("Nothing changes.")
         return
-    show(_diff(document, edited))
+    show_changes(_diff(document, edited))
     if dry_run:
         if hierarchy.writable:
             from zarrscope_app.presenters.nodes import operation_text

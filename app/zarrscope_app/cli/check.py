@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,27 +13,35 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope.errors.confidential import without_numbers
+from zarrscope_app.cli.color import show_pieces
 from zarrscope_app.cli.console import (
     MISSING_IS_FILL,
     clustered,
     follow_links,
     place,
     say,
-    show,
     show_json,
     storage_options,
 )
+from zarrscope_app.cli.plain import plain, show_columns
 from zarrscope_app.cli.streams import outlive_reader, steer
 
 if TYPE_CHECKING:
+    from zarrscope.check.coverage import Coverage
     from zarrscope.check.finding import Finding
     from zarrscope.check.hierarchy import CheckProgress
+
+FIRST_NAMED = 5
+"""Of pieces of information of one kind in one node, and of arrays without a checksum, so many are named."""
 
 
 @click.command("check")
 @click.argument("url")
 @click.argument("node", required=False)
-@click.option("--no-chunks", is_flag=True, help="Check documents only; read no chunk.")
+@click.option(
+    "--verify/--no-chunks", default=True, help="Read and decode every stored chunk (as it does), or documents only."
+)
+@click.option("--all", "every", is_flag=True, help="Name each piece of information; else many of a kind are summed up.")
 @click.option("--expect-all", is_flag=True, help="A chunk that is not stored is an error, not information.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 @click.option(
@@ -46,7 +55,8 @@ if TYPE_CHECKING:
 def check(
     url: str,
     node: str | None,
-    no_chunks: bool,
+    verify: bool,
+    every: bool,
     expect_all: bool,
     as_json: bool,
     resume: str | None,
@@ -56,7 +66,10 @@ def check(
     """Checks documents, consistency and every stored chunk of NODE and all beneath it. Changes nothing.
 
     A finding is an error, a warning or information. A chunk that is not stored is information: it reads as the fill
-    value. Exit code 1 when there is an error, else 0.
+    value. Exit code 1 when there is an error, else 0. At the end stands how much was read, and which arrays have no
+    checksum: there, changed bytes that still decode are not noticed.
+
+    The columns of --plain: severity, code, path, key, pointer, message, advice.
 
     \b
     Examples:
@@ -66,28 +79,31 @@ def check(
       zarrscope check https://example.org/cells.zarr --resume cells.check
     """
     import zarrscope
-    from zarrscope.check import hierarchy as verify
+    from zarrscope.check import hierarchy as whole
+    from zarrscope.check.coverage import Coverage
 
     links = follow_links()
     hierarchy = zarrscope.open(url, storage_options=storage_options(missing_is_fill), follow_links=links)
     path = place(hierarchy, node)
-    journal = _Journal(resume, _identity(url, path, not no_chunks, expect_all, links))
+    journal = _Journal(resume, _identity(url, path, verify, expect_all, links))
     if resume is not None:
         outlive_reader()
     counts = {"error": 0, "warning": 0, "information": 0}
     listed: list[dict[str, Any]] = []
+    coverage, lines = Coverage(), _Lines(every)
     with journal, _shown_progress() as (progress, clear):
 
         def findings() -> Iterator[Finding]:
             yield from journal.findings
-            yield from verify.check(
+            yield from whole.check(
                 hierarchy,
                 path,
-                chunks=not no_chunks,
+                chunks=verify,
                 expect_all=expect_all,
                 progress=progress,
                 resume=journal,
                 scheduler=scheduler,
+                coverage=coverage,
             )
 
         for finding in findings():
@@ -96,11 +112,14 @@ def check(
                 listed.append(_form(finding))
             else:
                 clear()
-                show(line(finding))
+                lines.show(finding)
+        lines.end()
     if as_json:
-        show_json({"findings": listed, "summary": counts})
+        show_json({"findings": listed, "summary": counts, "read": _read(coverage)})
     else:
         say(summary(counts))
+        for sentence in read_of(coverage, verify, resume is not None):
+            say(sentence)
     return 1 if counts["error"] else 0
 
 
@@ -113,6 +132,41 @@ def line(finding: Finding) -> str:
         where += f" at {finding.pointer}"
     text = f"{finding.severity}  {finding.code}  {finding.path}  {finding.message}"
     return strings.clean(f"{text} ({where.strip()})" if where else text)
+
+
+class _Lines:
+    """Prints findings as they come. Of many of a kind that are information only, in one node, the first are named and
+    the others counted."""
+
+    def __init__(self, every: bool) -> None:
+        self.every = every or plain()
+        self._path: str | None = None
+        self._seen: Counter[str] = Counter()
+
+    def show(self, finding: Finding) -> None:
+        if finding.path != self._path:
+            self.end()
+            self._path = finding.path
+        if finding.severity == "information" and not self.every:
+            self._seen[finding.code] += 1
+            if self._seen[finding.code] > FIRST_NAMED:
+                return
+        if plain():
+            at = (finding.path, finding.key, finding.pointer)
+            show_columns(finding.severity, finding.code, *at, finding.message, finding.advice)
+            return
+        severity, _, rest = line(finding).partition("  ")
+        show_pieces([(severity, finding.severity), (f"  {rest}", "")])
+
+    def end(self) -> None:
+        """Says how many were not named of the node before."""
+        from zarrscope_app.presenters import strings
+
+        for code, count in self._seen.items():
+            if count > FIRST_NAMED:
+                rest = f"{count - FIRST_NAMED:,} more of this kind (--all names them)"
+                show_pieces([("information", "information"), (strings.clean(f"  {code}  {self._path}  {rest}"), "")])
+        self._seen.clear()
 
 
 def summary(counts: dict[str, int]) -> str:
@@ -128,6 +182,30 @@ def summary(counts: dict[str, int]) -> str:
     return ", ".join(parts) + "."
 
 
+def read_of(coverage: Coverage, verify: bool, resumed: bool) -> list[str]:
+    """How much a check read, and what it cannot see, in sentences."""
+    from zarrscope_app.presenters import strings
+
+    nodes = strings.counted(coverage.nodes, "node")
+    if not verify:
+        return [f"The documents of {nodes} were read, and no chunk (--no-chunks)."]
+    chunks = strings.counted(coverage.chunks, "chunk")
+    size = "" if coverage.nbytes is None else f", {strings.size(coverage.nbytes)}"
+    now = " in this run" if resumed else ""
+    told = [f"The documents of {nodes} were read{now}, and {chunks}{size}."]
+    if bare := coverage.without_checksum:
+        named = ", ".join(bare[:FIRST_NAMED]) + (", …" if len(bare) > FIRST_NAMED else "")
+        arrays = strings.counted(len(bare), "array")
+        told.append(f"{arrays} without a checksum ({named}): changed bytes that still decode are not seen there.")
+    return told
+
+
+def _read(coverage: Coverage) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(coverage)
+
+
 def _form(finding: Finding) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -138,7 +216,7 @@ def _form(finding: Finding) -> dict[str, Any]:
 def _shown_progress() -> Iterator[tuple[Any, Any]]:
     """Progress on one line of stderr, rewritten in place, if stderr is a terminal. Returns (show progress, clear the
     line)."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or plain():
         yield (lambda progress: None), (lambda: None)
         return
     from zarrscope_app.presenters import strings

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.console import Failed, opened, opening, say, show, show_json
+from zarrscope_app.cli.plain import plain, show_columns
 from zarrscope_app.cli.streams import rewrite
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
+
+
+PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", "ratio")
+"""Of `stats --plain`: names of the facts of an array."""
 
 
 @click.command("chunks")
@@ -31,6 +36,7 @@ def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bo
     """Counts the stored chunks of an array, and their bytes. Reads none.
 
     Where there are shards, these are counted. A chunk that is not stored reads as the fill value.
+    --plain prints the fields of --json, one a line; with --list the columns key, index, bytes.
 
     \b
     Examples:
@@ -45,6 +51,12 @@ def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bo
     named = _named(array, inventory, which, most) if which is not None else []
     if as_json:
         show_json({**facts(array, inventory), "chunks": named})
+        return
+    if plain():
+        for name, value in facts(array, inventory).items() if which is None else ():
+            show_columns(name, value)
+        for chunk in named:
+            show_columns(chunk["key"], chunk["index"], chunk["nbytes"])
         return
     from zarrscope_app.presenters.chunks.view_models import counts
 
@@ -119,6 +131,8 @@ def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
 def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Tells for every array beneath a node how many chunks are stored, and their bytes. Reads no chunk.
 
+    The columns of --plain: path, "chunk" or "shard", stored, all, stored bytes, bytes of values, ratio.
+
     \b
     Examples:
       zarrscope stats cells.zarr
@@ -138,6 +152,10 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     }
     if as_json:
         show_json({"arrays": found, "sum": total})
+        return
+    if plain():
+        for each in found:
+            show_columns(*(each[name] for name in PLAIN_COLUMNS))
         return
     width = min(40, max((len(each["path"]) for each in found), default=0))
     for each in found:

@@ -11,13 +11,15 @@ from collections.abc import Iterable
 
 import click
 
+from zarrscope_app.cli.plain import plain
 from zarrscope_app.cli.streams import InertStream
 
 CHOICES = ("auto", "always", "never", "truecolor", "256", "16")
 _ROLES = {
     "error": "31", "warning": "33", "information": "36", "group": "1;34", "quiet": "2", "added": "32", "removed": "31",
 }  # fmt: skip
-"""What a piece of text is → SGR parameters."""
+"""What a piece of text is → SGR parameters. Other roles, such as "", have none."""
+_STARTS = {"+": "added", "-": "removed"}
 
 
 def take_color(context: click.Context, _: click.Parameter, value: str | None) -> None:
@@ -30,7 +32,9 @@ def take_color(context: click.Context, _: click.Parameter, value: str | None) ->
 
 
 def chosen(context: click.Context | None = None) -> str:
-    """What --color says: "auto" where it was not given."""
+    """What --color says: "auto" where it was not given, "never" with --plain."""
+    if plain():
+        return "never"
     context = context or click.get_current_context(silent=True)
     told: str = context.find_root().meta.get(__name__, "auto") if context is not None else "auto"
     return told
@@ -49,6 +53,8 @@ def option() -> click.Option:
 
 def colored() -> bool:
     """Whether stdout gets colours."""
+    if plain():
+        return False
     context = click.get_current_context(silent=True)
     told = context.color if context is not None else None
     return told if told is not None else sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -69,6 +75,12 @@ def show_pieces(pieces: Iterable[tuple[str, str]]) -> None:
         if sequence:
             steer_stdout("\x1b[m")
     sys.stdout.write("\n")
+
+
+def show_changes(text: str) -> None:
+    """A change of a document on stdout: lines that come begin with +, those that go with -."""
+    for line in text.split("\n"):
+        show_pieces([(line, _STARTS.get(line[:1], ""))])
 
 
 def steer_stdout(sequence: str) -> None:

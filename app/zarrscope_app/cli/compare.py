@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show, show_json, storage_options
+from zarrscope_app.cli.color import show_pieces
+from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show_json, storage_options
+from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
     from zarrscope.check.diff import Difference
@@ -23,6 +25,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     """Compares two hierarchies, or nodes of two: nodes, metadata by its meaning, attributes, with --values all values.
 
     Each line tells what differs, LEFT first. Exit code 1 when anything does, else 0.
+    The columns of --plain: path, what differs, pointer, index, count.
 
     \b
     Examples:
@@ -39,8 +42,13 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     found = []
     for each in difference.diff(one, other, one.initial_path, other.initial_path, values=values, strict=strict):
         found.append(_form(each))
-        if not as_json:
-            show(line(each))
+        if plain() and not as_json:
+            show_columns(each.path, each.what, each.pointer, each.index, each.count)
+        elif not as_json:
+            lacking = (
+                "added" if each.left is difference.ABSENT else "removed" if each.right is difference.ABSENT else ""
+            )
+            show_pieces([(line(each), lacking)])
     if as_json:
         show_json({"differences": found, "same": not found, "values_compared": values})
     elif not found and one.store.taken_as_missing + other.store.taken_as_missing:

@@ -19,6 +19,7 @@ import click
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
+from zarrscope_app.cli.plain import option as plain_option
 from zarrscope_app.cli.streams import outlive_reader
 
 if TYPE_CHECKING:
@@ -118,12 +119,13 @@ def following(command: click.Command) -> click.Command:
 
 
 def with_common_options(command: click.Command) -> click.Command:
-    """Gives a verb, and those beneath it, the options that may stand before or after it: --color and --timeout."""
+    """Gives a verb, and those beneath it, the options that may stand before or after it: --color, --plain and
+    --timeout."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_common_options(each)
     else:
-        command.params += [color_option(), timeout_option()]
+        command.params += [color_option(), plain_option(), timeout_option()]
     return command
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.attributes import DRY
+from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import Failed, acting, opened, say, show, show_json
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _tell(each: _Mended) -> None:
 
     before, after = each.edit.before, each.edit.after
     name = f"{each.url.rstrip('/')}/{before.key}" if before.key not in each.url else each.url
-    show("\n".join(changed_lines(before.text, after.text, f"{name} (stored)", f"{name} (new)")))
+    show_changes("\n".join(changed_lines(before.text, after.text, f"{name} (stored)", f"{name} (new)")))
     attributes = after.get(each.prefix, {})
     for sentence in (*followers(attributes, each.around), verdict(attributes, version_of(attributes)).sentence):
         if sentence:

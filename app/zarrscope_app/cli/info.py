@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.color import show_pieces
 from zarrscope_app.cli.console import opened, opening, say, show, show_json
+from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
     from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
@@ -33,6 +35,8 @@ def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
 def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Says what a node is: shape, type, chunks, codecs, image.
 
+    --plain prints the fields of --json, one a line: its name, such as image/levels/0/path, and its value.
+
     \b
     Examples:
       zarrscope info cells.zarr
@@ -44,15 +48,34 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     if as_json:
         show_json(_facts(hierarchy, found, image, collection, warnings, stored))
         return
+    if plain():
+        for name, value in _facts(hierarchy, found, image, collection, warnings, stored).items():
+            _show_facts(name, value)
+        return
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.node_description import as_text, describe
 
-    show(as_text(describe(found, image, collection, hierarchy.extensions(found.path))).rstrip("\n"))
+    title, _, text = as_text(describe(found, image, collection, hierarchy.extensions(found.path))).partition("\n")
+    show_pieces([(title, found.kind)])
+    show(text.rstrip("\n"))
     if stored is not None and found.nbytes:
         share = strings.percent(stored / found.nbytes)
         show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
     for warning in warnings:
         say(f"Warning: {warning}")
+
+
+def _show_facts(name: str, value: Any) -> None:
+    """The fields of --json as lines: the name with slashes (image/levels/0/path), and the value; lists of plain values
+    have commas."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _show_facts(f"{name}/{key}", each)
+    elif isinstance(value, list) and any(isinstance(each, dict | list | tuple) for each in value):
+        for number, each in enumerate(value):
+            _show_facts(f"{name}/{number}", each)
+    else:
+        show_columns(name, value)
 
 
 def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:

@@ -162,6 +162,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "summary/error": "How many errors.",
         "summary/warning": "How many warnings.",
         "summary/information": "How many pieces of information.",
+        "read/nodes": "How many nodes' documents were read in this run.",
+        "read/arrays": "Of how many arrays the chunks were read.",
+        "read/chunks": "How many chunks were decoded; where there are shards, these.",
+        "read/nbytes": "Their encoded bytes; null where a cluster read them.",
+        "read/without_checksum": "The paths of arrays whose chunks no checksum guards.",
     },
     "export": {
         "what": '"view", "region" or "node".',

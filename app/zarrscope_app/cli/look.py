@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.color import chosen
+from zarrscope_app.cli.color import chosen, colored, show_pieces
 from zarrscope_app.cli.console import (
     MISSING_IS_FILL,
     Failed,
@@ -26,6 +26,7 @@ from zarrscope_app.cli.console import (
     summary,
 )
 from zarrscope_app.cli.info import JSON, told
+from zarrscope_app.cli.plain import plain, show_columns
 from zarrscope_app.cli.show import IMAGE
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 
@@ -197,7 +198,7 @@ LINES_AT_ONCE = 64
 @opening
 @JSON
 def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how: Any) -> None:
-    """Lists the children of a group.
+    """Lists the children of a group. The columns of --plain: name, kind, shape, data type, error.
 
     \b
     Examples:
@@ -240,14 +241,32 @@ def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> boo
     shown = False
     while batch := list(islice(children, LINES_AT_ONCE)):
         shown = True
-        show("\n".join(_line(*child, min(40, width)) for child in batch))
+        if plain():
+            for child in batch:
+                show_columns(*_columns(*child))
+        elif colored():
+            for child in batch:
+                show_pieces(_line(*child, min(40, width)))
+        else:
+            show("\n".join("".join(text for text, _ in _line(*child, min(40, width))).rstrip() for child in batch))
     return shown
 
 
-def _line(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, width: int) -> str:
+def _columns(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> tuple[Any, ...]:
+    """The columns of --plain: name, kind, shape, data type, error."""
+    entry = _entry(name, kind, metadata, error)
+    return tuple(entry.get(each) for each in ("name", "kind", "shape", "dtype", "error"))
+
+
+def _line(
+    name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, width: int
+) -> list[tuple[str, str]]:
+    """A line in pieces with their roles (color.py)."""
     told = summary(metadata, error) if metadata is not None or error is not None else ""
     shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
-    return f"{shown:<{width + 2}} {kind or '?':<6} {told}".rstrip()
+    role = "group" if kind == "group" else ""
+    gap = " " * max(0, width + 2 - len(shown))
+    return [(shown, role), (f"{gap} ", ""), (f"{kind or '?':<6}", "quiet"), (f" {told}", "error" if error else "")]
 
 
 def _sorted(group: Group, tree: Tree | None = None) -> list[Child]:
@@ -293,7 +312,7 @@ def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeErro
 @opening
 @JSON
 def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how: Any) -> None:
-    """Draws the hierarchy.
+    """Draws the hierarchy. The columns of --plain: path, kind, shape, data type, error.
 
     \b
     Examples:
@@ -305,7 +324,13 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     if as_json:
         show_json(_branch(top, tree, depth))
         return
-    show(f"{top.path}  {summary(top.metadata) or _kind(top)}")
+    if plain():
+        show_columns(top.path, *_columns("", top.kind, top.metadata, None)[1:])
+        if top.kind == "group":
+            _list_beneath(top, tree, depth, most)
+        return
+    told = summary(top.metadata) or _kind(top)
+    show_pieces([(top.path, top.kind), (f"  {told}" if told else "", "quiet")])
     if top.kind == "group":
         _draw(top, tree, "", depth, most)
 
@@ -334,11 +359,29 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
         inner = _open_child(group, child)
         quiet = summary(child.metadata, child.error) or (_kind(inner) if inner is not None else "")
         name = strings.clean(child.name) + ("/" if child.kind == "group" else "")
-        show(f"{indent}{'└── ' if last else '├── '}{name}{'  ' if quiet else ''}{quiet}")
+        told = (f"{'  ' if quiet else ''}{quiet}", "error" if child.error is not None else "quiet")
+        show_pieces([(f"{indent}{'└── ' if last else '├── '}", "quiet"), (name, child.kind or ""), told])
         if inner is not None and depth > 1:
             _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
     if more:
         show(f"{indent}└── … {strings.counted(more, 'more child', 'more children')}")
+
+
+def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> None:
+    """The nodes beneath a group for --plain: path, kind, shape, data type, error."""
+    try:
+        shown, more = _first(group, tree, most)
+    except Exception as error:
+        show_columns(group.path, "group", None, None, error)
+        return
+    for child in shown:
+        path = f"{group.path.rstrip('/')}/{child.name}"
+        show_columns(path, *_columns("", child.kind, child.metadata, child.error or _demand(child.metadata))[1:])
+        inner = _open_child(group, child)
+        if inner is not None and depth > 1:
+            _list_beneath(inner, tree, depth - 1, most)
+    if more:
+        say(f"{more:,} more children of {group.path} are left out: --most names more.")
 
 
 def _open_child(group: Group, child: Child) -> Group | None:

@@ -12,6 +12,7 @@ import click
 from zarrscope_app.cli.color import chosen, steer_stdout
 from zarrscope_app.cli.console import Failed, opened, opening
 from zarrscope_app.cli.picture import SELECT, parse_selection
+from zarrscope_app.cli.plain import plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,6 +100,8 @@ def _terminal(drawing: str) -> Terminal:
 
     environ, tty = os.environ, sys.stdout.isatty() and sys.stderr.isatty() and sys.stdin.isatty()
     told = chosen()
+    if plain() and drawing == "auto":
+        drawing = "ascii"
     answers = ask() if tty and worth_asking(environ) and (drawing == "auto" or told == "auto") else Answers()
     if told == "auto" and not sys.stdout.isatty():
         told = "never"

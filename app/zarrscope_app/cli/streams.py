@@ -14,6 +14,7 @@ from typing import TextIO
 
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible_lines
+from zarrscope_app.cli.plain import plain
 
 
 class InertStream(io.TextIOWrapper):
@@ -91,7 +92,9 @@ def steer(sequence: str) -> None:
 
 
 def rewrite(line: str) -> None:
-    """Writes `line` over the line that the cursor is in."""
+    """Writes `line` over the line that the cursor is in; nothing with --plain."""
+    if plain():
+        return
     steer("\r")
     sys.stderr.write(line)
     sys.stderr.flush()

@@ -73,6 +73,12 @@ class StoredChunks:
         self._blocked: list[tuple[int | None, ...]] = []
         """Chunks that an obstacle stands for; None: all along that axis."""
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
+        self.chunks_read = 0
+        """The number of chunks of the grid that were read and decoded."""
+        self._sizes: list[int] = []
+        """The bytes of each chunk of the batch that is being decoded; threads append."""
+        self.bytes_read: int | None = None if executor is not None else 0
+        """The encoded bytes that were read here; None where the workers of a cluster read them."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The state that a cluster worker needs for decoding: whether the stored chunks are known, not which they
@@ -250,6 +256,10 @@ class StoredChunks:
             if self.cancelled():
                 return
             start = self._number(batch[-1]) + 1
+            self.chunks_read += len(batch)
+            if self.bytes_read is not None:
+                self.bytes_read += sum(self._sizes)
+                self._sizes.clear()
             yield start, [finding for chunk in batch for finding in found.get(chunk, ())]
         if start < self.total:
             yield self.total, []
@@ -313,6 +323,7 @@ class StoredChunks:
             return self._not_stored(array._stored.locator.grid_index(chunk))
         if isinstance(payload, ZarrscopeError):
             return failed_chunk(payload, array, key)
+        self._sizes.append(len(payload))
         try:
             array._stored.decode_chunk(chunk, payload)
         except ZarrscopeError as error:

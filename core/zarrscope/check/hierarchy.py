@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from zarrscope.check.chunks import StoredChunks
 from zarrscope.check.consolidated import copies, stale_copies
+from zarrscope.check.coverage import Coverage
 from zarrscope.check.finding import Finding, Severity, descendant, finding_of
 from zarrscope.dialects import Dialect, StoredDocument, dialect_named
 from zarrscope.dialects.protocol import NodeKind
@@ -91,15 +92,18 @@ def check(
     cancelled: Callable[[], bool] = never,
     resume: Journal | None = None,
     scheduler: Any = None,
+    coverage: Coverage | None = None,
 ) -> Iterator[Finding]:
     """Every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
 
     Each node is read from its own documents, and consolidated metadata is compared with them. With `resume`, steps in
     the journal are skipped, and their findings come from the journal. Memory holds at most one chunk per core.
-    `scheduler`: chunks are decoded by the workers of this Dask cluster (its address, or a Client). Raises NotFound when
+    `scheduler`: chunks are decoded by the workers of this Dask cluster (its address, or a Client). `coverage` counts
+    what is read. Raises NotFound when
     there is no node at `path`, Unreadable when its own documents cannot be fetched.
     """
     checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or NullJournal())
+    checking.coverage = coverage or Coverage()
     if scheduler is None:
         return checking.run(clean_path(path))
     return checking.run_with(executor_for(scheduler), clean_path(path))
@@ -122,6 +126,7 @@ class _Check:
         self.cancelled = cancelled
         self.journal = journal
         self.executor: Executor | None = None
+        self.coverage = Coverage()
         self.nodes = 0
         self.consolidated_metadata: Mapping[str, StoredDocument] | None = None
         self.hierarchy = hierarchy
@@ -182,6 +187,7 @@ class _Check:
             return
         self.progress(CheckProgress(path, nodes=self.nodes))
         self.nodes += 1
+        self.coverage.nodes += 1
         if node is None:
             try:
                 node = self.hierarchy[path]
@@ -257,6 +263,7 @@ class _Check:
             self.journal.reach(path, done, found)
             self.progress(CheckProgress(path, done, stored.total, self.nodes - 1))
             yield from found
+        self.coverage.add(stored, reached or 0)
 
     def _told(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
         """Findings in a node's documents. An unexpected exception becomes a finding too, and the check goes on."""

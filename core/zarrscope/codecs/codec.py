@@ -161,6 +161,8 @@ class ArrayToBytes:
         """Whether `encode_view` gives a view of every contiguous array."""
         return False
 
+    checksummed: bool = False
+    """Whether decoding a whole chunk compares its bytes with a checksum that is stored with them."""
     needs_fix_up: bool = False
     """Whether `fix_up` changes anything."""
 
@@ -190,6 +192,8 @@ class BytesToBytes:
     """Whether the codec implements `read_blocks` and `decode_blocks`."""
     fast: bool = False
     """Whether decoding takes little longer than copying."""
+    checksummed: bool = False
+    """Whether decoding a whole chunk compares its bytes with a checksum that is stored with them."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         self.decoded = decoded

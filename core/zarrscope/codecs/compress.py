@@ -37,6 +37,7 @@ class Deflated(BytesToBytes):
 
     window: ClassVar[int]
     accepts_views = True
+    checksummed = True
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -164,6 +165,7 @@ class Checksummed(BytesToBytes):
 
     width = 4
     place = "end"
+    checksummed = True
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)

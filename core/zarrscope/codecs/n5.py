@@ -57,6 +57,7 @@ class N5Block(ArrayToBytes):
             raise
         self.pipelines: dict[tuple[int, ...], CodecPipeline] = {self.block: self.whole}
         self.encoded = BytesSpec(None, self.whole.encoded.limit + 8 + 4 * len(decoded.shape))
+        self.checksummed = self.whole.checksummed
 
     def _compression(self, settings: CodecSettings) -> tuple[CodecSpec, ...]:
         return settings.codecs("codecs", default=[])
@@ -138,6 +139,10 @@ class JavaLz4(BytesToBytes):
 
     magic = b"LZ4Block"
     head = 21
+
+    def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
+        super().__init__(settings, decoded)
+        self.checksummed = library("xxhash") is not None
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         parts: list[bytes] = []

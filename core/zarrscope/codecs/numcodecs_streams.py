@@ -58,6 +58,8 @@ class Streamed(BytesToBytes):
 class Bz2(Streamed):
     """bzip2 streams, by the standard library."""
 
+    checksummed = True
+
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=1, low=1, high=9)
@@ -77,6 +79,7 @@ class Lzma(Streamed):
         super().__init__(settings, decoded)
         self.format = settings.choice("format", (1, 2, 3, 0), default=1)
         self.check = settings.integer("check", default=-1, low=-1, high=15)
+        self.checksummed = self.format == lzma.FORMAT_XZ and self.check != lzma.CHECK_NONE
         self.preset = settings.integer("preset", low=0) if settings.has("preset") else None
         self.filters = settings.value("filters", None)
         if self.filters is not None and (

@@ -105,6 +105,11 @@ class CodecPipeline:
         self.alone: ArrayToBytes | None = serializer if alone else None
         """The codec that makes bytes of the elements, where no other stands around it."""
 
+    @property
+    def checksummed(self) -> bool:
+        """Whether decoding a whole chunk compares its bytes, or those of its inner chunks, with a checksum."""
+        return self._serializer.checksummed or any(codec.checksummed for codec in self._bytes)
+
     def need_encoding(self) -> None:
         """Raises Unsupported where a codec decodes here, but does not encode."""
         codecs: tuple[Codec, ...] = (*self._arrays, self._serializer, *self._bytes)

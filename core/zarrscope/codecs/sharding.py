@@ -285,6 +285,7 @@ class Sharding(ArrayToBytes):
         at_start = settings.choice("index_location", ("end", "start"), default="end") == "start"
         self.shard = Shard(grid, inner, index, at_start, decoded)
         self.encoded = BytesSpec(None, inner.encoded.limit * prod(grid) + index.encoded.size)
+        self.checksummed = inner.checksummed
 
     def need_encoding(self) -> None:
         self.shard.inner.need_encoding()

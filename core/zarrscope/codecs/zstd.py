@@ -127,7 +127,7 @@ class Zstd(BytesToBytes):
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=0, low=-(1 << 17), high=22)
-        self.checksum = settings.boolean("checksum", default=False)
+        self.checksum = self.checksummed = settings.boolean("checksum", default=False)
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         functions = czstd.functions()

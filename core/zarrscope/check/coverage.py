@@ -1,0 +1,63 @@
+"""What a check has read, and what it cannot see: the chunks of an array whose codecs keep no checksum may have changed
+and still decode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.stores.zip.store import ZipStore
+
+if TYPE_CHECKING:
+    from zarrscope.check.chunks import StoredChunks
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Counts what one run of a check reads; what a journal holds of an earlier run is not counted.
+
+    Examples
+    --------
+    >>> import numpy as np, zarrscope
+    >>> from zarrscope.check.coverage import Coverage
+    >>> from zarrscope.check.hierarchy import check
+    >>> h = zarrscope.open("memory://", "w")
+    >>> h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,))[...] = np.arange(4)
+    >>> coverage = Coverage()
+    >>> list(check(h, coverage=coverage))
+    []
+    >>> coverage.nodes, coverage.arrays, coverage.chunks, coverage.without_checksum
+    (2, 1, 2, ['/a'])
+    """
+
+    nodes: int = 0
+    arrays: int = 0
+    """Those whose chunks were read."""
+    chunks: int = 0
+    """Chunks of the grid that were decoded; where there are shards, these."""
+    nbytes: int | None = 0
+    """The encoded bytes of the chunks; None where a cluster read some of them."""
+    without_checksum: list[str] = field(default_factory=list)
+    """The paths of arrays with chunks whose bytes no checksum guards."""
+
+    def add(self, stored: StoredChunks, before: int = 0) -> None:
+        """Counts the chunks of one array, which were decoded; `before` of them in an earlier run."""
+        array = stored.array
+        self.arrays += 1
+        self.chunks += stored.chunks_read
+        known = self.nbytes is not None and stored.bytes_read is not None
+        self.nbytes = (self.nbytes or 0) + (stored.bytes_read or 0) if known else None
+        if (stored.chunks_read or before) and not _guarded(stored):
+            self.without_checksum.append(array.path)
+
+
+def _guarded(stored: StoredChunks) -> bool:
+    """Whether every chunk was compared with a checksum: of a codec, or of the zip archive that it lies in."""
+    array = stored.array
+    if isinstance(array.store, ZipStore) and array.shards is None:
+        return True  # its entries were read whole
+    try:
+        return array._stored.grid_chunk_pipeline(array.metadata.grid.chunk_shape).checksummed
+    except ZarrscopeError:
+        return True  # nothing was decoded, and a finding says why
