@@ -13,6 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def main() -> int:
         window.show()
         window.activateWindow()
         window.open(url)
-        rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # mypy does not type the default of a lambda
+        rest(application, partial(busy, window))
         session = window.workspace.current
         assert session is not None
         name = re.sub(r"[^\w.]+", "-", url.split("://")[-1].rstrip("/").rpartition("/")[2])[:60]
@@ -120,14 +121,14 @@ def main() -> int:
             if not tab.enabled or (asked.tabs and tab.id not in asked.tabs.split(",")):
                 continue
             session.set_tab(tab.id)
-            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # mypy does not type the default of a lambda
+            rest(application, partial(busy, window))
             for command in filter(None, asked.run.split(",")):
                 window.run(command)
-            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
+            rest(application, partial(busy, window))
             for key in filter(None, asked.keys.split(",")):
                 press: Any = QtTest.QTest.keyClick
                 press(application.focusWidget() or window, getattr(Qt.Key, f"Key_{key}"))
-            rest(application, lambda window=window: busy(window))  # type: ignore[misc]  # as above
+            rest(application, partial(busy, window))
             picture(window, asked.folder / f"{name}-{tab.id}-{look}.png")
         window.close()
         window.deleteLater()

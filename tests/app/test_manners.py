@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -59,12 +60,17 @@ def robot(qtbot: Any, shelf: Shelf) -> Iterator[QtRobot]:
     made.close()
 
 
+def _in_front(robot: QtRobot, tab: str) -> bool:
+    """Whether the tab is in front."""
+    return robot.session.state.tab == tab and robot.window.tabs.currentWidget() is robot.window.tabs.pages[tab]
+
+
 def tabs(robot: QtRobot) -> Iterator[str]:
     """Brings each tab that fits to the front."""
     for tab in robot.session.state.tabs:
         if tab.enabled:
             robot.session.set_tab(tab.id)
-            robot.wait(lambda id=tab.id: robot.window.tabs.currentWidget() is robot.window.tabs.pages[id], tab.id)  # type: ignore[misc]  # mypy does not type the default of a lambda
+            robot.wait(partial(_in_front, robot, tab.id), tab.id)
             yield tab.id
 
 
@@ -161,7 +167,7 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
     robot.wait(lambda: session.state.tab == "image", "its tab")
     for tab in ("attributes", "chunks", "info", "problems", "image"):
         press(Qt.Key.Key_PageDown, CTRL)
-        robot.wait(lambda tab=tab: session.state.tab == tab, tab)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        robot.wait(partial(_in_front, robot, tab), tab)
     robot.window.image.canvas.setFocus()
     write("e")
     robot.wait(lambda: session.state.tab == "attributes", "the form")

@@ -61,8 +61,7 @@ class Sight:
             Session(shelf.address, self.mailbox, path=path, background=background, loader=ChunkLoader(background))
             for path in (FINE, COARSE)
         ]
-        for session in self.sessions:
-            self.until(lambda session=session: session.slice.state.kind == "image")  # type: ignore[misc]  # mypy does not type the default of a lambda
+        self.until(lambda: all(session.slice.state.kind == "image" for session in self.sessions))
         self.fine, self.coarse = (session.slice for session in self.sessions)
         self.images: list[Image] = [picture.image for picture in (self.fine, self.coarse) if picture.image is not None]
 

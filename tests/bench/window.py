@@ -24,6 +24,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,11 @@ def walk(name: str, place: str, beats: int) -> dict[str, Any]:
     return told
 
 
+def _is_whole_since(desk: Desk, seen: int) -> bool:
+    """Whether a whole picture was drawn after the first `seen` paintings, and nothing more is loading."""
+    return any(whole for _, _, whole in desk.painted[seen:]) and desk.session.slice.frame.loading == 0
+
+
 def sharp(desk: Desk) -> Iterator[float]:
     """Seconds from each step of the slider to its whole picture, drawn."""
     slice = desk.session.slice
@@ -324,7 +330,7 @@ def sharp(desk: Desk) -> Iterator[float]:
             continue
         seen, began = len(desk.painted), time.perf_counter()
         slice.set_index(axis.name, index)
-        desk.until(lambda seen=seen: any(whole for _, _, whole in desk.painted[seen:]) and slice.frame.loading == 0)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        desk.until(partial(_is_whole_since, desk, seen))
         yield time.perf_counter() - began
 
 

@@ -27,6 +27,7 @@ from zarrscope.stores.address import open_store
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.network import SETTINGS
 from zarrscope.stores.redis import RedisStore
+from zarrscope.stores.registry import Mode
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.store import Store
 
@@ -84,8 +85,8 @@ def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str,
     """A place that anybody opens by its address."""
     options = dict(options or {})
 
-    def opened(mode: str = "a", **settings: Any) -> Store:
-        return open_store(address, mode, {**options, **settings})  # type: ignore[arg-type]  # a mode, as a word
+    def opened(mode: Mode = "a", **settings: Any) -> Store:
+        return open_store(address, mode, {**options, **settings})
 
     place = Place(opened, address=address, options=options)
     store = opened()

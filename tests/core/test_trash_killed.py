@@ -18,6 +18,7 @@ import pytest
 import zarrscope
 from contracts.operations import NAMES, example, is_whole
 from zarrscope.errors import Conflict
+from zarrscope.model.storage import Version
 from zarrscope.nodes import trash
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.local.temporaries import is_temporary
@@ -86,9 +87,9 @@ def test_wherever_a_throw_ends_it_can_be_mended(name: str, tmp_path: Path, monke
                 raise _Killed
             Ending.left -= 1
 
-        def _set(self, key: str, value: bytes, expect: object) -> object:  # type: ignore[override]  # passed on
+        def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
             self._step()
-            return super()._set(key, value, expect)  # type: ignore[arg-type]  # passed on
+            return super()._set(key, value, expect)
 
         def _erase(self, key: str) -> None:
             self._step()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,7 @@ class Explorer(anywidget.AnyWidget):
         self.three = ThreeViews(self.session.slice)
         self.thumbnails = ThumbnailStream(self._owner, self._say)
         self._streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
-        self._draws = {view: CoalescedCall(self._post, lambda view=view: self._draw(view)) for view in VIEWS}  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+        self._draws = {view: CoalescedCall(self._post, partial(self._draw, view)) for view in VIEWS}
         self._dirty = set(PARTS)
         self._publish = CoalescedCall(self._post, self._send_parts)
         self._answer = CoalescedCall(self._post, self._send_answer)

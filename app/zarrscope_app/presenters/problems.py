@@ -9,6 +9,7 @@ never claims more than was looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
@@ -198,7 +199,7 @@ class ProblemsPresenter:
                 post(lambda: self._progress(steps, text))
 
             for finding in check(hierarchy, scope, progress=progress, cancelled=cancelled, resume=steps):
-                post(lambda finding=finding: self._found(steps, finding))  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+                post(partial(self._found, steps, finding))
             return not cancelled()
 
         def done(outcome: JobResult[bool]) -> None:
@@ -235,7 +236,7 @@ class ProblemsPresenter:
                     hierarchy, other, made.scope, other.initial_path, values=values, cancelled=cancelled,
                     progress=reached,
                 ):  # fmt: skip
-                    post(lambda found=found: self._differs(made, found))  # type: ignore[misc]  # mypy infers no type of a lambda with a default
+                    post(partial(self._differs, made, found))
             finally:
                 other.close()
             return not cancelled()

@@ -151,7 +151,9 @@ class FormModel(QAbstractItemModel):
         elif index.column() == VALUE and (text != field.text or field.error):
             self.presenter.edit(field.pointer, text)
         elif index.column() == KIND and text != field.kind:
-            self.presenter.retype(field.pointer, text)  # type: ignore[arg-type]  # one of field.kinds
+            kind = next((kind for kind in field.kinds if kind == text), None)
+            if kind is not None:
+                self.presenter.retype(field.pointer, kind)
         return True
 
 

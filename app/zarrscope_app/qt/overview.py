@@ -12,6 +12,7 @@ from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, Ove
 
 from .text import Label, tip
 from .theme import Role, image_background, quiet, warning
+from .tile_images import screen_image
 
 _LEAST, _MOST, _GAP = 28, 220, 4
 
@@ -180,9 +181,7 @@ class _Grid(QWidget):
             return
         held = self._images.get(cell.path)
         if held is None or held[0] is not cell.rgb:
-            rgb = cell.rgb
-            image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
-            held = (rgb, image.copy())
+            held = (cell.rgb, screen_image(cell.rgb))
             self._images[cell.path] = held
         image = held[1]
         scale = min(box.width() / image.width(), box.height() / image.height())

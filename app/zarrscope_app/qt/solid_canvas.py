@@ -14,6 +14,7 @@ from zarrscope_app.presenters.image.solid import STEP, Solid
 
 from .text import tip
 from .theme import Role, image_background, quiet
+from .tile_images import screen_image
 
 _DEGREES_PER_PIXEL = 0.4
 _MOST_PIXELS = 1000
@@ -73,8 +74,7 @@ class SolidCanvas(QWidget):
             self._rgb = rgb
             self._image = None
             if rgb is not None:
-                image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
-                self._image = image.convertToFormat(QImage.Format.Format_RGB32)
+                self._image = screen_image(rgb)
         self.update()
         if self.is_open != self._open:
             self._open = self.is_open

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from qtpy.QtGui import QBrush, QColor, QImage, QPainter
 
@@ -33,9 +34,17 @@ def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]
         return held[1]
     rgb = tile.bare if bare else tile.rgb
     assert rgb is not None
-    image = QImage(rgb.data, rgb.shape[1], rgb.shape[0], rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
-    # The screen's own format: converted once per tile instead of once per paint. It is also Qt's own memory, so
-    # the array may go.
+    return screen_image(rgb)
+
+
+def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
+    """A picture of Qt's from bytes of red, green and blue by row and column.
+
+    It has the screen's own format: converted once instead of at each paint. It is also Qt's own memory, so the array
+    may go.
+    """
+    height, width = rgb.shape[:2]
+    image = QImage(rgb.data, width, height, rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
     made: QImage = image.convertToFormat(QImage.Format.Format_RGB32)
     return made
 

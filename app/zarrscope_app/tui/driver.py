@@ -55,9 +55,10 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
 
         def _forget_if_resized(self) -> None:
             """A terminal of another size shows something else than was written; Textual writes all of it again."""
+            stream = sys.__stderr__
             try:
-                size = os.get_terminal_size(sys.__stderr__.fileno())  # type: ignore[union-attr]  # None is caught
-            except (AttributeError, OSError, ValueError):
+                size = os.get_terminal_size(stream.fileno()) if stream is not None else None
+            except (OSError, ValueError):
                 return
             if size != self._shown_size:
                 self._shown_size = size

@@ -94,10 +94,13 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
         import tty
     except ImportError:  # Windows: the environment tells
         return Answers()
+    stdin, stderr = sys.__stdin__, sys.__stderr__
+    if stdin is None or stderr is None:
+        return Answers()
     try:
-        inward, outward = sys.__stdin__.fileno(), sys.__stderr__.fileno()  # type: ignore[union-attr]  # None is caught
+        inward, outward = stdin.fileno(), stderr.fileno()
         before = termios.tcgetattr(inward)
-    except (AttributeError, OSError, ValueError, termios.error):
+    except (OSError, ValueError, termios.error):
         return Answers()
     told, began = b"", time.monotonic()
     try:

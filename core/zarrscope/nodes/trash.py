@@ -456,11 +456,18 @@ def _read(trash: Store, id: str) -> Thrown:
         raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
     told: Any = parse_json(found, key=f"{id}/{RECORD}")
     try:
-        texts = {name: str(told[name]) for name in ("path", "when", "dialect")}
-        lists = {name: tuple(map(str, told[name])) for name in ("keys", "prefixes", "implicit")}
-        kind: NodeKind = "array" if told["kind"] == "array" else "group"
-        thrown = Thrown(id=id, kind=kind, place=_place(trash, id), **texts, **lists)  # type: ignore[arg-type]  # texts and lists have those types
-        erasure = dialect_named(thrown.dialect).erase(clean_path(thrown.path), kind)
+        thrown = Thrown(
+            id,
+            path=str(told["path"]),
+            kind="array" if told["kind"] == "array" else "group",
+            when=str(told["when"]),
+            dialect=str(told["dialect"]),
+            place=_place(trash, id),
+            keys=tuple(map(str, told["keys"])),
+            prefixes=tuple(map(str, told["prefixes"])),
+            implicit=tuple(map(str, told["implicit"])),
+        )
+        erasure = dialect_named(thrown.dialect).erase(clean_path(thrown.path), thrown.kind)
         moment = datetime.fromisoformat(thrown.when)
     except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
         raise _bad(trash, id) from error

@@ -121,10 +121,11 @@ def _diagonal(value: Any, at: str) -> tuple[_Vector, _Vector] | None:
         return None
     if any(number(v) is None or (i != j < n and v != 0) for i, row in enumerate(rows) for j, v in enumerate(row)):
         return None
-    return tuple(  # type: ignore[return-value]  # two of them
-        _Vector([rows[i][j] for i, j in places], [f"{at}/{i}/{j}" for i, j in places])
-        for places in ([(i, i) for i in range(n)], [(i, n) for i in range(n)])
-    )
+
+    def vector(places: list[tuple[int, int]]) -> _Vector:
+        return _Vector([rows[i][j] for i, j in places], [f"{at}/{i}/{j}" for i, j in places])
+
+    return vector([(i, i) for i in range(n)]), vector([(i, n) for i in range(n)])
 
 
 def _fraction(value: Any) -> Fraction:

@@ -47,7 +47,7 @@ def _dimensions(subject: Subject) -> list[Member]:
 def _resolutions(subject: Subject) -> list[Member]:
     """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as N5 has it."""
     top = _top(subject)
-    axes = top.get("axes")
+    axes = held if isinstance(held := top.get("axes"), list) else []
     found = []
     nested = mapping_at(top, "pixelResolution")
     lists = (
@@ -55,12 +55,11 @@ def _resolutions(subject: Subject) -> list[Member]:
         ("/pixelResolution/dimensions", None if nested is None else nested.get("dimensions")),
         ("/pixelResolution", top.get("pixelResolution")),
     )
-    for pointer, held in lists:
-        if not _are_numbers(held):
+    for pointer, sizes in lists:
+        if not _are_numbers(sizes):
             continue
-        for i, size in enumerate(held):
-            named = isinstance(axes, list) and i < len(axes) and isinstance(axes[i], str)
-            row = axes[i] if named else _axis(i, len(held))  # type: ignore[index]  # `named` says that it is a list
+        for i, size in enumerate(sizes):
+            row = axes[i] if i < len(axes) and isinstance(axes[i], str) else _axis(i, len(sizes))
             found.append(Member(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=_size))
             units = top.get("units")
             if pointer == "/resolution" and isinstance(units, list) and i < len(units) and isinstance(units[i], str):

@@ -10,8 +10,9 @@ from zarrscope.errors import Refused
 from zarrscope.ome.edits import Edit, edit
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
-from zarrscope_app.presenters.form.view_models import FieldKind, Row
+from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
 
 Notes = Callable[[Subject], Sequence[str]]
 
@@ -67,11 +68,11 @@ def member_section(
     return Section(id, title, rows, edits, told)
 
 
-def _field(id: str, member: Member) -> Any:
+def _field(id: str, member: Member) -> Field:
     kind = kind_of(member.value) or "text"
     text = strings.exact(member.value, 10_000) if kind != "text" else str(member.value)
-    editor = "check" if kind == "bool" else "choice" if member.choices else "line"
-    return make_field(id, member.label, text, member.label, kind=kind, editor=editor, choices=member.choices)  # type: ignore[arg-type]  # one of Editor
+    editor: Editor = "check" if kind == "bool" else "choice" if member.choices else "line"
+    return make_field(id, member.label, text, member.label, kind=kind, editor=editor, choices=member.choices)
 
 
 def mapping_at(attributes: Any, *names: str) -> Mapping[str, Any] | None:
