@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QSlider, QToolButton, QWidget
 from zarrscope_app.presenters import AxisView, Refusal, SlicePresenter
 from zarrscope_app.presenters.commands import LABELS, command
 
+from .follow import follow
 from .text import Label
 from .theme import icon
 from .typed_field import TypedField
@@ -31,13 +32,9 @@ class AxisSliders(QWidget):
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show the axes of `presenter`."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
+        old, self._presenter = self._presenter, presenter
         self._build(())
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        follow(old, presenter, self._changed)
 
     def slider(self, axis: str) -> QSlider | None:
         """The slider of an axis, if it has one."""

@@ -35,6 +35,7 @@ from zarrscope_app.presenters.chunks.view_models import (
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.node_description import Item
 
+from .follow import follow
 from .text import Label
 from .theme import icon, mix, quiet, warning
 
@@ -218,12 +219,8 @@ class ChunksPane(QWidget):
 
     def attach(self, presenter: ChunksPresenter | None) -> None:
         """Show another session's."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)

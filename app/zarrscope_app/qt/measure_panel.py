@@ -21,6 +21,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import Measurement, SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
 
+from .follow import follow
 from .text import Label, tip
 from .theme import Role, icon, mix, quiet
 
@@ -68,13 +69,9 @@ class MeasurePanel(QFrame):
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show what is measured in another picture."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
+        old, self._presenter = self._presenter, presenter
         self.hide()
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         assert self._presenter is not None

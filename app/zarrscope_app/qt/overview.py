@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayo
 
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
 
+from .follow import follow
 from .text import Label, tip
 from .theme import Role, image_background, quiet, warning
 from .tile_images import screen_image
@@ -43,12 +44,8 @@ class OverviewPane(QWidget):
 
     def attach(self, presenter: OverviewPresenter | None) -> None:
         """Show another session's."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         assert self._presenter is not None

@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
 
+from .follow import follow
 from .text import Label, literal, tip
 from .typed_field import TypedField
 
@@ -47,12 +48,8 @@ class PlaneBar(QWidget):
 
     def attach(self, presenter: SlicePresenter | None) -> None:
         """Show the axes of `presenter`."""
-        if self._presenter is not None:
-            self._presenter.changed.disconnect(self._changed)
-        self._presenter = presenter
-        if presenter is not None:
-            presenter.changed.connect(self._changed)
-            self._changed()
+        old, self._presenter = self._presenter, presenter
+        follow(old, presenter, self._changed)
 
     def _changed(self) -> None:
         assert self._presenter is not None

@@ -35,6 +35,10 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         """Where the chunks along an axis begin, and its length."""
 
     @abstractmethod
+    def __getitem__(self, selection: Any) -> Computing:
+        """A part of the view, read no sooner than it."""
+
+    @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The values, read now."""
 
@@ -76,7 +80,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         return bool(np.asarray(self))
 
     def item(self, *index: int) -> Any:
-        return np.asarray(self[index] if index else self).item()  # type: ignore[index]  # classes of it can be indexed
+        return np.asarray(self[index] if index else self).item()
 
     def tolist(self) -> Any:
         return np.asarray(self).tolist()
@@ -108,7 +112,7 @@ class _Reading:
         self.view, self.shape, self.dtype, self.ndim = view, view.shape, view.dtype, view.ndim
 
     def __getitem__(self, selection: Any) -> np.ndarray[Any, Any]:
-        return np.asarray(self.view[selection])  # type: ignore[index]  # as above
+        return np.asarray(self.view[selection])
 
 
 METHODS = frozenset(
