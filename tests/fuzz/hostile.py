@@ -88,7 +88,8 @@ def base(root: Path, dialect: str, **options: Any) -> Case:
     options = {"shape": (40, 40), "dtype": "u2", "chunks": (10, 10), **options}
     made = h.create_array("/a", **options)
     small = all(n <= 40 for n in made.shape)
-    made[... if small else (0,) * made.ndim] = 7
+    with contextlib.suppress(zarrscope.Refused):  # a chunk of more bytes than zarrscope decodes stays absent
+        made[... if small else (0,) * made.ndim] = 7
     return Case(root, dialect, "/a", made.ndim)
 
 
