@@ -134,7 +134,7 @@ class _Curves(QWidget):
         finite = [p[np.isfinite(p)] for _, p in profiles]
         if not any(len(p) for p in finite):
             return
-        low, high = min(p.min() for p in finite if len(p)), max(p.max() for p in finite if len(p))
+        low, high = min(np.min(p) for p in finite if len(p)), max(np.max(p) for p in finite if len(p))
         span = (high - low) or 1.0
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(quiet(palette, 0.7)))

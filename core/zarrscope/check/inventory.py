@@ -65,7 +65,7 @@ class Inventory:
     def spread(self) -> tuple[int, int, int] | None:
         """(smallest, median, largest) size of a chunk; None where no size is known."""
         told = self.sizes[self.sizes >= 0]
-        return (int(told.min()), int(np.median(told)), int(told.max())) if told.size else None
+        return (int(np.min(told)), int(np.median(told)), int(np.max(told))) if told.size else None
 
     def size_of(self, chunk: ChunkIndex) -> int | None:
         """The size of a stored chunk, or UNKNOWN if the store does not tell it; None for a chunk that is not stored."""

@@ -64,7 +64,7 @@ def check_items(codec: str, data: Buffer, count: int, *, text: bool, each: int =
 
 def _width(item: memoryview) -> int:
     """The largest number of bytes of memory for each byte of UTF-8."""
-    highest = int(np.frombuffer(item, np.uint8).max(initial=0))
+    highest = int(np.max(np.frombuffer(item, np.uint8), initial=0))
     return 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
 
 

@@ -166,7 +166,7 @@ def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterat
         changed = stored != new
         if not changed.any():
             continue
-        inner = tuple(slice(int(at.min()), int(at.max()) + 1) for at in np.nonzero(changed))
+        inner = tuple(slice(int(np.min(at)), int(np.max(at)) + 1) for at in np.nonzero(changed))
         outer = tuple(slice(p.start + i.start, p.start + i.stop) for p, i in zip(region, inner, strict=True))
         kinds, counts = np.unique(new[changed], return_counts=True)
         told = tuple(zip(kinds.tolist(), counts.tolist(), strict=True))
@@ -206,7 +206,7 @@ def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> I
         found = np.nonzero(block.was_set)
         region = []
         for at, corner, f, n in zip(found, block.corner, factors, shape, strict=True):
-            lo, hi = (int(at.min()) + corner) // f, -(-(int(at.max()) + 1 + corner) // f)
+            lo, hi = (int(np.min(at)) + corner) // f, -(-(int(np.max(at)) + 1 + corner) // f)
             region.append(slice(lo, min(hi, n)))
         if all(part.start < part.stop for part in region):  # an odd rest may have no element there
             yield tuple(region)

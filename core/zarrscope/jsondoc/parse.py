@@ -289,8 +289,8 @@ def _may_be_deep(text: str) -> bool:
     for at in range(0, len(text), _PIECE):
         steps = np.frombuffer(text[at : at + _PIECE].encode("utf-8", "replace").translate(table), np.int8)
         depths = np.cumsum(steps, dtype=np.int32)
-        if depth + int(depths.max(initial=0)) - lowest > MAX_DEPTH:
+        if depth + int(np.max(depths, initial=0)) - lowest > MAX_DEPTH:
             return True
-        lowest = min(lowest, depth + int(depths.min(initial=0)))
+        lowest = min(lowest, depth + int(np.min(depths, initial=0)))
         depth += int(depths[-1])
     return False

@@ -135,8 +135,8 @@ class PointIndexer:
         ):
             members = piece.target[0]
             own = [each[members] for each in points]
-            box = tuple(slice(int(each.min()), int(each.max()) + 1) for each in own)
-            out[members] = array.read(select(box, array.shape))[tuple(each - each.min() for each in own)]
+            box = tuple(slice(int(np.min(each)), int(np.max(each)) + 1) for each in own)
+            out[members] = array.read(select(box, array.shape))[tuple(each - np.min(each) for each in own)]
         return out.reshape(shape)[()]
 
     def __setitem__(self, index: object, values: ArrayLike) -> None:
@@ -165,7 +165,7 @@ class PointIndexer:
 
 
 def _is_integer(part: object) -> bool:
-    return not isinstance(part, slice) and np.ndim(part) == 0  # type: ignore[arg-type]  # numpy takes any object
+    return not isinstance(part, slice) and np.asarray(part).ndim == 0
 
 
 def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:
@@ -195,6 +195,6 @@ def _boxes(positions: NDArray[np.intp], edges: Edges) -> list[tuple[slice, Any, 
     found = []
     for group in grouped(positions, edges):
         own = positions[group.members]
-        low = int(own.min())
-        found.append((slice(low, int(own.max()) + 1), own - low, group.members))
+        low = int(np.min(own))
+        found.append((slice(low, int(np.max(own)) + 1), own - low, group.members))
     return found

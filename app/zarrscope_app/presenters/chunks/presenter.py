@@ -412,7 +412,7 @@ class ChunksPresenter:
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD
-        largest = max(1, int(sizes.max(initial=0)))
+        largest = max(1, int(np.max(sizes, initial=0)))
         marks = [(index, FAILED) for index in self._failed]
         marks += [(index, LOADING) for index in self._under_way(array)]
         for index, state in marks:
